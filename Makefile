@@ -61,11 +61,14 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		set -e; mkdir -p $(LIB)/pkgconfig; \
 		$(GO) build -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
 		rm -f $(LIB)/libmpi_abi.so.h $(LIB)/libmpi_abi.h; \
-		for f in calls special; do \
-			$$($(GO) env CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -Iinclude -c -o $(LIB)/$$f.o cmd/impifort/library/$$f.c; \
+		for f in calls special callbacks choices descriptors calls8 special8 callbacks8 choices8 descriptors8; do \
+			case $$f in *8) of=-DIMPI_INTEGER8;; *) of=;; esac; source=$$f; test $$f = calls8 || source=$${f%8}; \
+			$$($(GO) env CC) -std=gnu11 -O2 -Wall -Wextra -fPIC $$of -Iinclude -c -o $(LIB)/$$f.o cmd/impifort/library/$$source.c; \
 		done; \
-		rm -f $(LIB)/libimpi_fortran.a; ar rcs $(LIB)/libimpi_fortran.a $(LIB)/calls.o $(LIB)/special.o; \
-		rm $(LIB)/calls.o $(LIB)/special.o; \
+		rm -f $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a; \
+		(cd $(LIB); ar rcs libimpi_fortran.a calls.o special.o callbacks.o choices.o descriptors.o; \
+		ar rcs libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o; \
+		rm calls.o special.o callbacks.o choices.o descriptors.o calls8.o special8.o callbacks8.o choices8.o descriptors8.o); \
 		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
 	fi
@@ -76,8 +79,8 @@ DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec im
 install: build ## install programs, library, headers, man pages, docs and systemd's units under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
-	cp include/mpi.h include/mpi_generated.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
-	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
+	cp include/mpi.h include/mpi_generated.h include/mpif.h include/mpi.F90 include/mpi_f08.F90 $(DESTDIR)$(PREFIX)/include/
+	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
 	for u in internal/packaging/*.service; do sed 's|/opt/impi/bin/|$(PREFIX)/bin/|' "$$u" >"$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; done

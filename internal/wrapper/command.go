@@ -46,8 +46,11 @@ func newCommand(lang Language, asked request, self string, getenv func(string) s
 		return nil, fmt.Errorf("%w: there is no %s in %s; make build makes it", errNoLibrary, library, filepath.Join(filepath.Dir(bin), "lib"))
 	}
 	if lang.Name == Fortran.Name {
-		if c.module, err = module(c.compiler, c.includeDir, getenv); err != nil {
+		if c.module, err = module(c.compiler, c.args, c.includeDir, getenv); err != nil {
 			return nil, err
+		}
+		if eight(c.args) {
+			c.linked = append([]string{lang.Linked[0] + "8"}, lang.Linked[1:]...)
 		}
 	}
 	return c, nil

@@ -17,13 +17,23 @@ var (
 	errNoModule = errors.New("the compiler does not take the module mpi; gfortran is needed")
 )
 
-// moduleSource is the module mpi. Compilers write modules in formats of their own, so
-// the wrapper has each of them compile it once.
-const moduleSource = `module mpi
-  implicit none
-  include 'mpif.h'
-end module mpi
-`
+// moduleSources are the modules mpi and mpi_f08, in the folder of the headers. Compilers write modules
+// in formats of their own, so the wrapper has each of them compile them once. They have no
+// code. A compiler that does not take the second one has the first.
+var moduleSources = []string{"mpi.F90", "mpi_f08.F90"}
+
+// eight reports whether INTEGER has 8 bytes. It is asked for so at gfortran and flang, and at ifx.
+func eight(args []string) bool {
+	return slices.Contains(args, "-fdefault-integer-8") || slices.Contains(args, "-i8")
+}
+
+// modes are ways to have the modules compiled into a folder, MODULES: those of gfortran 10 and later, of
+// others that know its options, and of ifx.
+var modes = [][]string{
+	{mismatch, "-fsyntax-only", "-w", "-JMODULES"},
+	{"-fsyntax-only", "-w", "-JMODULES"},
+	{"-c", "-o", os.DevNull, "-module", "MODULES"},
+}
 
 // mismatch makes gfortran 10 and later take buffers of any type; earlier ones do so
 // anyway, and do not know it.
@@ -32,15 +42,19 @@ const mismatch = "-fallow-argument-mismatch"
 // flagsFile lies beside mpi.mod: what the compiler is given beside its folder.
 const flagsFile = "flags"
 
-// module returns the flags with which a compiler finds the module mpi in the user's cache.
-// It is compiled if the compiler or mpif.h are not those of an earlier time.
-func module(compiler []string, includeDir string, getenv func(string) string) ([]string, error) {
+// module returns the flags with which a compiler finds the modules in the user's cache.
+// They are compiled if the compiler or their sources are not those of an earlier time. The
+// arguments are those of the program.
+func module(compiler, args []string, includeDir string, getenv func(string) string) ([]string, error) {
 	cache := getenv("XDG_CACHE_HOME")
 	if home := getenv("HOME"); cache == "" && home != "" {
 		cache = filepath.Join(home, ".cache")
 	}
 	if !filepath.IsAbs(cache) {
 		return nil, errNoCache
+	}
+	if eight(args) {
+		compiler = append(slices.Clone(compiler), args[slices.IndexFunc(args, func(a string) bool { return eight([]string{a}) })])
 	}
 	key, err := moduleKey(compiler, includeDir)
 	if err != nil {
@@ -68,11 +82,15 @@ func moduleKey(compiler []string, includeDir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the compiler: %w", err)
 	}
-	text, err := os.ReadFile(filepath.Join(includeDir, Fortran.Header))
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoHeader, err)
+	var all []byte
+	for _, name := range append([]string{Fortran.Header}, moduleSources...) {
+		text, err := os.ReadFile(filepath.Join(includeDir, name))
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", errNoHeader, err)
+		}
+		all = append(all, text...)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d\n%s%s", compiler, path, info.Size(), info.ModTime().UnixNano(), moduleSource, text))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d\n%s", compiler, path, info.Size(), info.ModTime().UnixNano(), all))
 	return fmt.Sprintf("%x", sum[:8]), nil
 }
 
@@ -87,14 +105,13 @@ func makeModule(compiler []string, includeDir, cache, dir string) (flags []byte,
 		return nil, err
 	}
 	defer os.RemoveAll(temp) // nothing is there after the renaming
-	source := filepath.Join(temp, "mpi.f90")
-	if err := os.WriteFile(source, []byte(moduleSource), 0o600); err != nil {
-		return nil, err
-	}
 	var out []byte
-	for _, flag := range []string{mismatch, ""} {
-		words := slices.Concat(compiler, strings.Fields(flag), []string{"-fsyntax-only", "-J" + temp, "-I" + includeDir, source})
-		if out, err = exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+	for _, mode := range modes {
+		flag := ""
+		if mode[0] == mismatch {
+			flag = mismatch
+		}
+		if out, err = compileModules(compiler, mode, includeDir, temp); err != nil {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(temp, flagsFile), []byte(flag), 0o600); err != nil {
@@ -106,4 +123,22 @@ func makeModule(compiler []string, includeDir, cache, dir string) (flags []byte,
 		return []byte(flag), nil
 	}
 	return nil, fmt.Errorf("%w: %w\n%s", errNoModule, err, out)
+}
+
+// compileModules compiles the modules in a way. The error is about the first one.
+func compileModules(compiler, mode []string, includeDir, dir string) (out []byte, err error) {
+	for i, name := range moduleSources {
+		words := slices.Concat(compiler, mode, []string{"-I" + includeDir, "-I" + dir, filepath.Join(includeDir, name)})
+		if eight(compiler) {
+			words = append(words, "-DIMPI_INTEGER8")
+		}
+		for i := range words {
+			words[i] = strings.Replace(words[i], "MODULES", dir, 1)
+		}
+		text, fault := exec.Command(words[0], words[1:]...).CombinedOutput()
+		if i == 0 && fault != nil {
+			return text, fault
+		}
+	}
+	return nil, nil
 }

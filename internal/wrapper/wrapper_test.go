@@ -168,7 +168,7 @@ func script(t *testing.T, root, name, text string) {
 
 // TestFortran compiles the module once for each compiler and header.
 func TestFortran(t *testing.T) {
-	root := installation(t, "include/mpif.h", "lib/libmpi_abi.so")
+	root := installation(t, "include/mpif.h", "include/mpi.F90", "include/mpi_f08.F90", "lib/libmpi_abi.so")
 	cache, home := "XDG_CACHE_HOME="+filepath.Join(root, "cache"), "HOME="+root
 	if _, err := try(t, root, Fortran, "-c p.f90", cache); !errors.Is(err, errNoCompiler) {
 		t.Errorf("without a compiler: %v", err)
@@ -183,6 +183,7 @@ func TestFortran(t *testing.T) {
 		{"-c p.f90", home, "gfortran -IROOT/include -IROOT/.cache/impi/module-KEY -fallow-argument-mismatch -c p.f90"},
 		{"-fc=old -c p.f90", cache, "old -IROOT/include -IROOT/cache/impi/module-KEY -c p.f90"},
 		{"-showme:libs", cache, "impi_fortran mpi_abi"},
+		{"-showme:libs -fdefault-integer-8", home, "impi_fortran8 mpi_abi"},
 	} {
 		got, err := try(t, root, Fortran, tc.args, tc.env)
 		got = regexp.MustCompile("module-[0-9a-f]+").ReplaceAllString(got, "module-KEY")
@@ -190,8 +191,8 @@ func TestFortran(t *testing.T) {
 			t.Errorf("%s (%s): %s, %v; want %s", tc.args, tc.env, got, err, tc.want)
 		}
 	}
-	if calls, err := os.ReadFile(filepath.Join(root, "calls")); err != nil || strings.Count(string(calls), "called") != 2 {
-		t.Errorf("the compiler was called %q times (%v), want once for each of two caches", calls, err)
+	if calls, err := os.ReadFile(filepath.Join(root, "calls")); err != nil || strings.Count(string(calls), "called") != 6 {
+		t.Errorf("the compiler was called %q times (%v), want once for each of two modules in each of two caches, and for INTEGERs of 8 bytes", calls, err)
 	}
 	if _, err := try(t, root, Fortran, "-fc=other -c p.f90", cache); !errors.Is(err, errNoModule) || !strings.Contains(err.Error(), "no such option") {
 		t.Errorf("with a compiler that takes no module: %v", err)
@@ -205,7 +206,7 @@ func TestFortran(t *testing.T) {
 	if _, err := try(t, root, Fortran, "-c p.f90", cache); err != nil {
 		t.Error(err)
 	}
-	if calls, _ := os.ReadFile(filepath.Join(root, "calls")); strings.Count(string(calls), "called") != 3 {
+	if calls, _ := os.ReadFile(filepath.Join(root, "calls")); strings.Count(string(calls), "called") != 8 {
 		t.Errorf("the module of another mpif.h was not compiled")
 	}
 }

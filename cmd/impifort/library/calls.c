@@ -2,1023 +2,5985 @@
 
 #include "fortran.h"
 
-void mpi_initialized_(int *flag, int *ierror)
+void pmpi_initialized_(integer *flag, integer *ierror)
 {
-	*ierror = MPI_Initialized(flag);
+	int code = MPI_SUCCESS;
+	code = MPI_Initialized(flag);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(initialized)
 
-void mpi_finalize_(int *ierror)
+void pmpi_finalize_(integer *ierror)
 {
-	*ierror = MPI_Finalize();
+	int code = MPI_SUCCESS;
+	code = MPI_Finalize();
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(finalize)
 
-void mpi_finalized_(int *flag, int *ierror)
+void pmpi_finalized_(integer *flag, integer *ierror)
 {
-	*ierror = MPI_Finalized(flag);
+	int code = MPI_SUCCESS;
+	code = MPI_Finalized(flag);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(finalized)
 
-void mpi_abort_(int *comm, int *errorcode, int *ierror)
+void pmpi_abort_(integer *comm, integer *errorcode, integer *ierror)
 {
-	*ierror = MPI_Abort(MPI_Comm_fromint(*comm), *errorcode);
+	int code = MPI_SUCCESS;
+	code = MPI_Abort(MPI_Comm_fromint(*comm), *errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(abort)
 
-void mpi_query_thread_(int *provided, int *ierror)
+void pmpi_query_thread_(integer *provided, integer *ierror)
 {
-	*ierror = MPI_Query_thread(provided);
+	int code = MPI_SUCCESS;
+	code = MPI_Query_thread(provided);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(query_thread)
 
-void mpi_is_thread_main_(int *flag, int *ierror)
+void pmpi_is_thread_main_(integer *flag, integer *ierror)
 {
-	*ierror = MPI_Is_thread_main(flag);
+	int code = MPI_SUCCESS;
+	code = MPI_Is_thread_main(flag);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(is_thread_main)
 
-void mpi_get_version_(int *version, int *subversion, int *ierror)
+void pmpi_get_version_(integer *version, integer *subversion, integer *ierror)
 {
-	*ierror = MPI_Get_version(version, subversion);
+	int code = MPI_SUCCESS;
+	code = MPI_Get_version(version, subversion);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(get_version)
 
-void mpi_get_library_version_(char *version, int *resultlen, int *ierror, size_t length)
+void pmpi_get_library_version_(char *version, integer *resultlen, integer *ierror, size_t version_length)
 {
+	int code = MPI_SUCCESS;
 	char c_version[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
-	*ierror = MPI_Get_library_version(c_version, resultlen);
-	if (*ierror == MPI_SUCCESS) impi_give(c_version, version, length, resultlen);
+	if (code == MPI_SUCCESS)
+		code = MPI_Get_library_version(c_version, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_version, version, version_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(get_library_version)
 
-void mpi_get_processor_name_(char *name, int *resultlen, int *ierror, size_t length)
+void pmpi_get_processor_name_(char *name, integer *resultlen, integer *ierror, size_t name_length)
 {
+	int code = MPI_SUCCESS;
 	char c_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
-	*ierror = MPI_Get_processor_name(c_name, resultlen);
-	if (*ierror == MPI_SUCCESS) impi_give(c_name, name, length, resultlen);
+	if (code == MPI_SUCCESS)
+		code = MPI_Get_processor_name(c_name, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_name, name, name_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(get_processor_name)
 
-void mpi_get_address_(void *location, MPI_Aint *address, int *ierror)
+void pmpi_get_hw_resource_info_(integer *hw_info, integer *ierror)
 {
-	*ierror = MPI_Get_address(impi_buffer(location), address);
+	int code = MPI_SUCCESS;
+	MPI_Info c_hw_info = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Get_hw_resource_info(&c_hw_info);
+	if (code == MPI_SUCCESS && c_hw_info != 0) *hw_info = MPI_Info_toint(c_hw_info);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(get_hw_resource_info)
 
-void mpi_error_class_(int *errorcode, int *errorclass, int *ierror)
+void pmpi_alloc_mem_(MPI_Aint *size, integer *info, void *baseptr, integer *ierror)
 {
-	*ierror = MPI_Error_class(*errorcode, errorclass);
+	int code = MPI_SUCCESS;
+	code = MPI_Alloc_mem(*size, MPI_Info_fromint(*info), baseptr);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(alloc_mem)
 
-void mpi_error_string_(int *errorcode, char *string, int *resultlen, int *ierror, size_t length)
+void pmpi_free_mem_(void *base, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Free_mem(impi_buffer(base));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(free_mem)
+
+void pmpi_get_address_(void *location, MPI_Aint *address, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_address(impi_buffer(location), address);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_address)
+
+void pmpi_abi_get_version_(integer *abi_major, integer *abi_minor, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Abi_get_version(abi_major, abi_minor);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(abi_get_version)
+
+void pmpi_abi_get_info_(integer *info, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Info c_info = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Abi_get_info(&c_info);
+	if (code == MPI_SUCCESS && c_info != 0) *info = MPI_Info_toint(c_info);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(abi_get_info)
+
+void pmpi_error_class_(integer *errorcode, integer *errorclass, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Error_class(*errorcode, errorclass);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(error_class)
+
+void pmpi_error_string_(integer *errorcode, char *string, integer *resultlen, integer *ierror, size_t string_length)
+{
+	int code = MPI_SUCCESS;
 	char c_string[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
-	*ierror = MPI_Error_string(*errorcode, c_string, resultlen);
-	if (*ierror == MPI_SUCCESS) impi_give(c_string, string, length, resultlen);
+	if (code == MPI_SUCCESS)
+		code = MPI_Error_string(*errorcode, c_string, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_string, string, string_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(error_string)
 
-void mpi_add_error_class_(int *errorclass, int *ierror)
+void pmpi_add_error_class_(integer *errorclass, integer *ierror)
 {
-	*ierror = MPI_Add_error_class(errorclass);
+	int code = MPI_SUCCESS;
+	code = MPI_Add_error_class(errorclass);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(add_error_class)
 
-void mpi_add_error_code_(int *errorclass, int *errorcode, int *ierror)
+void pmpi_add_error_code_(integer *errorclass, integer *errorcode, integer *ierror)
 {
-	*ierror = MPI_Add_error_code(*errorclass, errorcode);
+	int code = MPI_SUCCESS;
+	code = MPI_Add_error_code(*errorclass, errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(add_error_code)
 
-void mpi_add_error_string_(int *errorcode, char *string, int *ierror, size_t length)
+void pmpi_add_error_string_(integer *errorcode, char *string, integer *ierror, size_t string_length)
 {
-	char *c_string = impi_take(string, length);
-	*ierror = c_string == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Add_error_string(*errorcode, c_string);
+	int code = MPI_SUCCESS;
+	char *c_string = impi_take(string, string_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Add_error_string(*errorcode, c_string);
 	free(c_string);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(add_error_string)
 
-void mpi_comm_set_errhandler_(int *comm, int *errhandler, int *ierror)
+void pmpi_remove_error_class_(integer *errorclass, integer *ierror)
 {
-	*ierror = MPI_Comm_set_errhandler(MPI_Comm_fromint(*comm), MPI_Errhandler_fromint(*errhandler));
+	int code = MPI_SUCCESS;
+	code = MPI_Remove_error_class(*errorclass);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(remove_error_class)
 
-void mpi_comm_get_errhandler_(int *comm, int *errhandler, int *ierror)
+void pmpi_remove_error_code_(integer *errorcode, integer *ierror)
 {
-	MPI_Errhandler c_errhandler = 0;
-	*ierror = MPI_Comm_get_errhandler(MPI_Comm_fromint(*comm), &c_errhandler);
-	if (*ierror == MPI_SUCCESS) *errhandler = MPI_Errhandler_toint(c_errhandler);
+	int code = MPI_SUCCESS;
+	code = MPI_Remove_error_code(*errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(remove_error_code)
 
-void mpi_comm_call_errhandler_(int *comm, int *errorcode, int *ierror)
+void pmpi_remove_error_string_(integer *errorcode, integer *ierror)
 {
-	*ierror = MPI_Comm_call_errhandler(MPI_Comm_fromint(*comm), *errorcode);
+	int code = MPI_SUCCESS;
+	code = MPI_Remove_error_string(*errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(remove_error_string)
 
-void mpi_errhandler_free_(int *errhandler, int *ierror)
+void pmpi_errhandler_free_(integer *errhandler, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Errhandler c_errhandler = MPI_Errhandler_fromint(*errhandler);
-	*ierror = MPI_Errhandler_free(&c_errhandler);
+	if (code == MPI_SUCCESS)
+		code = MPI_Errhandler_free(&c_errhandler);
 	*errhandler = MPI_Errhandler_toint(c_errhandler);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(errhandler_free)
 
-void mpi_send_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *ierror)
+void pmpi_comm_set_errhandler_(integer *comm, integer *errhandler, integer *ierror)
 {
-	*ierror = MPI_Send(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_set_errhandler(MPI_Comm_fromint(*comm), MPI_Errhandler_fromint(*errhandler));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_set_errhandler)
 
-void mpi_bsend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *ierror)
+void pmpi_comm_get_errhandler_(integer *comm, integer *errhandler, integer *ierror)
 {
-	*ierror = MPI_Bsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	MPI_Errhandler c_errhandler = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_get_errhandler(MPI_Comm_fromint(*comm), &c_errhandler);
+	if (code == MPI_SUCCESS && c_errhandler != 0) *errhandler = MPI_Errhandler_toint(c_errhandler);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_get_errhandler)
 
-void mpi_ssend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *ierror)
+void pmpi_comm_call_errhandler_(integer *comm, integer *errorcode, integer *ierror)
 {
-	*ierror = MPI_Ssend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_call_errhandler(MPI_Comm_fromint(*comm), *errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_call_errhandler)
 
-void mpi_rsend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *ierror)
+void pmpi_win_set_errhandler_(integer *win, integer *errhandler, integer *ierror)
 {
-	*ierror = MPI_Rsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Win_set_errhandler(MPI_Win_fromint(*win), MPI_Errhandler_fromint(*errhandler));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(win_set_errhandler)
 
-void mpi_recv_(void *buf, int *count, int *datatype, int *source, int *tag, int *comm, int *status, int *ierror)
+void pmpi_win_get_errhandler_(integer *win, integer *errhandler, integer *ierror)
 {
-	*ierror = MPI_Recv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), impi_status(status));
+	int code = MPI_SUCCESS;
+	MPI_Errhandler c_errhandler = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_get_errhandler(MPI_Win_fromint(*win), &c_errhandler);
+	if (code == MPI_SUCCESS && c_errhandler != 0) *errhandler = MPI_Errhandler_toint(c_errhandler);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(win_get_errhandler)
 
-void mpi_isend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_win_call_errhandler_(integer *win, integer *errorcode, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Isend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	code = MPI_Win_call_errhandler(MPI_Win_fromint(*win), *errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(win_call_errhandler)
 
-void mpi_ibsend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_file_set_errhandler_(integer *file, integer *errhandler, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Ibsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	code = MPI_File_set_errhandler(MPI_File_fromint(*file), MPI_Errhandler_fromint(*errhandler));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(file_set_errhandler)
 
-void mpi_issend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_file_get_errhandler_(integer *file, integer *errhandler, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Issend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	MPI_Errhandler c_errhandler = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_get_errhandler(MPI_File_fromint(*file), &c_errhandler);
+	if (code == MPI_SUCCESS && c_errhandler != 0) *errhandler = MPI_Errhandler_toint(c_errhandler);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(file_get_errhandler)
 
-void mpi_irsend_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_file_call_errhandler_(integer *fh, integer *errorcode, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Irsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	code = MPI_File_call_errhandler(MPI_File_fromint(*fh), *errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(file_call_errhandler)
 
-void mpi_irecv_(void *buf, int *count, int *datatype, int *source, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_set_errhandler_(integer *session, integer *errhandler, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Irecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	code = MPI_Session_set_errhandler(MPI_Session_fromint(*session), MPI_Errhandler_fromint(*errhandler));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_set_errhandler)
 
-void mpi_send_init_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_get_errhandler_(integer *session, integer *errhandler, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Send_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	MPI_Errhandler c_errhandler = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_get_errhandler(MPI_Session_fromint(*session), &c_errhandler);
+	if (code == MPI_SUCCESS && c_errhandler != 0) *errhandler = MPI_Errhandler_toint(c_errhandler);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_get_errhandler)
 
-void mpi_bsend_init_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_call_errhandler_(integer *session, integer *errorcode, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Bsend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	code = MPI_Session_call_errhandler(MPI_Session_fromint(*session), *errorcode);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_call_errhandler)
 
-void mpi_ssend_init_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_init_(integer *info, integer *errhandler, integer *session, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Ssend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	MPI_Session c_session = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_init(MPI_Info_fromint(*info), MPI_Errhandler_fromint(*errhandler), &c_session);
+	if (code == MPI_SUCCESS && c_session != 0) *session = MPI_Session_toint(c_session);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_init)
 
-void mpi_rsend_init_(void *buf, int *count, int *datatype, int *dest, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_finalize_(integer *session, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Rsend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	MPI_Session c_session = MPI_Session_fromint(*session);
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_finalize(&c_session);
+	*session = MPI_Session_toint(c_session);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_finalize)
 
-void mpi_recv_init_(void *buf, int *count, int *datatype, int *source, int *tag, int *comm, int *request, int *ierror)
+void pmpi_session_get_info_(integer *session, integer *info_used, integer *ierror)
 {
-	MPI_Request c_request = 0;
-	*ierror = MPI_Recv_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	int code = MPI_SUCCESS;
+	MPI_Info c_info_used = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_get_info(MPI_Session_fromint(*session), &c_info_used);
+	if (code == MPI_SUCCESS && c_info_used != 0) *info_used = MPI_Info_toint(c_info_used);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_get_info)
 
-void mpi_sendrecv_(void *sendbuf, int *sendcount, int *sendtype, int *dest, int *sendtag, void *recvbuf, int *recvcount, int *recvtype, int *source, int *recvtag, int *comm, int *status, int *ierror)
+void pmpi_session_get_num_psets_(integer *session, integer *info, integer *npset_names, integer *ierror)
 {
-	*ierror = MPI_Sendrecv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), *dest, *sendtag, impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	int code = MPI_SUCCESS;
+	code = MPI_Session_get_num_psets(MPI_Session_fromint(*session), MPI_Info_fromint(*info), npset_names);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_get_num_psets)
 
-void mpi_sendrecv_replace_(void *buf, int *count, int *datatype, int *dest, int *sendtag, int *source, int *recvtag, int *comm, int *status, int *ierror)
+void pmpi_session_get_pset_info_(integer *session, char *pset_name, integer *info, integer *ierror, size_t pset_name_length)
 {
-	*ierror = MPI_Sendrecv_replace(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *sendtag, *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	int code = MPI_SUCCESS;
+	char *c_pset_name = impi_take(pset_name, pset_name_length, 0, &code);
+	MPI_Info c_info = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_get_pset_info(MPI_Session_fromint(*session), c_pset_name, &c_info);
+	free(c_pset_name);
+	if (code == MPI_SUCCESS && c_info != 0) *info = MPI_Info_toint(c_info);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(session_get_pset_info)
 
-void mpi_probe_(int *source, int *tag, int *comm, int *status, int *ierror)
+void pmpi_group_from_session_pset_(integer *session, char *pset_name, integer *newgroup, integer *ierror, size_t pset_name_length)
 {
-	*ierror = MPI_Probe(*source, *tag, MPI_Comm_fromint(*comm), impi_status(status));
-}
-
-void mpi_iprobe_(int *source, int *tag, int *comm, int *flag, int *status, int *ierror)
-{
-	*ierror = MPI_Iprobe(*source, *tag, MPI_Comm_fromint(*comm), flag, impi_status(status));
-}
-
-void mpi_mprobe_(int *source, int *tag, int *comm, int *message, int *status, int *ierror)
-{
-	MPI_Message c_message = 0;
-	*ierror = MPI_Mprobe(*source, *tag, MPI_Comm_fromint(*comm), &c_message, impi_status(status));
-	if (*ierror == MPI_SUCCESS) *message = MPI_Message_toint(c_message);
-}
-
-void mpi_improbe_(int *source, int *tag, int *comm, int *flag, int *message, int *status, int *ierror)
-{
-	MPI_Message c_message = 0;
-	*ierror = MPI_Improbe(*source, *tag, MPI_Comm_fromint(*comm), flag, &c_message, impi_status(status));
-	if (*ierror == MPI_SUCCESS) *message = MPI_Message_toint(c_message);
-}
-
-void mpi_mrecv_(void *buf, int *count, int *datatype, int *message, int *status, int *ierror)
-{
-	MPI_Message c_message = MPI_Message_fromint(*message);
-	*ierror = MPI_Mrecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, impi_status(status));
-	*message = MPI_Message_toint(c_message);
-}
-
-void mpi_imrecv_(void *buf, int *count, int *datatype, int *message, int *request, int *ierror)
-{
-	MPI_Message c_message = MPI_Message_fromint(*message);
-	MPI_Request c_request = 0;
-	*ierror = MPI_Imrecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, &c_request);
-	*message = MPI_Message_toint(c_message);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
-}
-
-void mpi_get_count_(int *status, int *datatype, int *count, int *ierror)
-{
-	*ierror = MPI_Get_count(impi_status(status), MPI_Type_fromint(*datatype), count);
-}
-
-void mpi_get_elements_(int *status, int *datatype, int *count, int *ierror)
-{
-	*ierror = MPI_Get_elements(impi_status(status), MPI_Type_fromint(*datatype), count);
-}
-
-void mpi_test_cancelled_(int *status, int *flag, int *ierror)
-{
-	*ierror = MPI_Test_cancelled(impi_status(status), flag);
-}
-
-void mpi_status_set_cancelled_(int *status, int *flag, int *ierror)
-{
-	*ierror = MPI_Status_set_cancelled(impi_status(status), *flag);
-}
-
-void mpi_status_set_elements_(int *status, int *datatype, int *count, int *ierror)
-{
-	*ierror = MPI_Status_set_elements(impi_status(status), MPI_Type_fromint(*datatype), *count);
-}
-
-void mpi_wait_(int *request, int *status, int *ierror)
-{
-	MPI_Request c_request = MPI_Request_fromint(*request);
-	*ierror = MPI_Wait(&c_request, impi_status(status));
-	*request = MPI_Request_toint(c_request);
-}
-
-void mpi_waitany_(int *count, int *array_of_requests, int *index, int *status, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
-	*index = MPI_UNDEFINED;
-	*ierror = MPI_Waitany(*count, c_requests.all, index, impi_status(status));
-	impi_gone(&c_requests, array_of_requests);
-	impi_place(index);
-}
-
-void mpi_waitall_(int *count, int *array_of_requests, int *array_of_statuses, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
-	*ierror = MPI_Waitall(*count, c_requests.all, impi_status(array_of_statuses));
-	impi_gone(&c_requests, array_of_requests);
-}
-
-void mpi_waitsome_(int *incount, int *array_of_requests, int *outcount, int *array_of_indices, int *array_of_statuses, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *incount, array_of_requests)) != MPI_SUCCESS) return;
-	*outcount = MPI_UNDEFINED;
-	*ierror = MPI_Waitsome(*incount, c_requests.all, outcount, array_of_indices, impi_status(array_of_statuses));
-	impi_gone(&c_requests, array_of_requests);
-	impi_places(*outcount, array_of_indices);
-}
-
-void mpi_test_(int *request, int *flag, int *status, int *ierror)
-{
-	MPI_Request c_request = MPI_Request_fromint(*request);
-	*ierror = MPI_Test(&c_request, flag, impi_status(status));
-	*request = MPI_Request_toint(c_request);
-}
-
-void mpi_testany_(int *count, int *array_of_requests, int *index, int *flag, int *status, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
-	*index = MPI_UNDEFINED;
-	*ierror = MPI_Testany(*count, c_requests.all, index, flag, impi_status(status));
-	impi_gone(&c_requests, array_of_requests);
-	impi_place(index);
-}
-
-void mpi_testall_(int *count, int *array_of_requests, int *flag, int *array_of_statuses, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
-	*ierror = MPI_Testall(*count, c_requests.all, flag, impi_status(array_of_statuses));
-	impi_gone(&c_requests, array_of_requests);
-}
-
-void mpi_testsome_(int *incount, int *array_of_requests, int *outcount, int *array_of_indices, int *array_of_statuses, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *incount, array_of_requests)) != MPI_SUCCESS) return;
-	*outcount = MPI_UNDEFINED;
-	*ierror = MPI_Testsome(*incount, c_requests.all, outcount, array_of_indices, impi_status(array_of_statuses));
-	impi_gone(&c_requests, array_of_requests);
-	impi_places(*outcount, array_of_indices);
-}
-
-void mpi_request_get_status_(int *request, int *flag, int *status, int *ierror)
-{
-	*ierror = MPI_Request_get_status(MPI_Request_fromint(*request), flag, impi_status(status));
-}
-
-void mpi_request_free_(int *request, int *ierror)
-{
-	MPI_Request c_request = MPI_Request_fromint(*request);
-	*ierror = MPI_Request_free(&c_request);
-	*request = MPI_Request_toint(c_request);
-}
-
-void mpi_cancel_(int *request, int *ierror)
-{
-	MPI_Request c_request = MPI_Request_fromint(*request);
-	*ierror = MPI_Cancel(&c_request);
-	*request = MPI_Request_toint(c_request);
-}
-
-void mpi_start_(int *request, int *ierror)
-{
-	MPI_Request c_request = MPI_Request_fromint(*request);
-	*ierror = MPI_Start(&c_request);
-	*request = MPI_Request_toint(c_request);
-}
-
-void mpi_startall_(int *count, int *array_of_requests, int *ierror)
-{
-	struct impi_requests c_requests;
-	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
-	*ierror = MPI_Startall(*count, c_requests.all);
-	impi_gone(&c_requests, array_of_requests);
-}
-
-void mpi_buffer_attach_(void *buffer, int *size, int *ierror)
-{
-	*ierror = MPI_Buffer_attach(impi_buffer(buffer), *size);
-}
-
-void mpi_type_contiguous_(int *count, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_contiguous(*count, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_vector_(int *count, int *blocklength, int *stride, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_vector(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_hvector_(int *count, int *blocklength, MPI_Aint *stride, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_hvector(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_indexed_(int *count, int *array_of_blocklengths, int *array_of_displacements, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_indexed(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_hindexed_(int *count, int *array_of_blocklengths, MPI_Aint *array_of_displacements, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_hindexed(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_indexed_block_(int *count, int *blocklength, int *array_of_displacements, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_indexed_block(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_hindexed_block_(int *count, int *blocklength, MPI_Aint *array_of_displacements, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_hindexed_block(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_subarray_(int *ndims, int *array_of_sizes, int *array_of_subsizes, int *array_of_starts, int *order, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_subarray(*ndims, array_of_sizes, array_of_subsizes, array_of_starts, *order, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_darray_(int *size, int *rank, int *ndims, int *array_of_gsizes, int *array_of_distribs, int *array_of_dargs, int *array_of_psizes, int *order, int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_darray(*size, *rank, *ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order, MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_create_resized_(int *oldtype, MPI_Aint *lb, MPI_Aint *extent, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_create_resized(MPI_Type_fromint(*oldtype), *lb, *extent, &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_dup_(int *oldtype, int *newtype, int *ierror)
-{
-	MPI_Datatype c_newtype = 0;
-	*ierror = MPI_Type_dup(MPI_Type_fromint(*oldtype), &c_newtype);
-	if (*ierror == MPI_SUCCESS) *newtype = MPI_Type_toint(c_newtype);
-}
-
-void mpi_type_commit_(int *datatype, int *ierror)
-{
-	MPI_Datatype c_datatype = MPI_Type_fromint(*datatype);
-	*ierror = MPI_Type_commit(&c_datatype);
-	*datatype = MPI_Type_toint(c_datatype);
-}
-
-void mpi_type_free_(int *datatype, int *ierror)
-{
-	MPI_Datatype c_datatype = MPI_Type_fromint(*datatype);
-	*ierror = MPI_Type_free(&c_datatype);
-	*datatype = MPI_Type_toint(c_datatype);
-}
-
-void mpi_type_set_name_(int *datatype, char *type_name, int *ierror, size_t length)
-{
-	char *c_type_name = impi_take(type_name, length);
-	*ierror = c_type_name == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Type_set_name(MPI_Type_fromint(*datatype), c_type_name);
-	free(c_type_name);
-}
-
-void mpi_type_get_name_(int *datatype, char *type_name, int *resultlen, int *ierror, size_t length)
-{
-	char c_type_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
-	*ierror = MPI_Type_get_name(MPI_Type_fromint(*datatype), c_type_name, resultlen);
-	if (*ierror == MPI_SUCCESS) impi_give(c_type_name, type_name, length, resultlen);
-}
-
-void mpi_type_size_(int *datatype, int *size, int *ierror)
-{
-	*ierror = MPI_Type_size(MPI_Type_fromint(*datatype), size);
-}
-
-void mpi_type_get_extent_(int *datatype, MPI_Aint *lb, MPI_Aint *extent, int *ierror)
-{
-	*ierror = MPI_Type_get_extent(MPI_Type_fromint(*datatype), lb, extent);
-}
-
-void mpi_type_get_true_extent_(int *datatype, MPI_Aint *true_lb, MPI_Aint *true_extent, int *ierror)
-{
-	*ierror = MPI_Type_get_true_extent(MPI_Type_fromint(*datatype), true_lb, true_extent);
-}
-
-void mpi_pack_(void *inbuf, int *incount, int *datatype, void *outbuf, int *outsize, int *position, int *comm, int *ierror)
-{
-	*ierror = MPI_Pack(impi_buffer(inbuf), *incount, MPI_Type_fromint(*datatype), impi_buffer(outbuf), *outsize, position, MPI_Comm_fromint(*comm));
-}
-
-void mpi_unpack_(void *inbuf, int *insize, int *position, void *outbuf, int *outcount, int *datatype, int *comm, int *ierror)
-{
-	*ierror = MPI_Unpack(impi_buffer(inbuf), *insize, position, impi_buffer(outbuf), *outcount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm));
-}
-
-void mpi_pack_size_(int *incount, int *datatype, int *comm, int *size, int *ierror)
-{
-	*ierror = MPI_Pack_size(*incount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm), size);
-}
-
-void mpi_op_free_(int *op, int *ierror)
-{
-	MPI_Op c_op = MPI_Op_fromint(*op);
-	*ierror = MPI_Op_free(&c_op);
-	*op = MPI_Op_toint(c_op);
-}
-
-void mpi_op_commutative_(int *op, int *commute, int *ierror)
-{
-	*ierror = MPI_Op_commutative(MPI_Op_fromint(*op), commute);
-}
-
-void mpi_reduce_local_(void *inbuf, void *inoutbuf, int *count, int *datatype, int *op, int *ierror)
-{
-	*ierror = MPI_Reduce_local(impi_buffer(inbuf), impi_buffer(inoutbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op));
-}
-
-void mpi_group_size_(int *group, int *size, int *ierror)
-{
-	*ierror = MPI_Group_size(MPI_Group_fromint(*group), size);
-}
-
-void mpi_group_rank_(int *group, int *rank, int *ierror)
-{
-	*ierror = MPI_Group_rank(MPI_Group_fromint(*group), rank);
-}
-
-void mpi_group_translate_ranks_(int *group1, int *n, int *ranks1, int *group2, int *ranks2, int *ierror)
-{
-	*ierror = MPI_Group_translate_ranks(MPI_Group_fromint(*group1), *n, ranks1, MPI_Group_fromint(*group2), ranks2);
-}
-
-void mpi_group_compare_(int *group1, int *group2, int *result, int *ierror)
-{
-	*ierror = MPI_Group_compare(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), result);
-}
-
-void mpi_group_union_(int *group1, int *group2, int *newgroup, int *ierror)
-{
+	int code = MPI_SUCCESS;
+	char *c_pset_name = impi_take(pset_name, pset_name_length, 0, &code);
 	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_union(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_from_session_pset(MPI_Session_fromint(*session), c_pset_name, &c_newgroup);
+	free(c_pset_name);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(group_from_session_pset)
 
-void mpi_group_intersection_(int *group1, int *group2, int *newgroup, int *ierror)
+void pmpi_comm_create_from_group_(integer *group, char *stringtag, integer *info, integer *errhandler, integer *newcomm, integer *ierror, size_t stringtag_length)
 {
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_intersection(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_difference_(int *group1, int *group2, int *newgroup, int *ierror)
-{
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_difference(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_incl_(int *group, int *n, int *ranks, int *newgroup, int *ierror)
-{
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_incl(MPI_Group_fromint(*group), *n, ranks, &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_excl_(int *group, int *n, int *ranks, int *newgroup, int *ierror)
-{
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_excl(MPI_Group_fromint(*group), *n, ranks, &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_range_incl_(int *group, int *n, int *ranges, int *newgroup, int *ierror)
-{
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_range_incl(MPI_Group_fromint(*group), *n, (void *)ranges, &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_range_excl_(int *group, int *n, int *ranges, int *newgroup, int *ierror)
-{
-	MPI_Group c_newgroup = 0;
-	*ierror = MPI_Group_range_excl(MPI_Group_fromint(*group), *n, (void *)ranges, &c_newgroup);
-	if (*ierror == MPI_SUCCESS) *newgroup = MPI_Group_toint(c_newgroup);
-}
-
-void mpi_group_free_(int *group, int *ierror)
-{
-	MPI_Group c_group = MPI_Group_fromint(*group);
-	*ierror = MPI_Group_free(&c_group);
-	*group = MPI_Group_toint(c_group);
-}
-
-void mpi_comm_set_name_(int *comm, char *comm_name, int *ierror, size_t length)
-{
-	char *c_comm_name = impi_take(comm_name, length);
-	*ierror = c_comm_name == NULL ? impi_nomemory(MPI_Comm_fromint(*comm)) : MPI_Comm_set_name(MPI_Comm_fromint(*comm), c_comm_name);
-	free(c_comm_name);
-}
-
-void mpi_comm_get_name_(int *comm, char *comm_name, int *resultlen, int *ierror, size_t length)
-{
-	char c_comm_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
-	*ierror = MPI_Comm_get_name(MPI_Comm_fromint(*comm), c_comm_name, resultlen);
-	if (*ierror == MPI_SUCCESS) impi_give(c_comm_name, comm_name, length, resultlen);
-}
-
-void mpi_comm_size_(int *comm, int *size, int *ierror)
-{
-	*ierror = MPI_Comm_size(MPI_Comm_fromint(*comm), size);
-}
-
-void mpi_comm_rank_(int *comm, int *rank, int *ierror)
-{
-	*ierror = MPI_Comm_rank(MPI_Comm_fromint(*comm), rank);
-}
-
-void mpi_comm_compare_(int *comm1, int *comm2, int *result, int *ierror)
-{
-	*ierror = MPI_Comm_compare(MPI_Comm_fromint(*comm1), MPI_Comm_fromint(*comm2), result);
-}
-
-void mpi_comm_group_(int *comm, int *group, int *ierror)
-{
-	MPI_Group c_group = 0;
-	*ierror = MPI_Comm_group(MPI_Comm_fromint(*comm), &c_group);
-	if (*ierror == MPI_SUCCESS) *group = MPI_Group_toint(c_group);
-}
-
-void mpi_comm_remote_size_(int *comm, int *size, int *ierror)
-{
-	*ierror = MPI_Comm_remote_size(MPI_Comm_fromint(*comm), size);
-}
-
-void mpi_comm_remote_group_(int *comm, int *group, int *ierror)
-{
-	MPI_Group c_group = 0;
-	*ierror = MPI_Comm_remote_group(MPI_Comm_fromint(*comm), &c_group);
-	if (*ierror == MPI_SUCCESS) *group = MPI_Group_toint(c_group);
-}
-
-void mpi_comm_test_inter_(int *comm, int *flag, int *ierror)
-{
-	*ierror = MPI_Comm_test_inter(MPI_Comm_fromint(*comm), flag);
-}
-
-void mpi_comm_dup_(int *comm, int *newcomm, int *ierror)
-{
+	int code = MPI_SUCCESS;
+	char *c_stringtag = impi_take(stringtag, stringtag_length, 0, &code);
 	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Comm_dup(MPI_Comm_fromint(*comm), &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_create_from_group(MPI_Group_fromint(*group), c_stringtag, MPI_Info_fromint(*info), MPI_Errhandler_fromint(*errhandler), &c_newcomm);
+	free(c_stringtag);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_create_from_group)
 
-void mpi_comm_create_(int *comm, int *group, int *newcomm, int *ierror)
+void pmpi_intercomm_create_from_groups_(integer *local_group, integer *local_leader, integer *remote_group, integer *remote_leader, char *stringtag, integer *info, integer *errhandler, integer *newintercomm, integer *ierror, size_t stringtag_length)
 {
-	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Comm_create(MPI_Comm_fromint(*comm), MPI_Group_fromint(*group), &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
-}
-
-void mpi_comm_create_group_(int *comm, int *group, int *tag, int *newcomm, int *ierror)
-{
-	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Comm_create_group(MPI_Comm_fromint(*comm), MPI_Group_fromint(*group), *tag, &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
-}
-
-void mpi_comm_split_(int *comm, int *color, int *key, int *newcomm, int *ierror)
-{
-	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Comm_split(MPI_Comm_fromint(*comm), *color, *key, &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
-}
-
-void mpi_comm_split_type_(int *comm, int *split_type, int *key, int *info, int *newcomm, int *ierror)
-{
-	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Comm_split_type(MPI_Comm_fromint(*comm), *split_type, *key, MPI_Info_fromint(*info), &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
-}
-
-void mpi_comm_free_(int *comm, int *ierror)
-{
-	MPI_Comm c_comm = MPI_Comm_fromint(*comm);
-	*ierror = MPI_Comm_free(&c_comm);
-	*comm = MPI_Comm_toint(c_comm);
-}
-
-void mpi_intercomm_create_(int *local_comm, int *local_leader, int *peer_comm, int *remote_leader, int *tag, int *newintercomm, int *ierror)
-{
+	int code = MPI_SUCCESS;
+	char *c_stringtag = impi_take(stringtag, stringtag_length, 0, &code);
 	MPI_Comm c_newintercomm = 0;
-	*ierror = MPI_Intercomm_create(MPI_Comm_fromint(*local_comm), *local_leader, MPI_Comm_fromint(*peer_comm), *remote_leader, *tag, &c_newintercomm);
-	if (*ierror == MPI_SUCCESS) *newintercomm = MPI_Comm_toint(c_newintercomm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Intercomm_create_from_groups(MPI_Group_fromint(*local_group), *local_leader, MPI_Group_fromint(*remote_group), *remote_leader, c_stringtag, MPI_Info_fromint(*info), MPI_Errhandler_fromint(*errhandler), &c_newintercomm);
+	free(c_stringtag);
+	if (code == MPI_SUCCESS && c_newintercomm != 0) *newintercomm = MPI_Comm_toint(c_newintercomm);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(intercomm_create_from_groups)
 
-void mpi_intercomm_merge_(int *intercomm, int *high, int *newintracomm, int *ierror)
+void pmpi_info_create_(integer *info, integer *ierror)
 {
-	MPI_Comm c_newintracomm = 0;
-	*ierror = MPI_Intercomm_merge(MPI_Comm_fromint(*intercomm), *high, &c_newintracomm);
-	if (*ierror == MPI_SUCCESS) *newintracomm = MPI_Comm_toint(c_newintracomm);
+	int code = MPI_SUCCESS;
+	MPI_Info c_info = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_create(&c_info);
+	if (code == MPI_SUCCESS && c_info != 0) *info = MPI_Info_toint(c_info);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_create)
 
-void mpi_topo_test_(int *comm, int *status, int *ierror)
+void pmpi_info_dup_(integer *info, integer *newinfo, integer *ierror)
 {
-	*ierror = MPI_Topo_test(MPI_Comm_fromint(*comm), status);
+	int code = MPI_SUCCESS;
+	MPI_Info c_newinfo = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_dup(MPI_Info_fromint(*info), &c_newinfo);
+	if (code == MPI_SUCCESS && c_newinfo != 0) *newinfo = MPI_Info_toint(c_newinfo);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_dup)
 
-void mpi_dims_create_(int *nnodes, int *ndims, int *dims, int *ierror)
+void pmpi_info_free_(integer *info, integer *ierror)
 {
-	*ierror = MPI_Dims_create(*nnodes, *ndims, dims);
+	int code = MPI_SUCCESS;
+	MPI_Info c_info = MPI_Info_fromint(*info);
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_free(&c_info);
+	*info = MPI_Info_toint(c_info);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_free)
 
-void mpi_cart_create_(int *comm_old, int *ndims, int *dims, int *periods, int *reorder, int *comm_cart, int *ierror)
+void pmpi_info_set_(integer *info, char *key, char *value, integer *ierror, size_t key_length, size_t value_length)
 {
-	MPI_Comm c_comm_cart = 0;
-	*ierror = MPI_Cart_create(MPI_Comm_fromint(*comm_old), *ndims, dims, periods, *reorder, &c_comm_cart);
-	if (*ierror == MPI_SUCCESS) *comm_cart = MPI_Comm_toint(c_comm_cart);
+	int code = MPI_SUCCESS;
+	char *c_key = impi_take(key, key_length, 1, &code);
+	char *c_value = impi_take(value, value_length, 1, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_set(MPI_Info_fromint(*info), c_key, c_value);
+	free(c_key);
+	free(c_value);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_set)
 
-void mpi_cartdim_get_(int *comm, int *ndims, int *ierror)
+void pmpi_info_delete_(integer *info, char *key, integer *ierror, size_t key_length)
 {
-	*ierror = MPI_Cartdim_get(MPI_Comm_fromint(*comm), ndims);
+	int code = MPI_SUCCESS;
+	char *c_key = impi_take(key, key_length, 1, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_delete(MPI_Info_fromint(*info), c_key);
+	free(c_key);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_delete)
 
-void mpi_cart_get_(int *comm, int *maxdims, int *dims, int *periods, int *coords, int *ierror)
+void pmpi_info_get_valuelen_(integer *info, char *key, integer *valuelen, integer *flag, integer *ierror, size_t key_length)
 {
-	*ierror = MPI_Cart_get(MPI_Comm_fromint(*comm), *maxdims, dims, periods, coords);
+	int code = MPI_SUCCESS;
+	char *c_key = impi_take(key, key_length, 1, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_get_valuelen(MPI_Info_fromint(*info), c_key, valuelen, flag);
+	free(c_key);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_get_valuelen)
 
-void mpi_cart_rank_(int *comm, int *coords, int *rank, int *ierror)
+void pmpi_info_get_nkeys_(integer *info, integer *nkeys, integer *ierror)
 {
-	*ierror = MPI_Cart_rank(MPI_Comm_fromint(*comm), coords, rank);
+	int code = MPI_SUCCESS;
+	code = MPI_Info_get_nkeys(MPI_Info_fromint(*info), nkeys);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_get_nkeys)
 
-void mpi_cart_coords_(int *comm, int *rank, int *maxdims, int *coords, int *ierror)
+void pmpi_info_get_nthkey_(integer *info, integer *n, char *key, integer *ierror, size_t key_length)
 {
-	*ierror = MPI_Cart_coords(MPI_Comm_fromint(*comm), *rank, *maxdims, coords);
+	int code = MPI_SUCCESS;
+	char c_key[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_get_nthkey(MPI_Info_fromint(*info), *n, c_key);
+	if (code == MPI_SUCCESS) impi_give(c_key, key, key_length, NULL);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(info_get_nthkey)
 
-void mpi_cart_shift_(int *comm, int *direction, int *disp, int *rank_source, int *rank_dest, int *ierror)
+void pmpi_send_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
 {
-	*ierror = MPI_Cart_shift(MPI_Comm_fromint(*comm), *direction, *disp, rank_source, rank_dest);
+	int code = MPI_SUCCESS;
+	code = MPI_Send(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(send)
 
-void mpi_cart_sub_(int *comm, int *remain_dims, int *newcomm, int *ierror)
+void pmpi_send_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Send_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(send_c)
+
+void pmpi_bsend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Bsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bsend)
+
+void pmpi_bsend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Bsend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bsend_c)
+
+void pmpi_ssend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Ssend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ssend)
+
+void pmpi_ssend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Ssend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ssend_c)
+
+void pmpi_rsend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Rsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rsend)
+
+void pmpi_rsend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Rsend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rsend_c)
+
+void pmpi_recv_(void *buf, integer *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Recv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(recv)
+
+void pmpi_recv_c_(void *buf, MPI_Count *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Recv_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(recv_c)
+
+void pmpi_isend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isend)
+
+void pmpi_isend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isend_c)
+
+void pmpi_ibsend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ibsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ibsend)
+
+void pmpi_ibsend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ibsend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ibsend_c)
+
+void pmpi_issend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Issend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(issend)
+
+void pmpi_issend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Issend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(issend_c)
+
+void pmpi_irsend_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Irsend(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(irsend)
+
+void pmpi_irsend_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Irsend_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(irsend_c)
+
+void pmpi_irecv_(void *buf, integer *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Irecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(irecv)
+
+void pmpi_irecv_c_(void *buf, MPI_Count *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Irecv_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(irecv_c)
+
+void pmpi_send_init_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Send_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(send_init)
+
+void pmpi_send_init_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Send_init_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(send_init_c)
+
+void pmpi_bsend_init_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Bsend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bsend_init)
+
+void pmpi_bsend_init_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Bsend_init_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bsend_init_c)
+
+void pmpi_ssend_init_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ssend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ssend_init)
+
+void pmpi_ssend_init_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ssend_init_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ssend_init_c)
+
+void pmpi_rsend_init_(void *buf, integer *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rsend_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rsend_init)
+
+void pmpi_rsend_init_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rsend_init_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rsend_init_c)
+
+void pmpi_recv_init_(void *buf, integer *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Recv_init(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(recv_init)
+
+void pmpi_recv_init_c_(void *buf, MPI_Count *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Recv_init_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(recv_init_c)
+
+void pmpi_sendrecv_(void *sendbuf, integer *sendcount, integer *sendtype, integer *dest, integer *sendtag, void *recvbuf, integer *recvcount, integer *recvtype, integer *source, integer *recvtag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Sendrecv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), *dest, *sendtag, impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(sendrecv)
+
+void pmpi_sendrecv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, integer *dest, integer *sendtag, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *source, integer *recvtag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Sendrecv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), *dest, *sendtag, impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(sendrecv_c)
+
+void pmpi_sendrecv_replace_(void *buf, integer *count, integer *datatype, integer *dest, integer *sendtag, integer *source, integer *recvtag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Sendrecv_replace(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *sendtag, *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(sendrecv_replace)
+
+void pmpi_sendrecv_replace_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *sendtag, integer *source, integer *recvtag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Sendrecv_replace_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *sendtag, *source, *recvtag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(sendrecv_replace_c)
+
+void pmpi_isendrecv_(void *sendbuf, integer *sendcount, integer *sendtype, integer *dest, integer *sendtag, void *recvbuf, integer *recvcount, integer *recvtype, integer *source, integer *recvtag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isendrecv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), *dest, *sendtag, impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *source, *recvtag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isendrecv)
+
+void pmpi_isendrecv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, integer *dest, integer *sendtag, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *source, integer *recvtag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isendrecv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), *dest, *sendtag, impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *source, *recvtag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isendrecv_c)
+
+void pmpi_isendrecv_replace_(void *buf, integer *count, integer *datatype, integer *dest, integer *sendtag, integer *source, integer *recvtag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isendrecv_replace(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *sendtag, *source, *recvtag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isendrecv_replace)
+
+void pmpi_isendrecv_replace_c_(void *buf, MPI_Count *count, integer *datatype, integer *dest, integer *sendtag, integer *source, integer *recvtag, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Isendrecv_replace_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), *dest, *sendtag, *source, *recvtag, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(isendrecv_replace_c)
+
+void pmpi_probe_(integer *source, integer *tag, integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Probe(*source, *tag, MPI_Comm_fromint(*comm), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(probe)
+
+void pmpi_iprobe_(integer *source, integer *tag, integer *comm, integer *flag, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Iprobe(*source, *tag, MPI_Comm_fromint(*comm), flag, impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iprobe)
+
+void pmpi_mprobe_(integer *source, integer *tag, integer *comm, integer *message, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Mprobe(*source, *tag, MPI_Comm_fromint(*comm), &c_message, impi_status(status));
+	if (code == MPI_SUCCESS && c_message != 0) *message = MPI_Message_toint(c_message);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(mprobe)
+
+void pmpi_improbe_(integer *source, integer *tag, integer *comm, integer *flag, integer *message, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Improbe(*source, *tag, MPI_Comm_fromint(*comm), flag, &c_message, impi_status(status));
+	if (code == MPI_SUCCESS && c_message != 0) *message = MPI_Message_toint(c_message);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(improbe)
+
+void pmpi_mrecv_(void *buf, integer *count, integer *datatype, integer *message, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = MPI_Message_fromint(*message);
+	if (code == MPI_SUCCESS)
+		code = MPI_Mrecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, impi_status(status));
+	*message = MPI_Message_toint(c_message);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(mrecv)
+
+void pmpi_mrecv_c_(void *buf, MPI_Count *count, integer *datatype, integer *message, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = MPI_Message_fromint(*message);
+	if (code == MPI_SUCCESS)
+		code = MPI_Mrecv_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, impi_status(status));
+	*message = MPI_Message_toint(c_message);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(mrecv_c)
+
+void pmpi_imrecv_(void *buf, integer *count, integer *datatype, integer *message, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = MPI_Message_fromint(*message);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Imrecv(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, &c_request);
+	*message = MPI_Message_toint(c_message);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(imrecv)
+
+void pmpi_imrecv_c_(void *buf, MPI_Count *count, integer *datatype, integer *message, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Message c_message = MPI_Message_fromint(*message);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Imrecv_c(impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_message, &c_request);
+	*message = MPI_Message_toint(c_message);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(imrecv_c)
+
+void pmpi_get_count_(integer *status, integer *datatype, integer *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_count(impi_status(status), MPI_Type_fromint(*datatype), count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_count)
+
+void pmpi_get_count_c_(integer *status, integer *datatype, MPI_Count *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_count_c(impi_status(status), MPI_Type_fromint(*datatype), count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_count_c)
+
+void pmpi_get_elements_(integer *status, integer *datatype, integer *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_elements(impi_status(status), MPI_Type_fromint(*datatype), count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_elements)
+
+void pmpi_get_elements_c_(integer *status, integer *datatype, MPI_Count *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_elements_c(impi_status(status), MPI_Type_fromint(*datatype), count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_elements_c)
+
+void pmpi_get_elements_x_(integer *status, integer *datatype, MPI_Count *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_elements_x(impi_status(status), MPI_Type_fromint(*datatype), count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_elements_x)
+
+void pmpi_status_get_source_(integer *status, integer *source, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_get_source(impi_status(status), source);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_get_source)
+
+void pmpi_status_get_tag_(integer *status, integer *tag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_get_tag(impi_status(status), tag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_get_tag)
+
+void pmpi_status_get_error_(integer *status, integer *error, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_get_error(impi_status(status), error);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_get_error)
+
+void pmpi_status_set_source_(integer *status, integer *source, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_source(impi_status(status), *source);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_source)
+
+void pmpi_status_set_tag_(integer *status, integer *tag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_tag(impi_status(status), *tag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_tag)
+
+void pmpi_status_set_error_(integer *status, integer *error, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_error(impi_status(status), *error);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_error)
+
+void pmpi_status_set_cancelled_(integer *status, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_cancelled(impi_status(status), *flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_cancelled)
+
+void pmpi_status_set_elements_(integer *status, integer *datatype, integer *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_elements(impi_status(status), MPI_Type_fromint(*datatype), *count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_elements)
+
+void pmpi_status_set_elements_c_(integer *status, integer *datatype, MPI_Count *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_elements_c(impi_status(status), MPI_Type_fromint(*datatype), *count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_elements_c)
+
+void pmpi_status_set_elements_x_(integer *status, integer *datatype, MPI_Count *count, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Status_set_elements_x(impi_status(status), MPI_Type_fromint(*datatype), *count);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(status_set_elements_x)
+
+void pmpi_test_cancelled_(integer *status, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Test_cancelled(impi_status(status), flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(test_cancelled)
+
+void pmpi_buffer_attach_(void *buffer, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Buffer_attach(impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(buffer_attach)
+
+void pmpi_buffer_attach_c_(void *buffer, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Buffer_attach_c(impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(buffer_attach_c)
+
+void pmpi_buffer_flush_(integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Buffer_flush();
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(buffer_flush)
+
+void pmpi_buffer_iflush_(integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Buffer_iflush(&c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(buffer_iflush)
+
+void pmpi_comm_attach_buffer_(integer *comm, void *buffer, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_attach_buffer(MPI_Comm_fromint(*comm), impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_attach_buffer)
+
+void pmpi_comm_attach_buffer_c_(integer *comm, void *buffer, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_attach_buffer_c(MPI_Comm_fromint(*comm), impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_attach_buffer_c)
+
+void pmpi_comm_flush_buffer_(integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_flush_buffer(MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_flush_buffer)
+
+void pmpi_comm_iflush_buffer_(integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_iflush_buffer(MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_iflush_buffer)
+
+void pmpi_session_attach_buffer_(integer *session, void *buffer, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Session_attach_buffer(MPI_Session_fromint(*session), impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(session_attach_buffer)
+
+void pmpi_session_attach_buffer_c_(integer *session, void *buffer, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Session_attach_buffer_c(MPI_Session_fromint(*session), impi_buffer(buffer), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(session_attach_buffer_c)
+
+void pmpi_session_flush_buffer_(integer *session, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Session_flush_buffer(MPI_Session_fromint(*session));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(session_flush_buffer)
+
+void pmpi_session_iflush_buffer_(integer *session, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Session_iflush_buffer(MPI_Session_fromint(*session), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(session_iflush_buffer)
+
+void pmpi_wait_(integer *request, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = MPI_Request_fromint(*request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Wait(&c_request, impi_status(status));
+	*request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(wait)
+
+void pmpi_waitany_(integer *count, integer *array_of_requests, integer *index, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*index = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Waitany(*count, c_array_of_requests, index, impi_status(status));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	impi_places(1, index);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(waitany)
+
+void pmpi_waitall_(integer *count, integer *array_of_requests, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Waitall(*count, c_array_of_requests, impi_status(array_of_statuses));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(waitall)
+
+void pmpi_waitsome_(integer *incount, integer *array_of_requests, integer *outcount, integer *array_of_indices, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*outcount = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *incount, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Waitsome(*incount, c_array_of_requests, outcount, array_of_indices, impi_status(array_of_statuses));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	impi_places(*outcount, array_of_indices);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(waitsome)
+
+void pmpi_test_(integer *request, integer *flag, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = MPI_Request_fromint(*request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Test(&c_request, flag, impi_status(status));
+	*request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(test)
+
+void pmpi_testany_(integer *count, integer *array_of_requests, integer *index, integer *flag, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*index = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Testany(*count, c_array_of_requests, index, flag, impi_status(status));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	impi_places(1, index);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(testany)
+
+void pmpi_testall_(integer *count, integer *array_of_requests, integer *flag, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Testall(*count, c_array_of_requests, flag, impi_status(array_of_statuses));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(testall)
+
+void pmpi_testsome_(integer *incount, integer *array_of_requests, integer *outcount, integer *array_of_indices, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*outcount = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *incount, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Testsome(*incount, c_array_of_requests, outcount, array_of_indices, impi_status(array_of_statuses));
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	impi_places(*outcount, array_of_indices);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(testsome)
+
+void pmpi_request_get_status_(integer *request, integer *flag, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Request_get_status(MPI_Request_fromint(*request), flag, impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(request_get_status)
+
+void pmpi_request_get_status_any_(integer *count, integer *array_of_requests, integer *index, integer *flag, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*index = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Request_get_status_any(*count, c_array_of_requests, index, flag, impi_status(status));
+	impi_unlist(&l_array_of_requests);
+	impi_places(1, index);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(request_get_status_any)
+
+void pmpi_request_get_status_all_(integer *count, integer *array_of_requests, integer *flag, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Request_get_status_all(*count, c_array_of_requests, flag, impi_status(array_of_statuses));
+	impi_unlist(&l_array_of_requests);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(request_get_status_all)
+
+void pmpi_request_get_status_some_(integer *incount, integer *array_of_requests, integer *outcount, integer *array_of_indices, integer *array_of_statuses, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	*outcount = MPI_UNDEFINED;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *incount, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Request_get_status_some(*incount, c_array_of_requests, outcount, array_of_indices, impi_status(array_of_statuses));
+	impi_unlist(&l_array_of_requests);
+	impi_places(*outcount, array_of_indices);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(request_get_status_some)
+
+void pmpi_request_free_(integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = MPI_Request_fromint(*request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Request_free(&c_request);
+	*request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(request_free)
+
+void pmpi_cancel_(integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = MPI_Request_fromint(*request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Cancel(&c_request);
+	*request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cancel)
+
+void pmpi_start_(integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = MPI_Request_fromint(*request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Start(&c_request);
+	*request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(start)
+
+void pmpi_startall_(integer *count, integer *array_of_requests, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_requests;
+	MPI_Request *c_array_of_requests = impi_list(&l_array_of_requests, *count, sizeof(MPI_Request), &code);
+	for (int i = 0; i < l_array_of_requests.n; i++) c_array_of_requests[i] = MPI_Request_fromint(array_of_requests[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Startall(*count, c_array_of_requests);
+	for (int i = 0; i < l_array_of_requests.n; i++) if (c_array_of_requests[i] != 0) array_of_requests[i] = MPI_Request_toint(c_array_of_requests[i]);
+	impi_unlist(&l_array_of_requests);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(startall)
+
+void pmpi_grequest_complete_(integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Grequest_complete(MPI_Request_fromint(*request));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(grequest_complete)
+
+void pmpi_psend_init_(void *buf, integer *partitions, MPI_Count *count, integer *datatype, integer *dest, integer *tag, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Psend_init(impi_buffer(buf), *partitions, *count, MPI_Type_fromint(*datatype), *dest, *tag, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(psend_init)
+
+void pmpi_precv_init_(void *buf, integer *partitions, MPI_Count *count, integer *datatype, integer *source, integer *tag, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Precv_init(impi_buffer(buf), *partitions, *count, MPI_Type_fromint(*datatype), *source, *tag, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(precv_init)
+
+void pmpi_pready_(integer *partition, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pready(*partition, MPI_Request_fromint(*request));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pready)
+
+void pmpi_pready_range_(integer *partition_low, integer *partition_high, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pready_range(*partition_low, *partition_high, MPI_Request_fromint(*request));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pready_range)
+
+void pmpi_pready_list_(integer *length, integer *array_of_partitions, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pready_list(*length, array_of_partitions, MPI_Request_fromint(*request));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pready_list)
+
+void pmpi_parrived_(integer *request, integer *partition, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Parrived(MPI_Request_fromint(*request), *partition, flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(parrived)
+
+void pmpi_type_contiguous_(integer *count, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_contiguous(*count, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_contiguous)
+
+void pmpi_type_contiguous_c_(MPI_Count *count, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_contiguous_c(*count, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_contiguous_c)
+
+void pmpi_type_vector_(integer *count, integer *blocklength, integer *stride, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_vector(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_vector)
+
+void pmpi_type_vector_c_(MPI_Count *count, MPI_Count *blocklength, MPI_Count *stride, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_vector_c(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_vector_c)
+
+void pmpi_type_create_hvector_(integer *count, integer *blocklength, MPI_Aint *stride, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hvector(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hvector)
+
+void pmpi_type_create_hvector_c_(MPI_Count *count, MPI_Count *blocklength, MPI_Count *stride, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hvector_c(*count, *blocklength, *stride, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hvector_c)
+
+void pmpi_type_indexed_(integer *count, integer *array_of_blocklengths, integer *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_indexed(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_indexed)
+
+void pmpi_type_indexed_c_(MPI_Count *count, MPI_Count *array_of_blocklengths, MPI_Count *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_indexed_c(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_indexed_c)
+
+void pmpi_type_create_hindexed_(integer *count, integer *array_of_blocklengths, MPI_Aint *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hindexed(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hindexed)
+
+void pmpi_type_create_hindexed_c_(MPI_Count *count, MPI_Count *array_of_blocklengths, MPI_Count *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hindexed_c(*count, array_of_blocklengths, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hindexed_c)
+
+void pmpi_type_create_indexed_block_(integer *count, integer *blocklength, integer *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_indexed_block(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_indexed_block)
+
+void pmpi_type_create_indexed_block_c_(MPI_Count *count, MPI_Count *blocklength, MPI_Count *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_indexed_block_c(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_indexed_block_c)
+
+void pmpi_type_create_hindexed_block_(integer *count, integer *blocklength, MPI_Aint *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hindexed_block(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hindexed_block)
+
+void pmpi_type_create_hindexed_block_c_(MPI_Count *count, MPI_Count *blocklength, MPI_Count *array_of_displacements, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_hindexed_block_c(*count, *blocklength, array_of_displacements, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_hindexed_block_c)
+
+void pmpi_type_create_struct_(integer *count, integer *array_of_blocklengths, MPI_Aint *array_of_displacements, integer *array_of_types, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_types;
+	MPI_Datatype *c_array_of_types = impi_list(&l_array_of_types, *count, sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_array_of_types.n; i++) c_array_of_types[i] = MPI_Type_fromint(array_of_types[i]);
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_struct(*count, array_of_blocklengths, array_of_displacements, c_array_of_types, &c_newtype);
+	impi_unlist(&l_array_of_types);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_struct)
+
+void pmpi_type_create_struct_c_(MPI_Count *count, MPI_Count *array_of_blocklengths, MPI_Count *array_of_displacements, integer *array_of_types, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_types;
+	MPI_Datatype *c_array_of_types = impi_list(&l_array_of_types, *count, sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_array_of_types.n; i++) c_array_of_types[i] = MPI_Type_fromint(array_of_types[i]);
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_struct_c(*count, array_of_blocklengths, array_of_displacements, c_array_of_types, &c_newtype);
+	impi_unlist(&l_array_of_types);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_struct_c)
+
+void pmpi_type_create_subarray_(integer *ndims, integer *array_of_sizes, integer *array_of_subsizes, integer *array_of_starts, integer *order, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_subarray(*ndims, array_of_sizes, array_of_subsizes, array_of_starts, *order, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_subarray)
+
+void pmpi_type_create_subarray_c_(integer *ndims, MPI_Count *array_of_sizes, MPI_Count *array_of_subsizes, MPI_Count *array_of_starts, integer *order, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_subarray_c(*ndims, array_of_sizes, array_of_subsizes, array_of_starts, *order, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_subarray_c)
+
+void pmpi_type_create_darray_(integer *size, integer *rank, integer *ndims, integer *array_of_gsizes, integer *array_of_distribs, integer *array_of_dargs, integer *array_of_psizes, integer *order, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_darray(*size, *rank, *ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_darray)
+
+void pmpi_type_create_darray_c_(integer *size, integer *rank, integer *ndims, MPI_Count *array_of_gsizes, integer *array_of_distribs, integer *array_of_dargs, integer *array_of_psizes, integer *order, integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_darray_c(*size, *rank, *ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, *order, MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_darray_c)
+
+void pmpi_type_create_resized_(integer *oldtype, MPI_Aint *lb, MPI_Aint *extent, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_resized(MPI_Type_fromint(*oldtype), *lb, *extent, &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_resized)
+
+void pmpi_type_create_resized_c_(integer *oldtype, MPI_Count *lb, MPI_Count *extent, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_resized_c(MPI_Type_fromint(*oldtype), *lb, *extent, &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_resized_c)
+
+void pmpi_type_create_f90_integer_(integer *r, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_f90_integer(*r, &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_f90_integer)
+
+void pmpi_type_create_f90_real_(integer *p, integer *r, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_f90_real(*p, *r, &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_f90_real)
+
+void pmpi_type_create_f90_complex_(integer *p, integer *r, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_create_f90_complex(*p, *r, &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_create_f90_complex)
+
+void pmpi_type_dup_(integer *oldtype, integer *newtype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_newtype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_dup(MPI_Type_fromint(*oldtype), &c_newtype);
+	if (code == MPI_SUCCESS && c_newtype != 0) *newtype = MPI_Type_toint(c_newtype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_dup)
+
+void pmpi_type_commit_(integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_datatype = MPI_Type_fromint(*datatype);
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_commit(&c_datatype);
+	*datatype = MPI_Type_toint(c_datatype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_commit)
+
+void pmpi_type_free_(integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_datatype = MPI_Type_fromint(*datatype);
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_free(&c_datatype);
+	*datatype = MPI_Type_toint(c_datatype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_free)
+
+void pmpi_type_size_(integer *datatype, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_size(MPI_Type_fromint(*datatype), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_size)
+
+void pmpi_type_size_c_(integer *datatype, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_size_c(MPI_Type_fromint(*datatype), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_size_c)
+
+void pmpi_type_size_x_(integer *datatype, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_size_x(MPI_Type_fromint(*datatype), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_size_x)
+
+void pmpi_type_get_extent_(integer *datatype, MPI_Aint *lb, MPI_Aint *extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_extent(MPI_Type_fromint(*datatype), lb, extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_extent)
+
+void pmpi_type_get_extent_c_(integer *datatype, MPI_Count *lb, MPI_Count *extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_extent_c(MPI_Type_fromint(*datatype), lb, extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_extent_c)
+
+void pmpi_type_get_extent_x_(integer *datatype, MPI_Count *lb, MPI_Count *extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_extent_x(MPI_Type_fromint(*datatype), lb, extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_extent_x)
+
+void pmpi_type_get_true_extent_(integer *datatype, MPI_Aint *true_lb, MPI_Aint *true_extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_true_extent(MPI_Type_fromint(*datatype), true_lb, true_extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_true_extent)
+
+void pmpi_type_get_true_extent_c_(integer *datatype, MPI_Count *true_lb, MPI_Count *true_extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_true_extent_c(MPI_Type_fromint(*datatype), true_lb, true_extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_true_extent_c)
+
+void pmpi_type_get_true_extent_x_(integer *datatype, MPI_Count *true_lb, MPI_Count *true_extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_true_extent_x(MPI_Type_fromint(*datatype), true_lb, true_extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_true_extent_x)
+
+void pmpi_type_get_envelope_(integer *datatype, integer *num_integers, integer *num_addresses, integer *num_datatypes, integer *combiner, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_envelope(MPI_Type_fromint(*datatype), num_integers, num_addresses, num_datatypes, combiner);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_envelope)
+
+void pmpi_type_get_envelope_c_(integer *datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, integer *combiner, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_get_envelope_c(MPI_Type_fromint(*datatype), num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_envelope_c)
+
+void pmpi_type_get_contents_(integer *datatype, integer *max_integers, integer *max_addresses, integer *max_datatypes, integer *array_of_integers, MPI_Aint *array_of_addresses, integer *array_of_datatypes, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_datatypes;
+	MPI_Datatype *c_array_of_datatypes = impi_list(&l_array_of_datatypes, *max_datatypes, sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_array_of_datatypes.n; i++) c_array_of_datatypes[i] = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_get_contents(MPI_Type_fromint(*datatype), *max_integers, *max_addresses, *max_datatypes, array_of_integers, array_of_addresses, c_array_of_datatypes);
+	for (int i = 0; i < l_array_of_datatypes.n; i++) if (c_array_of_datatypes[i] != 0) array_of_datatypes[i] = MPI_Type_toint(c_array_of_datatypes[i]);
+	impi_unlist(&l_array_of_datatypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_contents)
+
+void pmpi_type_get_contents_c_(integer *datatype, MPI_Count *max_integers, MPI_Count *max_addresses, MPI_Count *max_large_counts, MPI_Count *max_datatypes, integer *array_of_integers, MPI_Aint *array_of_addresses, MPI_Count *array_of_large_counts, integer *array_of_datatypes, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_array_of_datatypes;
+	MPI_Datatype *c_array_of_datatypes = impi_list(&l_array_of_datatypes, *max_datatypes, sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_array_of_datatypes.n; i++) c_array_of_datatypes[i] = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_get_contents_c(MPI_Type_fromint(*datatype), *max_integers, *max_addresses, *max_large_counts, *max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, c_array_of_datatypes);
+	for (int i = 0; i < l_array_of_datatypes.n; i++) if (c_array_of_datatypes[i] != 0) array_of_datatypes[i] = MPI_Type_toint(c_array_of_datatypes[i]);
+	impi_unlist(&l_array_of_datatypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_contents_c)
+
+void pmpi_type_match_size_(integer *typeclass, integer *size, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_datatype = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_match_size(*typeclass, *size, &c_datatype);
+	if (code == MPI_SUCCESS && c_datatype != 0) *datatype = MPI_Type_toint(c_datatype);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_match_size)
+
+void pmpi_type_get_value_index_(integer *value_type, integer *index_type, integer *pair_type, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_pair_type = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_get_value_index(MPI_Type_fromint(*value_type), MPI_Type_fromint(*index_type), &c_pair_type);
+	if (code == MPI_SUCCESS && c_pair_type != 0) *pair_type = MPI_Type_toint(c_pair_type);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_value_index)
+
+void pmpi_type_get_name_(integer *datatype, char *type_name, integer *resultlen, integer *ierror, size_t type_name_length)
+{
+	int code = MPI_SUCCESS;
+	char c_type_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_get_name(MPI_Type_fromint(*datatype), c_type_name, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_type_name, type_name, type_name_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_get_name)
+
+void pmpi_type_set_name_(integer *datatype, char *type_name, integer *ierror, size_t type_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_type_name = impi_take(type_name, type_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_set_name(MPI_Type_fromint(*datatype), c_type_name);
+	free(c_type_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_set_name)
+
+void pmpi_pack_(void *inbuf, integer *incount, integer *datatype, void *outbuf, integer *outsize, integer *position, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pack(impi_buffer(inbuf), *incount, MPI_Type_fromint(*datatype), impi_buffer(outbuf), *outsize, position, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack)
+
+void pmpi_pack_c_(void *inbuf, MPI_Count *incount, integer *datatype, void *outbuf, MPI_Count *outsize, MPI_Count *position, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pack_c(impi_buffer(inbuf), *incount, MPI_Type_fromint(*datatype), impi_buffer(outbuf), *outsize, position, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_c)
+
+void pmpi_unpack_(void *inbuf, integer *insize, integer *position, void *outbuf, integer *outcount, integer *datatype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Unpack(impi_buffer(inbuf), *insize, position, impi_buffer(outbuf), *outcount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(unpack)
+
+void pmpi_unpack_c_(void *inbuf, MPI_Count *insize, MPI_Count *position, void *outbuf, MPI_Count *outcount, integer *datatype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Unpack_c(impi_buffer(inbuf), *insize, position, impi_buffer(outbuf), *outcount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(unpack_c)
+
+void pmpi_pack_size_(integer *incount, integer *datatype, integer *comm, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pack_size(*incount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_size)
+
+void pmpi_pack_size_c_(MPI_Count *incount, integer *datatype, integer *comm, MPI_Count *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Pack_size_c(*incount, MPI_Type_fromint(*datatype), MPI_Comm_fromint(*comm), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_size_c)
+
+void pmpi_pack_external_(char *datarep, void *inbuf, integer *incount, integer *datatype, void *outbuf, MPI_Aint *outsize, MPI_Aint *position, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Pack_external(c_datarep, impi_buffer(inbuf), *incount, MPI_Type_fromint(*datatype), impi_buffer(outbuf), *outsize, position);
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_external)
+
+void pmpi_pack_external_c_(char *datarep, void *inbuf, MPI_Count *incount, integer *datatype, void *outbuf, MPI_Count *outsize, MPI_Count *position, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Pack_external_c(c_datarep, impi_buffer(inbuf), *incount, MPI_Type_fromint(*datatype), impi_buffer(outbuf), *outsize, position);
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_external_c)
+
+void pmpi_unpack_external_(char *datarep, void *inbuf, MPI_Aint *insize, MPI_Aint *position, void *outbuf, integer *outcount, integer *datatype, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Unpack_external(c_datarep, impi_buffer(inbuf), *insize, position, impi_buffer(outbuf), *outcount, MPI_Type_fromint(*datatype));
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(unpack_external)
+
+void pmpi_unpack_external_c_(char *datarep, void *inbuf, MPI_Count *insize, MPI_Count *position, void *outbuf, MPI_Count *outcount, integer *datatype, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Unpack_external_c(c_datarep, impi_buffer(inbuf), *insize, position, impi_buffer(outbuf), *outcount, MPI_Type_fromint(*datatype));
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(unpack_external_c)
+
+void pmpi_pack_external_size_(char *datarep, integer *incount, integer *datatype, MPI_Aint *size, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Pack_external_size(c_datarep, *incount, MPI_Type_fromint(*datatype), size);
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_external_size)
+
+void pmpi_pack_external_size_c_(char *datarep, MPI_Count *incount, integer *datatype, MPI_Count *size, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Pack_external_size_c(c_datarep, *incount, MPI_Type_fromint(*datatype), size);
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(pack_external_size_c)
+
+void pmpi_comm_free_keyval_(integer *comm_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_free_keyval(comm_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_free_keyval)
+
+void pmpi_comm_set_attr_(integer *comm, integer *comm_keyval, MPI_Aint *attribute_val, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_set_attr(MPI_Comm_fromint(*comm), *comm_keyval, (void *)*attribute_val);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_set_attr)
+
+void pmpi_comm_delete_attr_(integer *comm, integer *comm_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_delete_attr(MPI_Comm_fromint(*comm), *comm_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_delete_attr)
+
+void pmpi_type_free_keyval_(integer *type_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_free_keyval(type_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_free_keyval)
+
+void pmpi_type_set_attr_(integer *datatype, integer *type_keyval, MPI_Aint *attribute_val, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_set_attr(MPI_Type_fromint(*datatype), *type_keyval, (void *)*attribute_val);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_set_attr)
+
+void pmpi_type_delete_attr_(integer *datatype, integer *type_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Type_delete_attr(MPI_Type_fromint(*datatype), *type_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(type_delete_attr)
+
+void pmpi_win_free_keyval_(integer *win_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_free_keyval(win_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_free_keyval)
+
+void pmpi_win_set_attr_(integer *win, integer *win_keyval, MPI_Aint *attribute_val, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_set_attr(MPI_Win_fromint(*win), *win_keyval, (void *)*attribute_val);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_set_attr)
+
+void pmpi_win_delete_attr_(integer *win, integer *win_keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_delete_attr(MPI_Win_fromint(*win), *win_keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_delete_attr)
+
+void pmpi_keyval_free_(integer *keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Keyval_free(keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(keyval_free)
+
+void pmpi_attr_delete_(integer *comm, integer *keyval, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Attr_delete(MPI_Comm_fromint(*comm), *keyval);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(attr_delete)
+
+void pmpi_op_commutative_(integer *op, integer *commute, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Op_commutative(MPI_Op_fromint(*op), commute);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(op_commutative)
+
+void pmpi_op_free_(integer *op, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Op c_op = MPI_Op_fromint(*op);
+	if (code == MPI_SUCCESS)
+		code = MPI_Op_free(&c_op);
+	*op = MPI_Op_toint(c_op);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(op_free)
+
+void pmpi_reduce_local_(void *inbuf, void *inoutbuf, integer *count, integer *datatype, integer *op, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_local(impi_buffer(inbuf), impi_buffer(inoutbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_local)
+
+void pmpi_reduce_local_c_(void *inbuf, void *inoutbuf, MPI_Count *count, integer *datatype, integer *op, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_local_c(impi_buffer(inbuf), impi_buffer(inoutbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_local_c)
+
+void pmpi_group_size_(integer *group, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Group_size(MPI_Group_fromint(*group), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_size)
+
+void pmpi_group_rank_(integer *group, integer *rank, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Group_rank(MPI_Group_fromint(*group), rank);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_rank)
+
+void pmpi_group_translate_ranks_(integer *group1, integer *n, integer *ranks1, integer *group2, integer *ranks2, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Group_translate_ranks(MPI_Group_fromint(*group1), *n, ranks1, MPI_Group_fromint(*group2), ranks2);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_translate_ranks)
+
+void pmpi_group_compare_(integer *group1, integer *group2, integer *result, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Group_compare(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), result);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_compare)
+
+void pmpi_group_union_(integer *group1, integer *group2, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_union(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_union)
+
+void pmpi_group_intersection_(integer *group1, integer *group2, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_intersection(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_intersection)
+
+void pmpi_group_difference_(integer *group1, integer *group2, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_difference(MPI_Group_fromint(*group1), MPI_Group_fromint(*group2), &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_difference)
+
+void pmpi_group_incl_(integer *group, integer *n, integer *ranks, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_incl(MPI_Group_fromint(*group), *n, ranks, &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_incl)
+
+void pmpi_group_excl_(integer *group, integer *n, integer *ranks, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_excl(MPI_Group_fromint(*group), *n, ranks, &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_excl)
+
+void pmpi_group_range_incl_(integer *group, integer *n, integer *ranges, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_range_incl(MPI_Group_fromint(*group), *n, (void *)ranges, &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_range_incl)
+
+void pmpi_group_range_excl_(integer *group, integer *n, integer *ranges, integer *newgroup, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_newgroup = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_range_excl(MPI_Group_fromint(*group), *n, (void *)ranges, &c_newgroup);
+	if (code == MPI_SUCCESS && c_newgroup != 0) *newgroup = MPI_Group_toint(c_newgroup);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_range_excl)
+
+void pmpi_group_free_(integer *group, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_group = MPI_Group_fromint(*group);
+	if (code == MPI_SUCCESS)
+		code = MPI_Group_free(&c_group);
+	*group = MPI_Group_toint(c_group);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(group_free)
+
+void pmpi_comm_size_(integer *comm, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_size(MPI_Comm_fromint(*comm), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_size)
+
+void pmpi_comm_rank_(integer *comm, integer *rank, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_rank(MPI_Comm_fromint(*comm), rank);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_rank)
+
+void pmpi_comm_compare_(integer *comm1, integer *comm2, integer *result, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_compare(MPI_Comm_fromint(*comm1), MPI_Comm_fromint(*comm2), result);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_compare)
+
+void pmpi_comm_group_(integer *comm, integer *group, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_group = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_group(MPI_Comm_fromint(*comm), &c_group);
+	if (code == MPI_SUCCESS && c_group != 0) *group = MPI_Group_toint(c_group);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_group)
+
+void pmpi_comm_remote_size_(integer *comm, integer *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_remote_size(MPI_Comm_fromint(*comm), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_remote_size)
+
+void pmpi_comm_remote_group_(integer *comm, integer *group, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_group = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_remote_group(MPI_Comm_fromint(*comm), &c_group);
+	if (code == MPI_SUCCESS && c_group != 0) *group = MPI_Group_toint(c_group);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_remote_group)
+
+void pmpi_comm_test_inter_(integer *comm, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_test_inter(MPI_Comm_fromint(*comm), flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_test_inter)
+
+void pmpi_comm_dup_(integer *comm, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Comm c_newcomm = 0;
-	*ierror = MPI_Cart_sub(MPI_Comm_fromint(*comm), remain_dims, &c_newcomm);
-	if (*ierror == MPI_SUCCESS) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_dup(MPI_Comm_fromint(*comm), &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_dup)
 
-void mpi_cart_map_(int *comm, int *ndims, int *dims, int *periods, int *newrank, int *ierror)
+void pmpi_comm_dup_with_info_(integer *comm, integer *info, integer *newcomm, integer *ierror)
 {
-	*ierror = MPI_Cart_map(MPI_Comm_fromint(*comm), *ndims, dims, periods, newrank);
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_dup_with_info(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(comm_dup_with_info)
 
-void mpi_graph_create_(int *comm_old, int *nnodes, int *index, int *edges, int *reorder, int *comm_graph, int *ierror)
+void pmpi_comm_idup_(integer *comm, integer *newcomm, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_idup(MPI_Comm_fromint(*comm), &c_newcomm, &c_request);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_idup)
+
+void pmpi_comm_idup_with_info_(integer *comm, integer *info, integer *newcomm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_idup_with_info(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_newcomm, &c_request);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_idup_with_info)
+
+void pmpi_comm_create_(integer *comm, integer *group, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_create(MPI_Comm_fromint(*comm), MPI_Group_fromint(*group), &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_create)
+
+void pmpi_comm_create_group_(integer *comm, integer *group, integer *tag, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_create_group(MPI_Comm_fromint(*comm), MPI_Group_fromint(*group), *tag, &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_create_group)
+
+void pmpi_comm_split_(integer *comm, integer *color, integer *key, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_split(MPI_Comm_fromint(*comm), *color, *key, &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_split)
+
+void pmpi_comm_split_type_(integer *comm, integer *split_type, integer *key, integer *info, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_split_type(MPI_Comm_fromint(*comm), *split_type, *key, MPI_Info_fromint(*info), &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_split_type)
+
+void pmpi_comm_free_(integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_comm = MPI_Comm_fromint(*comm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_free(&c_comm);
+	*comm = MPI_Comm_toint(c_comm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_free)
+
+void pmpi_comm_set_info_(integer *comm, integer *info, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Comm_set_info(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_set_info)
+
+void pmpi_comm_get_info_(integer *comm, integer *info_used, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Info c_info_used = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_get_info(MPI_Comm_fromint(*comm), &c_info_used);
+	if (code == MPI_SUCCESS && c_info_used != 0) *info_used = MPI_Info_toint(c_info_used);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_get_info)
+
+void pmpi_comm_set_name_(integer *comm, char *comm_name, integer *ierror, size_t comm_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_comm_name = impi_take(comm_name, comm_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_set_name(MPI_Comm_fromint(*comm), c_comm_name);
+	free(c_comm_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_set_name)
+
+void pmpi_comm_get_name_(integer *comm, char *comm_name, integer *resultlen, integer *ierror, size_t comm_name_length)
+{
+	int code = MPI_SUCCESS;
+	char c_comm_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_get_name(MPI_Comm_fromint(*comm), c_comm_name, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_comm_name, comm_name, comm_name_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_get_name)
+
+void pmpi_intercomm_create_(integer *local_comm, integer *local_leader, integer *peer_comm, integer *remote_leader, integer *tag, integer *newintercomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newintercomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Intercomm_create(MPI_Comm_fromint(*local_comm), *local_leader, MPI_Comm_fromint(*peer_comm), *remote_leader, *tag, &c_newintercomm);
+	if (code == MPI_SUCCESS && c_newintercomm != 0) *newintercomm = MPI_Comm_toint(c_newintercomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(intercomm_create)
+
+void pmpi_intercomm_merge_(integer *intercomm, integer *high, integer *newintracomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newintracomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Intercomm_merge(MPI_Comm_fromint(*intercomm), *high, &c_newintracomm);
+	if (code == MPI_SUCCESS && c_newintracomm != 0) *newintracomm = MPI_Comm_toint(c_newintracomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(intercomm_merge)
+
+void pmpi_topo_test_(integer *comm, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Topo_test(MPI_Comm_fromint(*comm), status);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(topo_test)
+
+void pmpi_dims_create_(integer *nnodes, integer *ndims, integer *dims, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Dims_create(*nnodes, *ndims, dims);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(dims_create)
+
+void pmpi_cart_create_(integer *comm_old, integer *ndims, integer *dims, integer *periods, integer *reorder, integer *comm_cart, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_comm_cart = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Cart_create(MPI_Comm_fromint(*comm_old), *ndims, dims, periods, *reorder, &c_comm_cart);
+	if (code == MPI_SUCCESS && c_comm_cart != 0) *comm_cart = MPI_Comm_toint(c_comm_cart);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_create)
+
+void pmpi_cartdim_get_(integer *comm, integer *ndims, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cartdim_get(MPI_Comm_fromint(*comm), ndims);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cartdim_get)
+
+void pmpi_cart_get_(integer *comm, integer *maxdims, integer *dims, integer *periods, integer *coords, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cart_get(MPI_Comm_fromint(*comm), *maxdims, dims, periods, coords);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_get)
+
+void pmpi_cart_rank_(integer *comm, integer *coords, integer *rank, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cart_rank(MPI_Comm_fromint(*comm), coords, rank);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_rank)
+
+void pmpi_cart_coords_(integer *comm, integer *rank, integer *maxdims, integer *coords, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cart_coords(MPI_Comm_fromint(*comm), *rank, *maxdims, coords);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_coords)
+
+void pmpi_cart_shift_(integer *comm, integer *direction, integer *disp, integer *rank_source, integer *rank_dest, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cart_shift(MPI_Comm_fromint(*comm), *direction, *disp, rank_source, rank_dest);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_shift)
+
+void pmpi_cart_sub_(integer *comm, integer *remain_dims, integer *newcomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Cart_sub(MPI_Comm_fromint(*comm), remain_dims, &c_newcomm);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_sub)
+
+void pmpi_cart_map_(integer *comm, integer *ndims, integer *dims, integer *periods, integer *newrank, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Cart_map(MPI_Comm_fromint(*comm), *ndims, dims, periods, newrank);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(cart_map)
+
+void pmpi_graph_create_(integer *comm_old, integer *nnodes, integer *index, integer *edges, integer *reorder, integer *comm_graph, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Comm c_comm_graph = 0;
-	*ierror = MPI_Graph_create(MPI_Comm_fromint(*comm_old), *nnodes, index, edges, *reorder, &c_comm_graph);
-	if (*ierror == MPI_SUCCESS) *comm_graph = MPI_Comm_toint(c_comm_graph);
+	if (code == MPI_SUCCESS)
+		code = MPI_Graph_create(MPI_Comm_fromint(*comm_old), *nnodes, index, edges, *reorder, &c_comm_graph);
+	if (code == MPI_SUCCESS && c_comm_graph != 0) *comm_graph = MPI_Comm_toint(c_comm_graph);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graph_create)
 
-void mpi_graphdims_get_(int *comm, int *nnodes, int *nedges, int *ierror)
+void pmpi_graphdims_get_(integer *comm, integer *nnodes, integer *nedges, integer *ierror)
 {
-	*ierror = MPI_Graphdims_get(MPI_Comm_fromint(*comm), nnodes, nedges);
+	int code = MPI_SUCCESS;
+	code = MPI_Graphdims_get(MPI_Comm_fromint(*comm), nnodes, nedges);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graphdims_get)
 
-void mpi_graph_get_(int *comm, int *maxindex, int *maxedges, int *index, int *edges, int *ierror)
+void pmpi_graph_get_(integer *comm, integer *maxindex, integer *maxedges, integer *index, integer *edges, integer *ierror)
 {
-	*ierror = MPI_Graph_get(MPI_Comm_fromint(*comm), *maxindex, *maxedges, index, edges);
+	int code = MPI_SUCCESS;
+	code = MPI_Graph_get(MPI_Comm_fromint(*comm), *maxindex, *maxedges, index, edges);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graph_get)
 
-void mpi_graph_neighbors_count_(int *comm, int *rank, int *nneighbors, int *ierror)
+void pmpi_graph_neighbors_count_(integer *comm, integer *rank, integer *nneighbors, integer *ierror)
 {
-	*ierror = MPI_Graph_neighbors_count(MPI_Comm_fromint(*comm), *rank, nneighbors);
+	int code = MPI_SUCCESS;
+	code = MPI_Graph_neighbors_count(MPI_Comm_fromint(*comm), *rank, nneighbors);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graph_neighbors_count)
 
-void mpi_graph_neighbors_(int *comm, int *rank, int *maxneighbors, int *neighbors, int *ierror)
+void pmpi_graph_neighbors_(integer *comm, integer *rank, integer *maxneighbors, integer *neighbors, integer *ierror)
 {
-	*ierror = MPI_Graph_neighbors(MPI_Comm_fromint(*comm), *rank, *maxneighbors, neighbors);
+	int code = MPI_SUCCESS;
+	code = MPI_Graph_neighbors(MPI_Comm_fromint(*comm), *rank, *maxneighbors, neighbors);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graph_neighbors)
 
-void mpi_graph_map_(int *comm, int *nnodes, int *index, int *edges, int *newrank, int *ierror)
+void pmpi_graph_map_(integer *comm, integer *nnodes, integer *index, integer *edges, integer *newrank, integer *ierror)
 {
-	*ierror = MPI_Graph_map(MPI_Comm_fromint(*comm), *nnodes, index, edges, newrank);
+	int code = MPI_SUCCESS;
+	code = MPI_Graph_map(MPI_Comm_fromint(*comm), *nnodes, index, edges, newrank);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(graph_map)
 
-void mpi_barrier_(int *comm, int *ierror)
+void pmpi_dist_graph_create_(integer *comm_old, integer *n, integer *sources, integer *degrees, integer *destinations, integer *weights, integer *info, integer *reorder, integer *comm_dist_graph, integer *ierror)
 {
-	*ierror = MPI_Barrier(MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	MPI_Comm c_comm_dist_graph = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Dist_graph_create(MPI_Comm_fromint(*comm_old), *n, sources, degrees, destinations, impi_weights(weights, weights), MPI_Info_fromint(*info), *reorder, &c_comm_dist_graph);
+	if (code == MPI_SUCCESS && c_comm_dist_graph != 0) *comm_dist_graph = MPI_Comm_toint(c_comm_dist_graph);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(dist_graph_create)
 
-void mpi_bcast_(void *buffer, int *count, int *datatype, int *root, int *comm, int *ierror)
+void pmpi_dist_graph_create_adjacent_(integer *comm_old, integer *indegree, integer *sources, integer *sourceweights, integer *outdegree, integer *destinations, integer *destweights, integer *info, integer *reorder, integer *comm_dist_graph, integer *ierror)
 {
-	*ierror = MPI_Bcast(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	MPI_Comm c_comm_dist_graph = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Dist_graph_create_adjacent(MPI_Comm_fromint(*comm_old), *indegree, sources, impi_weights(sourceweights, sourceweights), *outdegree, destinations, impi_weights(destweights, destweights), MPI_Info_fromint(*info), *reorder, &c_comm_dist_graph);
+	if (code == MPI_SUCCESS && c_comm_dist_graph != 0) *comm_dist_graph = MPI_Comm_toint(c_comm_dist_graph);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(dist_graph_create_adjacent)
 
-void mpi_gather_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *ierror)
+void pmpi_dist_graph_neighbors_count_(integer *comm, integer *indegree, integer *outdegree, integer *weighted, integer *ierror)
 {
-	*ierror = MPI_Gather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Dist_graph_neighbors_count(MPI_Comm_fromint(*comm), indegree, outdegree, weighted);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(dist_graph_neighbors_count)
 
-void mpi_gatherv_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcounts, int *displs, int *recvtype, int *root, int *comm, int *ierror)
+void pmpi_dist_graph_neighbors_(integer *comm, integer *maxindegree, integer *sources, integer *sourceweights, integer *maxoutdegree, integer *destinations, integer *destweights, integer *ierror)
 {
-	*ierror = MPI_Gatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Dist_graph_neighbors(MPI_Comm_fromint(*comm), *maxindegree, sources, impi_weights(sourceweights, sourceweights), *maxoutdegree, destinations, impi_weights(destweights, destweights));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(dist_graph_neighbors)
 
-void mpi_scatter_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *ierror)
+void pmpi_barrier_(integer *comm, integer *ierror)
 {
-	*ierror = MPI_Scatter(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Barrier(MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(barrier)
 
-void mpi_scatterv_(void *sendbuf, int *sendcounts, int *displs, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *ierror)
+void pmpi_ibarrier_(integer *comm, integer *request, integer *ierror)
 {
-	*ierror = MPI_Scatterv(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
-}
-
-void mpi_allgather_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *ierror)
-{
-	*ierror = MPI_Allgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
-}
-
-void mpi_allgatherv_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcounts, int *displs, int *recvtype, int *comm, int *ierror)
-{
-	*ierror = MPI_Allgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
-}
-
-void mpi_alltoall_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *ierror)
-{
-	*ierror = MPI_Alltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
-}
-
-void mpi_alltoallv_(void *sendbuf, int *sendcounts, int *sdispls, int *sendtype, void *recvbuf, int *recvcounts, int *rdispls, int *recvtype, int *comm, int *ierror)
-{
-	*ierror = MPI_Alltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
-}
-
-void mpi_reduce_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *root, int *comm, int *ierror)
-{
-	*ierror = MPI_Reduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm));
-}
-
-void mpi_allreduce_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *ierror)
-{
-	*ierror = MPI_Allreduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
-}
-
-void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, int *recvcounts, int *datatype, int *op, int *comm, int *ierror)
-{
-	*ierror = MPI_Reduce_scatter(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
-}
-
-void mpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, int *recvcount, int *datatype, int *op, int *comm, int *ierror)
-{
-	*ierror = MPI_Reduce_scatter_block(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
-}
-
-void mpi_scan_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *ierror)
-{
-	*ierror = MPI_Scan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
-}
-
-void mpi_exscan_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *ierror)
-{
-	*ierror = MPI_Exscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
-}
-
-void mpi_ibarrier_(int *comm, int *request, int *ierror)
-{
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ibarrier(MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Ibarrier(MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(ibarrier)
 
-void mpi_ibcast_(void *buffer, int *count, int *datatype, int *root, int *comm, int *request, int *ierror)
+void pmpi_barrier_init_(integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ibcast(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Barrier_init(MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(barrier_init)
 
-void mpi_igather_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *request, int *ierror)
+void pmpi_bcast_(void *buffer, integer *count, integer *datatype, integer *root, integer *comm, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Bcast(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bcast)
+
+void pmpi_bcast_c_(void *buffer, MPI_Count *count, integer *datatype, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Bcast_c(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(bcast_c)
+
+void pmpi_ibcast_(void *buffer, integer *count, integer *datatype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Igather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Ibcast(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(ibcast)
 
-void mpi_igatherv_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcounts, int *displs, int *recvtype, int *root, int *comm, int *request, int *ierror)
+void pmpi_ibcast_c_(void *buffer, MPI_Count *count, integer *datatype, integer *root, integer *comm, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Igatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Ibcast_c(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(ibcast_c)
 
-void mpi_iscatter_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *request, int *ierror)
+void pmpi_bcast_init_(void *buffer, integer *count, integer *datatype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iscatter(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Bcast_init(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(bcast_init)
 
-void mpi_iscatterv_(void *sendbuf, int *sendcounts, int *displs, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *root, int *comm, int *request, int *ierror)
+void pmpi_bcast_init_c_(void *buffer, MPI_Count *count, integer *datatype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iscatterv(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Bcast_init_c(impi_buffer(buffer), *count, MPI_Type_fromint(*datatype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(bcast_init_c)
 
-void mpi_iallgather_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *request, int *ierror)
+void pmpi_gather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Gather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(gather)
+
+void pmpi_gather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Gather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(gather_c)
+
+void pmpi_igather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iallgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Igather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(igather)
 
-void mpi_iallgatherv_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcounts, int *displs, int *recvtype, int *comm, int *request, int *ierror)
+void pmpi_igather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iallgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Igather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(igather_c)
 
-void mpi_ialltoall_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *request, int *ierror)
+void pmpi_gather_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ialltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Gather_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(gather_init)
 
-void mpi_ialltoallv_(void *sendbuf, int *sendcounts, int *sdispls, int *sendtype, void *recvbuf, int *recvcounts, int *rdispls, int *recvtype, int *comm, int *request, int *ierror)
+void pmpi_gather_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ialltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Gather_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(gather_init_c)
 
-void mpi_ireduce_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *root, int *comm, int *request, int *ierror)
+void pmpi_gatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *root, integer *comm, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Gatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(gatherv)
+
+void pmpi_gatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Gatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(gatherv_c)
+
+void pmpi_igatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ireduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Igatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(igatherv)
 
-void mpi_iallreduce_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *request, int *ierror)
+void pmpi_igatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iallreduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Igatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(igatherv_c)
 
-void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, int *recvcounts, int *datatype, int *op, int *comm, int *request, int *ierror)
+void pmpi_gatherv_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ireduce_scatter(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Gatherv_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(gatherv_init)
 
-void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, int *recvcount, int *datatype, int *op, int *comm, int *request, int *ierror)
+void pmpi_gatherv_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Ireduce_scatter_block(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Gatherv_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(gatherv_init_c)
 
-void mpi_iscan_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *request, int *ierror)
+void pmpi_scatter_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
 {
+	int code = MPI_SUCCESS;
+	code = MPI_Scatter(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scatter)
+
+void pmpi_scatter_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Scatter_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scatter_c)
+
+void pmpi_iscatter_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscatter(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(iscatter)
 
-void mpi_iexscan_(void *sendbuf, void *recvbuf, int *count, int *datatype, int *op, int *comm, int *request, int *ierror)
+void pmpi_iscatter_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
 {
+	int code = MPI_SUCCESS;
 	MPI_Request c_request = 0;
-	*ierror = MPI_Iexscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
-	if (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscatter_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(iscatter_c)
 
-void mpi_neighbor_allgather_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *ierror)
+void pmpi_scatter_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
-	*ierror = MPI_Neighbor_allgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scatter_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(scatter_init)
 
-void mpi_neighbor_allgatherv_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcounts, int *displs, int *recvtype, int *comm, int *ierror)
+void pmpi_scatter_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
 {
-	*ierror = MPI_Neighbor_allgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scatter_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(scatter_init_c)
 
-void mpi_neighbor_alltoall_(void *sendbuf, int *sendcount, int *sendtype, void *recvbuf, int *recvcount, int *recvtype, int *comm, int *ierror)
+void pmpi_scatterv_(void *sendbuf, integer *sendcounts, integer *displs, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
 {
-	*ierror = MPI_Neighbor_alltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Scatterv(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(scatterv)
 
-void mpi_neighbor_alltoallv_(void *sendbuf, int *sendcounts, int *sdispls, int *sendtype, void *recvbuf, int *recvcounts, int *rdispls, int *recvtype, int *comm, int *ierror)
+void pmpi_scatterv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *displs, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *ierror)
 {
-	*ierror = MPI_Neighbor_alltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	int code = MPI_SUCCESS;
+	code = MPI_Scatterv_c(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
 }
+NAMES(scatterv_c)
+
+void pmpi_iscatterv_(void *sendbuf, integer *sendcounts, integer *displs, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscatterv(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iscatterv)
+
+void pmpi_iscatterv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *displs, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscatterv_c(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iscatterv_c)
+
+void pmpi_scatterv_init_(void *sendbuf, integer *sendcounts, integer *displs, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scatterv_init(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scatterv_init)
+
+void pmpi_scatterv_init_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *displs, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scatterv_init_c(impi_buffer(sendbuf), sendcounts, displs, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scatterv_init_c)
+
+void pmpi_allgather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgather)
+
+void pmpi_allgather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allgather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgather_c)
+
+void pmpi_iallgather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallgather)
+
+void pmpi_iallgather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallgather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallgather_c)
+
+void pmpi_allgather_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allgather_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgather_init)
+
+void pmpi_allgather_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allgather_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgather_init_c)
+
+void pmpi_allgatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgatherv)
+
+void pmpi_allgatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allgatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgatherv_c)
+
+void pmpi_iallgatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallgatherv)
+
+void pmpi_iallgatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallgatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallgatherv_c)
+
+void pmpi_allgatherv_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allgatherv_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgatherv_init)
+
+void pmpi_allgatherv_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allgatherv_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allgatherv_init_c)
+
+void pmpi_alltoall_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Alltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoall)
+
+void pmpi_alltoall_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Alltoall_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoall_c)
+
+void pmpi_ialltoall_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoall)
+
+void pmpi_ialltoall_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoall_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoall_c)
+
+void pmpi_alltoall_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoall_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoall_init)
+
+void pmpi_alltoall_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoall_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoall_init_c)
+
+void pmpi_alltoallv_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Alltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallv)
+
+void pmpi_alltoallv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Alltoallv_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallv_c)
+
+void pmpi_ialltoallv_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoallv)
+
+void pmpi_ialltoallv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoallv_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoallv_c)
+
+void pmpi_alltoallv_init_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallv_init(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallv_init)
+
+void pmpi_alltoallv_init_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallv_init_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallv_init_c)
+
+void pmpi_alltoallw_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtypes, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallw(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm));
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallw)
+
+void pmpi_alltoallw_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallw_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm));
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallw_c)
+
+void pmpi_ialltoallw_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtypes, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoallw(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoallw)
+
+void pmpi_ialltoallw_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ialltoallw_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ialltoallw_c)
+
+void pmpi_alltoallw_init_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtypes, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallw_init(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallw_init)
+
+void pmpi_alltoallw_init_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 0), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Alltoallw_init_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(alltoallw_init_c)
+
+void pmpi_reduce_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce)
+
+void pmpi_reduce_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *root, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_c)
+
+void pmpi_ireduce_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce)
+
+void pmpi_ireduce_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *root, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce_c)
+
+void pmpi_reduce_init_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_init(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_init)
+
+void pmpi_reduce_init_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *root, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), *root, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_init_c)
+
+void pmpi_allreduce_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allreduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allreduce)
+
+void pmpi_allreduce_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Allreduce_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allreduce_c)
+
+void pmpi_iallreduce_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallreduce(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallreduce)
+
+void pmpi_iallreduce_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iallreduce_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iallreduce_c)
+
+void pmpi_allreduce_init_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allreduce_init(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allreduce_init)
+
+void pmpi_allreduce_init_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Allreduce_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(allreduce_init_c)
+
+void pmpi_reduce_scatter_(void *sendbuf, void *recvbuf, integer *recvcounts, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_scatter(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter)
+
+void pmpi_reduce_scatter_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcounts, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_scatter_c(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_c)
+
+void pmpi_ireduce_scatter_(void *sendbuf, void *recvbuf, integer *recvcounts, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce_scatter(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce_scatter)
+
+void pmpi_ireduce_scatter_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcounts, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce_scatter_c(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce_scatter_c)
+
+void pmpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, integer *recvcounts, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_scatter_init(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_init)
+
+void pmpi_reduce_scatter_init_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcounts, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_scatter_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), recvcounts, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_init_c)
+
+void pmpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, integer *recvcount, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_scatter_block(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_block)
+
+void pmpi_reduce_scatter_block_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcount, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Reduce_scatter_block_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_block_c)
+
+void pmpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, integer *recvcount, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce_scatter_block(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce_scatter_block)
+
+void pmpi_ireduce_scatter_block_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcount, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ireduce_scatter_block_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ireduce_scatter_block_c)
+
+void pmpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, integer *recvcount, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_scatter_block_init(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_block_init)
+
+void pmpi_reduce_scatter_block_init_c_(void *sendbuf, void *recvbuf, MPI_Count *recvcount, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce_scatter_block_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(reduce_scatter_block_init_c)
+
+void pmpi_scan_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Scan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scan)
+
+void pmpi_scan_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Scan_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scan_c)
+
+void pmpi_iscan_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iscan)
+
+void pmpi_iscan_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iscan_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iscan_c)
+
+void pmpi_scan_init_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scan_init(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scan_init)
+
+void pmpi_scan_init_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Scan_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(scan_init_c)
+
+void pmpi_exscan_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Exscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(exscan)
+
+void pmpi_exscan_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Exscan_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(exscan_c)
+
+void pmpi_iexscan_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iexscan(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iexscan)
+
+void pmpi_iexscan_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Iexscan_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(iexscan_c)
+
+void pmpi_exscan_init_(void *sendbuf, void *recvbuf, integer *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Exscan_init(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(exscan_init)
+
+void pmpi_exscan_init_c_(void *sendbuf, void *recvbuf, MPI_Count *count, integer *datatype, integer *op, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Exscan_init_c(impi_buffer(sendbuf), impi_buffer(recvbuf), *count, MPI_Type_fromint(*datatype), MPI_Op_fromint(*op), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(exscan_init_c)
+
+void pmpi_neighbor_allgather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_allgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgather)
+
+void pmpi_neighbor_allgather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_allgather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgather_c)
+
+void pmpi_ineighbor_allgather_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_allgather(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_allgather)
+
+void pmpi_ineighbor_allgather_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_allgather_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_allgather_c)
+
+void pmpi_neighbor_allgather_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_allgather_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgather_init)
+
+void pmpi_neighbor_allgather_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_allgather_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgather_init_c)
+
+void pmpi_neighbor_allgatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_allgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgatherv)
+
+void pmpi_neighbor_allgatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_allgatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgatherv_c)
+
+void pmpi_ineighbor_allgatherv_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_allgatherv(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_allgatherv)
+
+void pmpi_ineighbor_allgatherv_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_allgatherv_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_allgatherv_c)
+
+void pmpi_neighbor_allgatherv_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcounts, integer *displs, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_allgatherv_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgatherv_init)
+
+void pmpi_neighbor_allgatherv_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *displs, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_allgatherv_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, displs, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_allgatherv_init_c)
+
+void pmpi_neighbor_alltoall_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_alltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoall)
+
+void pmpi_neighbor_alltoall_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_alltoall_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoall_c)
+
+void pmpi_ineighbor_alltoall_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoall(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoall)
+
+void pmpi_ineighbor_alltoall_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoall_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoall_c)
+
+void pmpi_neighbor_alltoall_init_(void *sendbuf, integer *sendcount, integer *sendtype, void *recvbuf, integer *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoall_init(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoall_init)
+
+void pmpi_neighbor_alltoall_init_c_(void *sendbuf, MPI_Count *sendcount, integer *sendtype, void *recvbuf, MPI_Count *recvcount, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoall_init_c(impi_buffer(sendbuf), *sendcount, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), *recvcount, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoall_init_c)
+
+void pmpi_neighbor_alltoallv_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_alltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallv)
+
+void pmpi_neighbor_alltoallv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Neighbor_alltoallv_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallv_c)
+
+void pmpi_ineighbor_alltoallv_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoallv(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoallv)
+
+void pmpi_ineighbor_alltoallv_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoallv_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoallv_c)
+
+void pmpi_neighbor_alltoallv_init_(void *sendbuf, integer *sendcounts, integer *sdispls, integer *sendtype, void *recvbuf, integer *recvcounts, integer *rdispls, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallv_init(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallv_init)
+
+void pmpi_neighbor_alltoallv_init_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtype, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtype, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallv_init_c(impi_buffer(sendbuf), sendcounts, sdispls, MPI_Type_fromint(*sendtype), impi_buffer(recvbuf), recvcounts, rdispls, MPI_Type_fromint(*recvtype), MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallv_init_c)
+
+void pmpi_neighbor_alltoallw_(void *sendbuf, integer *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallw(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm));
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallw)
+
+void pmpi_neighbor_alltoallw_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallw_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm));
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallw_c)
+
+void pmpi_ineighbor_alltoallw_(void *sendbuf, integer *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoallw(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoallw)
+
+void pmpi_ineighbor_alltoallw_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Ineighbor_alltoallw_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(ineighbor_alltoallw_c)
+
+void pmpi_neighbor_alltoallw_init_(void *sendbuf, integer *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, integer *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallw_init(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallw_init)
+
+void pmpi_neighbor_alltoallw_init_c_(void *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, integer *sendtypes, void *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, integer *recvtypes, integer *comm, integer *info, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l_sendtypes;
+	MPI_Datatype *c_sendtypes = impi_list(&l_sendtypes, impi_partners(*comm, sendbuf, 0, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_sendtypes.n; i++) c_sendtypes[i] = MPI_Type_fromint(sendtypes[i]);
+	struct impi_list l_recvtypes;
+	MPI_Datatype *c_recvtypes = impi_list(&l_recvtypes, impi_partners(*comm, NULL, 1, 1), sizeof(MPI_Datatype), &code);
+	for (int i = 0; i < l_recvtypes.n; i++) c_recvtypes[i] = MPI_Type_fromint(recvtypes[i]);
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Neighbor_alltoallw_init_c(impi_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, impi_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, MPI_Comm_fromint(*comm), MPI_Info_fromint(*info), &c_request);
+	impi_unlist(&l_sendtypes);
+	impi_unlist(&l_recvtypes);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(neighbor_alltoallw_init_c)
+
+void pmpi_comm_get_parent_(integer *parent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_parent = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_get_parent(&c_parent);
+	if (code == MPI_SUCCESS && c_parent != 0) *parent = MPI_Comm_toint(c_parent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_get_parent)
+
+void pmpi_open_port_(integer *info, char *port_name, integer *ierror, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char c_port_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Open_port(MPI_Info_fromint(*info), c_port_name);
+	if (code == MPI_SUCCESS) impi_give(c_port_name, port_name, port_name_length, NULL);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(open_port)
+
+void pmpi_close_port_(char *port_name, integer *ierror, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_port_name = impi_take(port_name, port_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Close_port(c_port_name);
+	free(c_port_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(close_port)
+
+void pmpi_comm_accept_(char *port_name, integer *info, integer *root, integer *comm, integer *newcomm, integer *ierror, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_port_name = impi_take(port_name, port_name_length, 0, &code);
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_accept(c_port_name, MPI_Info_fromint(*info), *root, MPI_Comm_fromint(*comm), &c_newcomm);
+	free(c_port_name);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_accept)
+
+void pmpi_comm_connect_(char *port_name, integer *info, integer *root, integer *comm, integer *newcomm, integer *ierror, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_port_name = impi_take(port_name, port_name_length, 0, &code);
+	MPI_Comm c_newcomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_connect(c_port_name, MPI_Info_fromint(*info), *root, MPI_Comm_fromint(*comm), &c_newcomm);
+	free(c_port_name);
+	if (code == MPI_SUCCESS && c_newcomm != 0) *newcomm = MPI_Comm_toint(c_newcomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_connect)
+
+void pmpi_comm_disconnect_(integer *comm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_comm = MPI_Comm_fromint(*comm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_disconnect(&c_comm);
+	*comm = MPI_Comm_toint(c_comm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_disconnect)
+
+void pmpi_comm_join_(integer *fd, integer *intercomm, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Comm c_intercomm = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_join(*fd, &c_intercomm);
+	if (code == MPI_SUCCESS && c_intercomm != 0) *intercomm = MPI_Comm_toint(c_intercomm);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(comm_join)
+
+void pmpi_publish_name_(char *service_name, integer *info, char *port_name, integer *ierror, size_t service_name_length, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_service_name = impi_take(service_name, service_name_length, 0, &code);
+	char *c_port_name = impi_take(port_name, port_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Publish_name(c_service_name, MPI_Info_fromint(*info), c_port_name);
+	free(c_service_name);
+	free(c_port_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(publish_name)
+
+void pmpi_unpublish_name_(char *service_name, integer *info, char *port_name, integer *ierror, size_t service_name_length, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_service_name = impi_take(service_name, service_name_length, 0, &code);
+	char *c_port_name = impi_take(port_name, port_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Unpublish_name(c_service_name, MPI_Info_fromint(*info), c_port_name);
+	free(c_service_name);
+	free(c_port_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(unpublish_name)
+
+void pmpi_lookup_name_(char *service_name, integer *info, char *port_name, integer *ierror, size_t service_name_length, size_t port_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_service_name = impi_take(service_name, service_name_length, 0, &code);
+	char c_port_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Lookup_name(c_service_name, MPI_Info_fromint(*info), c_port_name);
+	free(c_service_name);
+	if (code == MPI_SUCCESS) impi_give(c_port_name, port_name, port_name_length, NULL);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(lookup_name)
+
+void pmpi_win_create_(void *base, MPI_Aint *size, integer *disp_unit, integer *info, integer *comm, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_create(impi_buffer(base), *size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_create)
+
+void pmpi_win_create_c_(void *base, MPI_Aint *size, MPI_Aint *disp_unit, integer *info, integer *comm, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_create_c(impi_buffer(base), *size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_create_c)
+
+void pmpi_win_allocate_(MPI_Aint *size, integer *disp_unit, integer *info, integer *comm, void *baseptr, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_allocate(*size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), baseptr, &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_allocate)
+
+void pmpi_win_allocate_c_(MPI_Aint *size, MPI_Aint *disp_unit, integer *info, integer *comm, void *baseptr, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_allocate_c(*size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), baseptr, &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_allocate_c)
+
+void pmpi_win_allocate_shared_(MPI_Aint *size, integer *disp_unit, integer *info, integer *comm, void *baseptr, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_allocate_shared(*size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), baseptr, &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_allocate_shared)
+
+void pmpi_win_allocate_shared_c_(MPI_Aint *size, MPI_Aint *disp_unit, integer *info, integer *comm, void *baseptr, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_allocate_shared_c(*size, *disp_unit, MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), baseptr, &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_allocate_shared_c)
+
+void pmpi_win_shared_query_(integer *win, integer *rank, MPI_Aint *size, integer *disp_unit, void *baseptr, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_shared_query(MPI_Win_fromint(*win), *rank, size, disp_unit, baseptr);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_shared_query)
+
+void pmpi_win_shared_query_c_(integer *win, integer *rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_shared_query_c(MPI_Win_fromint(*win), *rank, size, disp_unit, baseptr);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_shared_query_c)
+
+void pmpi_win_create_dynamic_(integer *info, integer *comm, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_create_dynamic(MPI_Info_fromint(*info), MPI_Comm_fromint(*comm), &c_win);
+	if (code == MPI_SUCCESS && c_win != 0) *win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_create_dynamic)
+
+void pmpi_win_attach_(integer *win, void *base, MPI_Aint *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_attach(MPI_Win_fromint(*win), impi_buffer(base), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_attach)
+
+void pmpi_win_detach_(integer *win, void *base, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_detach(MPI_Win_fromint(*win), impi_buffer(base));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_detach)
+
+void pmpi_win_free_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Win c_win = MPI_Win_fromint(*win);
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_free(&c_win);
+	*win = MPI_Win_toint(c_win);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_free)
+
+void pmpi_win_get_group_(integer *win, integer *group, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_group = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_get_group(MPI_Win_fromint(*win), &c_group);
+	if (code == MPI_SUCCESS && c_group != 0) *group = MPI_Group_toint(c_group);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_get_group)
+
+void pmpi_win_set_info_(integer *win, integer *info, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_set_info(MPI_Win_fromint(*win), MPI_Info_fromint(*info));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_set_info)
+
+void pmpi_win_get_info_(integer *win, integer *info_used, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Info c_info_used = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_get_info(MPI_Win_fromint(*win), &c_info_used);
+	if (code == MPI_SUCCESS && c_info_used != 0) *info_used = MPI_Info_toint(c_info_used);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_get_info)
+
+void pmpi_win_set_name_(integer *win, char *win_name, integer *ierror, size_t win_name_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_win_name = impi_take(win_name, win_name_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_set_name(MPI_Win_fromint(*win), c_win_name);
+	free(c_win_name);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_set_name)
+
+void pmpi_win_get_name_(integer *win, char *win_name, integer *resultlen, integer *ierror, size_t win_name_length)
+{
+	int code = MPI_SUCCESS;
+	char c_win_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_get_name(MPI_Win_fromint(*win), c_win_name, resultlen);
+	if (code == MPI_SUCCESS) impi_give(c_win_name, win_name, win_name_length, resultlen);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_get_name)
+
+void pmpi_win_fence_(integer *assert, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_fence(*assert, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_fence)
+
+void pmpi_win_start_(integer *group, integer *assert, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_start(MPI_Group_fromint(*group), *assert, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_start)
+
+void pmpi_win_complete_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_complete(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_complete)
+
+void pmpi_win_post_(integer *group, integer *assert, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_post(MPI_Group_fromint(*group), *assert, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_post)
+
+void pmpi_win_wait_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_wait(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_wait)
+
+void pmpi_win_test_(integer *win, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_test(MPI_Win_fromint(*win), flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_test)
+
+void pmpi_win_lock_(integer *lock_type, integer *rank, integer *assert, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_lock(*lock_type, *rank, *assert, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_lock)
+
+void pmpi_win_lock_all_(integer *assert, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_lock_all(*assert, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_lock_all)
+
+void pmpi_win_unlock_(integer *rank, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_unlock(*rank, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_unlock)
+
+void pmpi_win_unlock_all_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_unlock_all(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_unlock_all)
+
+void pmpi_win_flush_(integer *rank, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_flush(*rank, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_flush)
+
+void pmpi_win_flush_all_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_flush_all(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_flush_all)
+
+void pmpi_win_flush_local_(integer *rank, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_flush_local(*rank, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_flush_local)
+
+void pmpi_win_flush_local_all_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_flush_local_all(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_flush_local_all)
+
+void pmpi_win_sync_(integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Win_sync(MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(win_sync)
+
+void pmpi_put_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Put(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(put)
+
+void pmpi_put_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Put_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(put_c)
+
+void pmpi_get_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get)
+
+void pmpi_get_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_c)
+
+void pmpi_accumulate_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *op, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Accumulate(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(accumulate)
+
+void pmpi_accumulate_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *op, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Accumulate_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(accumulate_c)
+
+void pmpi_get_accumulate_(void *origin_addr, integer *origin_count, integer *origin_datatype, void *result_addr, integer *result_count, integer *result_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *op, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_accumulate(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), impi_buffer(result_addr), *result_count, MPI_Type_fromint(*result_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_accumulate)
+
+void pmpi_get_accumulate_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, void *result_addr, MPI_Count *result_count, integer *result_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *op, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Get_accumulate_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), impi_buffer(result_addr), *result_count, MPI_Type_fromint(*result_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(get_accumulate_c)
+
+void pmpi_fetch_and_op_(void *origin_addr, void *result_addr, integer *datatype, integer *target_rank, MPI_Aint *target_disp, integer *op, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Fetch_and_op(impi_buffer(origin_addr), impi_buffer(result_addr), MPI_Type_fromint(*datatype), *target_rank, *target_disp, MPI_Op_fromint(*op), MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(fetch_and_op)
+
+void pmpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr, integer *datatype, integer *target_rank, MPI_Aint *target_disp, integer *win, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_Compare_and_swap(impi_buffer(origin_addr), impi_buffer(compare_addr), impi_buffer(result_addr), MPI_Type_fromint(*datatype), *target_rank, *target_disp, MPI_Win_fromint(*win));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(compare_and_swap)
+
+void pmpi_rput_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rput(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rput)
+
+void pmpi_rput_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rput_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rput_c)
+
+void pmpi_rget_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rget(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rget)
+
+void pmpi_rget_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rget_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rget_c)
+
+void pmpi_raccumulate_(void *origin_addr, integer *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *op, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Raccumulate(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(raccumulate)
+
+void pmpi_raccumulate_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *op, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Raccumulate_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(raccumulate_c)
+
+void pmpi_rget_accumulate_(void *origin_addr, integer *origin_count, integer *origin_datatype, void *result_addr, integer *result_count, integer *result_datatype, integer *target_rank, MPI_Aint *target_disp, integer *target_count, integer *target_datatype, integer *op, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rget_accumulate(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), impi_buffer(result_addr), *result_count, MPI_Type_fromint(*result_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rget_accumulate)
+
+void pmpi_rget_accumulate_c_(void *origin_addr, MPI_Count *origin_count, integer *origin_datatype, void *result_addr, MPI_Count *result_count, integer *result_datatype, integer *target_rank, MPI_Aint *target_disp, MPI_Count *target_count, integer *target_datatype, integer *op, integer *win, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_Rget_accumulate_c(impi_buffer(origin_addr), *origin_count, MPI_Type_fromint(*origin_datatype), impi_buffer(result_addr), *result_count, MPI_Type_fromint(*result_datatype), *target_rank, *target_disp, *target_count, MPI_Type_fromint(*target_datatype), MPI_Op_fromint(*op), MPI_Win_fromint(*win), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(rget_accumulate_c)
+
+void pmpi_file_open_(integer *comm, char *filename, integer *amode, integer *info, integer *fh, integer *ierror, size_t filename_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_filename = impi_take(filename, filename_length, 0, &code);
+	MPI_File c_fh = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_open(MPI_Comm_fromint(*comm), c_filename, *amode, MPI_Info_fromint(*info), &c_fh);
+	free(c_filename);
+	if (code == MPI_SUCCESS && c_fh != 0) *fh = MPI_File_toint(c_fh);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_open)
+
+void pmpi_file_close_(integer *fh, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_File c_fh = MPI_File_fromint(*fh);
+	if (code == MPI_SUCCESS)
+		code = MPI_File_close(&c_fh);
+	*fh = MPI_File_toint(c_fh);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_close)
+
+void pmpi_file_delete_(char *filename, integer *info, integer *ierror, size_t filename_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_filename = impi_take(filename, filename_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_File_delete(c_filename, MPI_Info_fromint(*info));
+	free(c_filename);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_delete)
+
+void pmpi_file_set_size_(integer *fh, MPI_Offset *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_set_size(MPI_File_fromint(*fh), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_set_size)
+
+void pmpi_file_preallocate_(integer *fh, MPI_Offset *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_preallocate(MPI_File_fromint(*fh), *size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_preallocate)
+
+void pmpi_file_get_size_(integer *fh, MPI_Offset *size, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_size(MPI_File_fromint(*fh), size);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_size)
+
+void pmpi_file_get_group_(integer *fh, integer *group, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Group c_group = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_get_group(MPI_File_fromint(*fh), &c_group);
+	if (code == MPI_SUCCESS && c_group != 0) *group = MPI_Group_toint(c_group);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_group)
+
+void pmpi_file_get_amode_(integer *fh, integer *amode, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_amode(MPI_File_fromint(*fh), amode);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_amode)
+
+void pmpi_file_set_info_(integer *fh, integer *info, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_set_info(MPI_File_fromint(*fh), MPI_Info_fromint(*info));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_set_info)
+
+void pmpi_file_get_info_(integer *fh, integer *info_used, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Info c_info_used = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_get_info(MPI_File_fromint(*fh), &c_info_used);
+	if (code == MPI_SUCCESS && c_info_used != 0) *info_used = MPI_Info_toint(c_info_used);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_info)
+
+void pmpi_file_set_view_(integer *fh, MPI_Offset *disp, integer *etype, integer *filetype, char *datarep, integer *info, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	char *c_datarep = impi_take(datarep, datarep_length, 0, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_File_set_view(MPI_File_fromint(*fh), *disp, MPI_Type_fromint(*etype), MPI_Type_fromint(*filetype), c_datarep, MPI_Info_fromint(*info));
+	free(c_datarep);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_set_view)
+
+void pmpi_file_get_view_(integer *fh, MPI_Offset *disp, integer *etype, integer *filetype, char *datarep, integer *ierror, size_t datarep_length)
+{
+	int code = MPI_SUCCESS;
+	MPI_Datatype c_etype = 0;
+	MPI_Datatype c_filetype = 0;
+	char c_datarep[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	if (code == MPI_SUCCESS)
+		code = MPI_File_get_view(MPI_File_fromint(*fh), disp, &c_etype, &c_filetype, c_datarep);
+	if (code == MPI_SUCCESS && c_etype != 0) *etype = MPI_Type_toint(c_etype);
+	if (code == MPI_SUCCESS && c_filetype != 0) *filetype = MPI_Type_toint(c_filetype);
+	if (code == MPI_SUCCESS) impi_give(c_datarep, datarep, datarep_length, NULL);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_view)
+
+void pmpi_file_read_at_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at)
+
+void pmpi_file_read_at_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_c)
+
+void pmpi_file_read_at_all_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_all(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_all)
+
+void pmpi_file_read_at_all_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_all_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_all_c)
+
+void pmpi_file_write_at_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at)
+
+void pmpi_file_write_at_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_c)
+
+void pmpi_file_write_at_all_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_all(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_all)
+
+void pmpi_file_write_at_all_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_all_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_all_c)
+
+void pmpi_file_iread_at_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_at(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_at)
+
+void pmpi_file_iread_at_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_at_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_at_c)
+
+void pmpi_file_iread_at_all_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_at_all(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_at_all)
+
+void pmpi_file_iread_at_all_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_at_all_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_at_all_c)
+
+void pmpi_file_iwrite_at_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_at(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_at)
+
+void pmpi_file_iwrite_at_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_at_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_at_c)
+
+void pmpi_file_iwrite_at_all_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_at_all(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_at_all)
+
+void pmpi_file_iwrite_at_all_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_at_all_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_at_all_c)
+
+void pmpi_file_read_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read)
+
+void pmpi_file_read_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_c)
+
+void pmpi_file_read_all_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_all(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_all)
+
+void pmpi_file_read_all_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_all_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_all_c)
+
+void pmpi_file_write_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write)
+
+void pmpi_file_write_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_c)
+
+void pmpi_file_write_all_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_all(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_all)
+
+void pmpi_file_write_all_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_all_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_all_c)
+
+void pmpi_file_iread_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread)
+
+void pmpi_file_iread_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_c)
+
+void pmpi_file_iread_all_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_all(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_all)
+
+void pmpi_file_iread_all_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_all_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_all_c)
+
+void pmpi_file_iwrite_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite)
+
+void pmpi_file_iwrite_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_c)
+
+void pmpi_file_iwrite_all_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_all(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_all)
+
+void pmpi_file_iwrite_all_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_all_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_all_c)
+
+void pmpi_file_seek_(integer *fh, MPI_Offset *offset, integer *whence, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_seek(MPI_File_fromint(*fh), *offset, *whence);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_seek)
+
+void pmpi_file_get_position_(integer *fh, MPI_Offset *offset, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_position(MPI_File_fromint(*fh), offset);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_position)
+
+void pmpi_file_get_byte_offset_(integer *fh, MPI_Offset *offset, MPI_Offset *disp, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_byte_offset(MPI_File_fromint(*fh), *offset, disp);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_byte_offset)
+
+void pmpi_file_read_shared_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_shared(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_shared)
+
+void pmpi_file_read_shared_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_shared_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_shared_c)
+
+void pmpi_file_write_shared_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_shared(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_shared)
+
+void pmpi_file_write_shared_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_shared_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_shared_c)
+
+void pmpi_file_iread_shared_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_shared(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_shared)
+
+void pmpi_file_iread_shared_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iread_shared_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iread_shared_c)
+
+void pmpi_file_iwrite_shared_(integer *fh, void *buf, integer *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_shared(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_shared)
+
+void pmpi_file_iwrite_shared_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *request, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	MPI_Request c_request = 0;
+	if (code == MPI_SUCCESS)
+		code = MPI_File_iwrite_shared_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), &c_request);
+	if (code == MPI_SUCCESS && c_request != 0) *request = MPI_Request_toint(c_request);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_iwrite_shared_c)
+
+void pmpi_file_read_ordered_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_ordered(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_ordered)
+
+void pmpi_file_read_ordered_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_ordered_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_ordered_c)
+
+void pmpi_file_write_ordered_(integer *fh, void *buf, integer *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_ordered(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_ordered)
+
+void pmpi_file_write_ordered_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_ordered_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_ordered_c)
+
+void pmpi_file_seek_shared_(integer *fh, MPI_Offset *offset, integer *whence, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_seek_shared(MPI_File_fromint(*fh), *offset, *whence);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_seek_shared)
+
+void pmpi_file_get_position_shared_(integer *fh, MPI_Offset *offset, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_position_shared(MPI_File_fromint(*fh), offset);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_position_shared)
+
+void pmpi_file_read_at_all_begin_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_all_begin(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_all_begin)
+
+void pmpi_file_read_at_all_begin_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_all_begin_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_all_begin_c)
+
+void pmpi_file_read_at_all_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_at_all_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_at_all_end)
+
+void pmpi_file_write_at_all_begin_(integer *fh, MPI_Offset *offset, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_all_begin(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_all_begin)
+
+void pmpi_file_write_at_all_begin_c_(integer *fh, MPI_Offset *offset, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_all_begin_c(MPI_File_fromint(*fh), *offset, impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_all_begin_c)
+
+void pmpi_file_write_at_all_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_at_all_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_at_all_end)
+
+void pmpi_file_read_all_begin_(integer *fh, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_all_begin(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_all_begin)
+
+void pmpi_file_read_all_begin_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_all_begin_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_all_begin_c)
+
+void pmpi_file_read_all_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_all_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_all_end)
+
+void pmpi_file_write_all_begin_(integer *fh, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_all_begin(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_all_begin)
+
+void pmpi_file_write_all_begin_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_all_begin_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_all_begin_c)
+
+void pmpi_file_write_all_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_all_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_all_end)
+
+void pmpi_file_read_ordered_begin_(integer *fh, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_ordered_begin(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_ordered_begin)
+
+void pmpi_file_read_ordered_begin_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_ordered_begin_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_ordered_begin_c)
+
+void pmpi_file_read_ordered_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_read_ordered_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_read_ordered_end)
+
+void pmpi_file_write_ordered_begin_(integer *fh, void *buf, integer *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_ordered_begin(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_ordered_begin)
+
+void pmpi_file_write_ordered_begin_c_(integer *fh, void *buf, MPI_Count *count, integer *datatype, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_ordered_begin_c(MPI_File_fromint(*fh), impi_buffer(buf), *count, MPI_Type_fromint(*datatype));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_ordered_begin_c)
+
+void pmpi_file_write_ordered_end_(integer *fh, void *buf, integer *status, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_write_ordered_end(MPI_File_fromint(*fh), impi_buffer(buf), impi_status(status));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_write_ordered_end)
+
+void pmpi_file_get_type_extent_(integer *fh, integer *datatype, MPI_Aint *extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_type_extent(MPI_File_fromint(*fh), MPI_Type_fromint(*datatype), extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_type_extent)
+
+void pmpi_file_get_type_extent_c_(integer *fh, integer *datatype, MPI_Count *extent, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_type_extent_c(MPI_File_fromint(*fh), MPI_Type_fromint(*datatype), extent);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_type_extent_c)
+
+void pmpi_file_set_atomicity_(integer *fh, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_set_atomicity(MPI_File_fromint(*fh), *flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_set_atomicity)
+
+void pmpi_file_get_atomicity_(integer *fh, integer *flag, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_get_atomicity(MPI_File_fromint(*fh), flag);
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_get_atomicity)
+
+void pmpi_file_sync_(integer *fh, integer *ierror)
+{
+	int code = MPI_SUCCESS;
+	code = MPI_File_sync(MPI_File_fromint(*fh));
+	if (ierror != NULL)
+		*ierror = code;
+}
+NAMES(file_sync)

@@ -1,5 +1,5 @@
-// The calls that do not follow from the C header: start, attributes, arrays of datatypes,
-// functions of the program. calls.c has all others.
+// The calls that do not follow from the C header: start, attributes, functions of the program,
+// processes. calls.c has all others.
 
 #include "fortran.h"
 
@@ -9,150 +9,357 @@ _Static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8, "as mpif.h has t
 // gfortran aligns its blocks to as much as this.
 #define BLOCK __attribute__((aligned(64)))
 
-int impi_bottom_ BLOCK, impi_in_place_ BLOCK;
-int impi_status_ignore_[MPI_F_STATUS_SIZE] BLOCK, impi_statuses_ignore_[MPI_F_STATUS_SIZE] BLOCK;
+integer impi_bottom_ BLOCK, impi_in_place_ BLOCK, impi_buffer_automatic_ BLOCK, impi_errcodes_ignore_ BLOCK;
+integer impi_unweighted_ BLOCK, impi_weights_empty_ BLOCK;
+integer impi_status_ignore_[MPI_F_STATUS_SIZE] BLOCK, impi_statuses_ignore_[MPI_F_STATUS_SIZE] BLOCK;
+char impi_argv_null_[1] BLOCK, impi_argvs_null_[1] BLOCK;
+
+static void done(integer *ierror, int code)
+{
+	if (ierror != NULL)
+		*ierror = code;
+}
+
+static int noMemory(void)
+{
+	impi_raise(MPI_ERR_NO_MEM, NULL, NULL, NULL);
+	return MPI_ERR_NO_MEM;
+}
 
 // Start, clock, addresses.
 
 // tell lets the library know what LOGICAL looks like, unless somebody has done so.
 static void tell(void)
 {
-	int yes = 1, no = 0, seen_yes, seen_no, set = 1;
+	integer yes = 1, no = 0, seen_yes, seen_no;
+	int set = 1;
 
 	if (MPI_Abi_get_fortran_booleans(sizeof yes, &seen_yes, &seen_no, &set) == MPI_SUCCESS && !set)
 		MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no);
 }
 
-void mpi_init_(int *ierror)
+void pmpi_init_(integer *ierror)
 {
 	tell();
-	*ierror = MPI_Init(NULL, NULL);
+	done(ierror, MPI_Init(NULL, NULL));
 }
+NAMES(init)
 
-void mpi_init_thread_(int *required, int *provided, int *ierror)
+void pmpi_init_thread_(integer *required, integer *provided, integer *ierror)
 {
+	int level = (int)*provided;
+
 	tell();
-	*ierror = MPI_Init_thread(NULL, NULL, *required, provided);
+	done(ierror, MPI_Init_thread(NULL, NULL, impi_int(*required), &level));
+	*provided = level;
+}
+NAMES(init_thread)
+
+double pmpi_wtime_(void) { return MPI_Wtime(); }
+double pmpi_wtick_(void) { return MPI_Wtick(); }
+MPI_Aint pmpi_aint_add_(MPI_Aint *base, MPI_Aint *disp) { return MPI_Aint_add(*base, *disp); }
+MPI_Aint pmpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2) { return MPI_Aint_diff(*addr1, *addr2); }
+void pmpi_pcontrol_(integer *level) { MPI_Pcontrol(impi_int(*level)); }
+ALIAS(mpi_wtime_, pmpi_wtime_)
+ALIAS(mpi_wtick_, pmpi_wtick_)
+ALIAS(mpi_aint_add_, pmpi_aint_add_)
+ALIAS(mpi_aint_diff_, pmpi_aint_diff_)
+ALIAS(mpi_pcontrol_, pmpi_pcontrol_)
+
+// mpi_f_sync_reg_ does nothing: the compiler cannot know that, and keeps nothing in registers.
+void mpi_f_sync_reg_(void *buf) { (void)buf; }
+void mpi_f_sync_reg_f08ts_(void *buf) { (void)buf; }
+
+void pmpi_status_f2f08_(integer *from, integer *to, integer *ierror)
+{
+	memmove(to, from, MPI_F_STATUS_SIZE * sizeof *to);
+	done(ierror, MPI_SUCCESS);
+}
+NAMES(status_f2f08)
+
+void pmpi_status_f082f_(integer *from, integer *to, integer *ierror) { pmpi_status_f2f08_(from, to, ierror); }
+NAMES(status_f082f)
+
+// The same by the names that take TYPE(C_PTR).
+#define POINTERS(name, params, args)                                    \
+	void pmpi_##name##_ params;                                     \
+	void pmpi_##name##_cptr_ params { pmpi_##name##_ args; }        \
+	ALIAS(mpi_##name##_cptr_, pmpi_##name##_cptr_)
+POINTERS(alloc_mem, (MPI_Aint *size, integer *info, void *base, integer *ierror), (size, info, base, ierror))
+POINTERS(win_allocate, (MPI_Aint *size, integer *unit, integer *info, integer *comm, void *base, integer *win, integer *ierror),
+	(size, unit, info, comm, base, win, ierror))
+POINTERS(win_allocate_shared, (MPI_Aint *size, integer *unit, integer *info, integer *comm, void *base, integer *win, integer *ierror),
+	(size, unit, info, comm, base, win, ierror))
+POINTERS(win_shared_query, (integer *win, integer *rank, MPI_Aint *size, integer *unit, void *base, integer *ierror),
+	(win, rank, size, unit, base, ierror))
+
+// Buffers are taken back: mpif.h has no address to put anywhere, mpi_f08 has a pointer.
+
+#define DETACH(name, function, first, object)                                                            \
+	void pmpi_##name##_(first void *buffer_addr, integer *size, integer *ierror)                        \
+	{                                                                                                   \
+		void *where;                                                                                \
+		MPI_Count n = 0;                                                                            \
+		(void)buffer_addr;                                                                          \
+		int code = function(object &where, &n);                                                     \
+		*size = (integer)n;                                                                         \
+		done(ierror, code);                                                                         \
+	}                                                                                                   \
+	ALIAS(mpi_##name##_, pmpi_##name##_)                                                                \
+	void pmpi_##name##_f08_(first void **buffer_addr, integer *size, integer *ierror)                   \
+	{                                                                                                   \
+		MPI_Count n = 0;                                                                            \
+		int code = function(object buffer_addr, &n);                                                \
+		*size = (integer)n;                                                                         \
+		done(ierror, code);                                                                         \
+	}                                                                                                   \
+	ALIAS(mpi_##name##_f08_, pmpi_##name##_f08_)                                                        \
+	void pmpi_##name##_c_f08_(first void **buffer_addr, MPI_Count *size, integer *ierror)               \
+	{                                                                                                   \
+		done(ierror, function(object buffer_addr, size));                                           \
+	}                                                                                                   \
+	ALIAS(mpi_##name##_c_f08_, pmpi_##name##_c_f08_)
+#define COMMA ,
+DETACH(buffer_detach, MPI_Buffer_detach_c, , )
+DETACH(comm_detach_buffer, MPI_Comm_detach_buffer_c, integer *comm COMMA, MPI_Comm_fromint(impi_int(*comm)) COMMA)
+DETACH(session_detach_buffer, MPI_Session_detach_buffer_c, integer *session COMMA, MPI_Session_fromint(impi_int(*session)) COMMA)
+
+// MPI_Sizeof, for each type.
+
+#define SIZEOF(type, bytes)                                                  \
+	void impi_sizeof_##type##_(void *x, integer *size, integer *ierror) \
+	{                                                                   \
+		(void)x;                                                    \
+		*size = bytes;                                              \
+		done(ierror, MPI_SUCCESS);                                  \
+	}
+SIZEOF(i1, 1) SIZEOF(i2, 2) SIZEOF(i4, 4) SIZEOF(i8, 8) SIZEOF(i16, 16)
+SIZEOF(l1, 1) SIZEOF(l2, 2) SIZEOF(l4, 4) SIZEOF(l8, 8)
+SIZEOF(r4, 4) SIZEOF(r8, 8) SIZEOF(r10, 16) SIZEOF(r16, 16)
+SIZEOF(z4, 8) SIZEOF(z8, 16) SIZEOF(z10, 32) SIZEOF(z16, 32) SIZEOF(c1, 1)
+
+// == and /= of the handles of mpi_f08.
+
+#define COMPARED(kind)                                                               \
+	integer impi_same_##kind##_(integer *a, integer *b) { return *a == *b; } \
+	integer impi_other_##kind##_(integer *a, integer *b) { return *a != *b; }
+COMPARED(comm) COMPARED(group) COMPARED(datatype) COMPARED(op) COMPARED(request) COMPARED(info)
+COMPARED(errhandler) COMPARED(win) COMPARED(file) COMPARED(session) COMPARED(message)
+
+// How long arrays are.
+
+integer impi_cartdim(integer comm)
+{
+	int n = 0;
+
+	return MPI_Cartdim_get(MPI_Comm_fromint(impi_int(comm)), &n) == MPI_SUCCESS ? n : 0;
 }
 
-double mpi_wtime_(void) { return MPI_Wtime(); }
-double mpi_wtick_(void) { return MPI_Wtick(); }
-MPI_Aint mpi_aint_add_(MPI_Aint *base, MPI_Aint *disp) { return MPI_Aint_add(*base, *disp); }
-MPI_Aint mpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2) { return MPI_Aint_diff(*addr1, *addr2); }
-
-// mpi_buffer_detach_ leaves buffer_addr alone: Fortran has no address to put there.
-void mpi_buffer_detach_(void *buffer_addr, int *size, int *ierror)
+integer impi_partners(integer comm, void *send, int receive, int neighbor)
 {
-	void *where;
+	MPI_Comm c = MPI_Comm_fromint(impi_int(comm));
+	int n = 0, out = 0, inter = 0, topology = MPI_UNDEFINED;
 
-	(void)buffer_addr;
-	*ierror = MPI_Buffer_detach(&where, size);
+	if (send == &impi_in_place_)
+		return 0;
+	if (!neighbor) {
+		if (MPI_Comm_test_inter(c, &inter) == MPI_SUCCESS)
+			(void)(inter ? MPI_Comm_remote_size(c, &n) : MPI_Comm_size(c, &n));
+		return n;
+	}
+	if (MPI_Topo_test(c, &topology) != MPI_SUCCESS)
+		return 0;
+	if (topology == MPI_CART && MPI_Cartdim_get(c, &n) == MPI_SUCCESS)
+		return 2 * n;
+	if (topology == MPI_GRAPH && MPI_Comm_rank(c, &out) == MPI_SUCCESS && MPI_Graph_neighbors_count(c, out, &n) == MPI_SUCCESS)
+		return n;
+	if (topology == MPI_DIST_GRAPH && MPI_Dist_graph_neighbors_count(c, &n, &out, &inter) == MPI_SUCCESS)
+		return receive ? n : out;
+	return 0;
 }
 
-// Attributes that MPI has by itself: C gets the address of an int, Fortran the int.
+// Strings whose length is an argument.
 
-static int attribute(int *comm, int *keyval, MPI_Aint *value, int *flag)
+void pmpi_info_get_(integer *info, char *key, integer *valuelen, char *value, integer *flag, integer *ierror, size_t key_length, size_t value_length)
 {
-	void *at = NULL;
-	int code = MPI_Comm_get_attr(MPI_Comm_fromint(*comm), *keyval, &at, flag);
+	int code = MPI_SUCCESS, found = 0;
+	char *c_key = impi_take(key, key_length, 1, &code), *text = NULL;
+	integer n = *valuelen < 0 ? 0 : *valuelen > MPI_MAX_INFO_VAL ? MPI_MAX_INFO_VAL : *valuelen;
 
-	if (code == MPI_SUCCESS && *flag)
-		*value = *keyval >= MPI_TAG_UB && *keyval <= MPI_UNIVERSE_SIZE ? *(int *)at : (MPI_Aint)at;
-	return code;
+	if (code == MPI_SUCCESS && (text = calloc(n + 1, 1)) == NULL)
+		code = noMemory();
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_get(MPI_Info_fromint(impi_int(*info)), c_key, (int)n, text, &found);
+	if (code == MPI_SUCCESS) {
+		*flag = found;
+		if (found)
+			impi_give(text, value, value_length, NULL);
+	}
+	free(text);
+	free(c_key);
+	done(ierror, code);
+}
+NAMES(info_get)
+
+// give gives a string of n characters at most, as one of C that counts its final zero.
+static void give(const char *text, int *n, integer *length, char *out, size_t out_length)
+{
+	if (*length > 0)
+		impi_give(text, out, out_length, NULL);
+	*length = *n > 0 ? *n - 1 : 0;
 }
 
-void mpi_comm_get_attr_(int *comm, int *keyval, MPI_Aint *value, int *flag, int *ierror)
+// room is for a string of a length that a program gives, and for the final zero; 0 asks how long it is.
+static int room(integer length) { return length <= 0 ? 0 : length >= MPI_MAX_PSET_NAME_LEN ? MPI_MAX_PSET_NAME_LEN : (int)length + 1; }
+
+void pmpi_info_get_string_(integer *info, char *key, integer *buflen, char *value, integer *flag, integer *ierror, size_t key_length, size_t value_length)
 {
-	*ierror = attribute(comm, keyval, value, flag);
+	int code = MPI_SUCCESS, found = 0, n = room(*buflen);
+	char *c_key = impi_take(key, key_length, 1, &code), text[MPI_MAX_INFO_VAL + 1] = "";
+
+	if (code == MPI_SUCCESS)
+		code = MPI_Info_get_string(MPI_Info_fromint(impi_int(*info)), c_key, &n, text, &found);
+	if (code == MPI_SUCCESS) {
+		*flag = found;
+		if (found)
+			give(text, &n, buflen, value, value_length);
+	}
+	free(c_key);
+	done(ierror, code);
 }
+NAMES(info_get_string)
 
-void mpi_attr_get_(int *comm, int *keyval, int *value, int *flag, int *ierror)
+void pmpi_session_get_nth_pset_(integer *session, integer *info, integer *nth, integer *pset_len, char *pset_name, integer *ierror, size_t length)
 {
-	MPI_Aint wide = 0;
+	int n = room(*pset_len);
+	char text[MPI_MAX_PSET_NAME_LEN + 1] = "";
+	int code = MPI_Session_get_nth_pset(MPI_Session_fromint(impi_int(*session)), MPI_Info_fromint(impi_int(*info)), impi_int(*nth), &n, text);
 
-	if ((*ierror = attribute(comm, keyval, &wide, flag)) == MPI_SUCCESS && *flag)
-		*value = (int)wide;
+	if (code == MPI_SUCCESS)
+		give(text, &n, pset_len, pset_name, length);
+	done(ierror, code);
 }
+NAMES(session_get_nth_pset)
 
-// Arrays of datatypes.
-
-// typesOf is an array of n datatypes as C has it. The caller frees it.
-static MPI_Datatype *typesOf(int n, const int *in)
+void pmpi_info_create_env_(integer *info, integer *ierror)
 {
-	MPI_Datatype *all = malloc((n > 0 ? n : 1) * sizeof *all);
+	MPI_Info made = 0;
+	int code = MPI_Info_create_env(0, NULL, &made);
 
-	for (int i = 0; all != NULL && i < n; i++)
-		all[i] = MPI_Type_fromint(in[i]);
+	if (code == MPI_SUCCESS)
+		*info = MPI_Info_toint(made);
+	done(ierror, code);
+}
+NAMES(info_create_env)
+
+// Processes. argv ends with a blank string.
+
+// words makes strings of C of an array of strings of Fortran, the next of which is stride bytes
+// further. The array ends with NULL, and the caller frees it.
+static char **words(const char *from, size_t length, size_t stride, MPI_Count limit, int *code)
+{
+	MPI_Count n = 0;
+	size_t blank = 0;
+
+	for (; n < limit; n++) {
+		for (blank = 0; blank < length && from[n * stride + blank] == ' ';)
+			blank++;
+		if (blank == length && limit == INT_MAX)
+			break;
+	}
+	char **all = malloc((n + 1) * sizeof *all + n * (length + 1)), *text = (char *)(all + n + 1);
+	if (all == NULL) {
+		*code = noMemory();
+		return NULL;
+	}
+	for (MPI_Count i = 0; i < n; i++, text += length + 1) {
+		size_t end = length;
+
+		while (end > 0 && from[i * stride + end - 1] == ' ')
+			end--;
+		all[i] = memcpy(text, from + i * stride, end);
+		text[end] = 0;
+	}
+	all[n] = NULL;
 	return all;
 }
 
-void mpi_type_create_struct_(int *count, int *blocklengths, MPI_Aint *displacements, int *types, int *newtype, int *ierror)
+// codes gives the errors of spawned procs.
+static void codes(integer *out, const int *in, MPI_Count n)
 {
-	MPI_Datatype made = 0, *all = typesOf(*count, types);
+	for (MPI_Count i = 0; out != &impi_errcodes_ignore_ && i < n; i++)
+		out[i] = in[i];
+}
 
-	*ierror = all == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Type_create_struct(*count, blocklengths, displacements, all, &made);
-	if (*ierror == MPI_SUCCESS)
-		*newtype = MPI_Type_toint(made);
+// isRoot reports whether the arguments about what is spawned matter here.
+static int isRoot(MPI_Comm comm, integer root)
+{
+	int rank = -1;
+
+	return MPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root;
+}
+
+void pmpi_comm_spawn_(char *command, char *argv, integer *maxprocs, integer *info, integer *root, integer *comm, integer *intercomm,
+	integer *errcodes, integer *ierror, size_t command_length, size_t argv_length)
+{
+	int code = MPI_SUCCESS;
+	struct impi_list l;
+	MPI_Comm c = MPI_Comm_fromint(impi_int(*comm)), made = 0;
+	int here = isRoot(c, *root);
+	int *errors = impi_list(&l, here && errcodes != &impi_errcodes_ignore_ ? *maxprocs : 0, sizeof(int), &code);
+	char *name = here ? impi_take(command, command_length, 1, &code) : NULL, **all = NULL;
+
+	if (here && argv != impi_argv_null_)
+		all = words(argv, argv_length, argv_length, INT_MAX, &code);
+	for (int i = 0; i < l.n; i++)
+		errors[i] = MPI_SUCCESS;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_spawn(name, all, impi_int(*maxprocs), MPI_Info_fromint(impi_int(*info)), impi_int(*root), c, &made,
+			l.n > 0 ? errors : MPI_ERRCODES_IGNORE);
+	if (made != 0)
+		*intercomm = MPI_Comm_toint(made);
+	codes(errcodes, errors, l.n);
+	free(name);
 	free(all);
+	impi_unlist(&l);
+	done(ierror, code);
 }
+NAMES(comm_spawn)
 
-void mpi_alltoallw_(void *sendbuf, int *sendcounts, int *sdispls, int *sendtypes, void *recvbuf,
-	int *recvcounts, int *rdispls, int *recvtypes, int *comm, int *ierror)
+void pmpi_comm_spawn_multiple_(integer *count, char *commands, char *argvs, integer *maxprocs, integer *infos, integer *root, integer *comm,
+	integer *intercomm, integer *errcodes, integer *ierror, size_t command_length, size_t argv_length)
 {
-	MPI_Comm c = MPI_Comm_fromint(*comm);
-	void *send = impi_buffer(sendbuf);
-	int inter, n;
+	int code = MPI_SUCCESS;
+	struct impi_list l_procs, l_infos, l_args, l_errors;
+	MPI_Comm c = MPI_Comm_fromint(impi_int(*comm)), made = 0;
+	integer n = isRoot(c, *root) ? *count : 0;
+	int *procs = impi_list(&l_procs, n, sizeof(int), &code);
+	MPI_Info *c_infos = impi_list(&l_infos, n, sizeof(MPI_Info), &code);
+	char ***args = impi_list(&l_args, n, sizeof(char **), &code), **names = words(commands, command_length, command_length, l_procs.n, &code);
+	MPI_Count sum = 0;
 
-	if ((*ierror = MPI_Comm_test_inter(c, &inter)) != MPI_SUCCESS)
-		return;
-	if ((*ierror = inter ? MPI_Comm_remote_size(c, &n) : MPI_Comm_size(c, &n)) != MPI_SUCCESS)
-		return;
-	MPI_Datatype *s = typesOf(send == MPI_IN_PLACE ? 0 : n, sendtypes), *r = typesOf(n, recvtypes);
-	if (s == NULL || r == NULL)
-		*ierror = impi_nomemory(c);
-	else
-		*ierror = MPI_Alltoallw(send, sendcounts, sdispls, s, impi_buffer(recvbuf), recvcounts, rdispls, r, c);
-	free(s);
-	free(r);
+	for (int i = 0; i < l_procs.n; i++)
+		sum += procs[i] = impi_int(maxprocs[i]);
+	for (int i = 0; i < l_infos.n; i++)
+		c_infos[i] = MPI_Info_fromint(impi_int(infos[i]));
+	for (int i = 0; i < l_args.n; i++) // argument j of command i is argvs(i, j)
+		args[i] = argvs == impi_argvs_null_ ? NULL : words(argvs + i * argv_length, argv_length, *count * argv_length, INT_MAX, &code);
+	int *errors = impi_list(&l_errors, errcodes == &impi_errcodes_ignore_ ? 0 : sum, sizeof(int), &code);
+	for (int i = 0; i < l_errors.n; i++)
+		errors[i] = MPI_SUCCESS;
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_spawn_multiple(impi_int(*count), names, argvs == impi_argvs_null_ ? MPI_ARGVS_NULL : args, procs, c_infos,
+			impi_int(*root), c, &made, l_errors.n > 0 ? errors : MPI_ERRCODES_IGNORE);
+	if (made != 0)
+		*intercomm = MPI_Comm_toint(made);
+	codes(errcodes, errors, l_errors.n);
+	for (int i = 0; i < l_args.n; i++)
+		free(args[i]);
+	free(names);
+	impi_unlist(&l_procs);
+	impi_unlist(&l_infos);
+	impi_unlist(&l_args);
+	impi_unlist(&l_errors);
+	done(ierror, code);
 }
-
-// Operations of the program. C calls one of these functions, which calls Fortran's with
-// the datatype as an integer. A function keeps its number for ever, so an operation may
-// be freed while the library still works with it; a program has 32 of them at most.
-
-typedef void function(void *in, void *inout, int *length, int *type);
-
-static function *functions[32];
-
-#define CALL(n)                                                             \
-	static void call##n(void *in, void *inout, int *length, MPI_Datatype *type) \
-	{                                                                       \
-		int t = MPI_Type_toint(*type);                                      \
-		functions[n](in, inout, length, &t);                                \
-	}
-
-CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
-CALL(8) CALL(9) CALL(10) CALL(11) CALL(12) CALL(13) CALL(14) CALL(15)
-CALL(16) CALL(17) CALL(18) CALL(19) CALL(20) CALL(21) CALL(22) CALL(23)
-CALL(24) CALL(25) CALL(26) CALL(27) CALL(28) CALL(29) CALL(30) CALL(31)
-
-static MPI_User_function *const calls[32] = {
-	call0, call1, call2, call3, call4, call5, call6, call7,
-	call8, call9, call10, call11, call12, call13, call14, call15,
-	call16, call17, call18, call19, call20, call21, call22, call23,
-	call24, call25, call26, call27, call28, call29, call30, call31,
-};
-
-void mpi_op_create_(function *f, int *commute, int *op, int *ierror)
-{
-	for (int i = 0; i < 32; i++) {
-		function *free = NULL;
-		if (!__atomic_compare_exchange_n(&functions[i], &free, f, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && free != f)
-			continue; // another function has this number
-		MPI_Op made = 0;
-		if ((*ierror = MPI_Op_create(calls[i], *commute, &made)) == MPI_SUCCESS)
-			*op = MPI_Op_toint(made);
-		return;
-	}
-	*ierror = impi_nomemory(MPI_COMM_SELF);
-}
+NAMES(comm_spawn_multiple)

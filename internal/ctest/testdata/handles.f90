@@ -297,7 +297,7 @@ contains
     call check(n == 1 - rank / 2, 'Split')
     call MPI_Comm_set_name(half, ' half ', ierr)
     call MPI_Comm_get_name(half, name, length, ierr)
-    call check(name == 'half' .and. length == 4, 'names')
+    call check(name == ' half' .and. length == 5, 'names')
     call MPI_Comm_dup(half, pairs, ierr)
     call MPI_Comm_compare(half, pairs, result, ierr)
     call check(result == MPI_CONGRUENT .and. half /= pairs, 'Dup')
