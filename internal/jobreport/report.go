@@ -214,16 +214,8 @@ func finished(n *links.Node) bool {
 	})
 }
 
-// Complete reports whether the last words are known of so many procs.
-func (k *Known) Complete(procs int) bool {
-	for _, a := range k.nodes {
-		if !a.final {
-			return false
-		}
-		procs -= len(a.node.Procs)
-	}
-	return procs <= 0
-}
+// Complete reports whether the last words of all procs of a site are known.
+func (k *Known) Complete(s links.Site) bool { return k.of(s) == toTheEnd }
 
 // Fill adds to a report what the nodes have said. sites are those of the job.
 func (k *Known) Fill(r *Report, sites []links.Site) {

@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 // TestKnown: who has not spoken to the end is named, and what was known before is kept.
 func TestKnown(t *testing.T) {
 	k, sites := sample([]string{"alpha", "beta"}, 2)
-	if !k.Complete(4) || k.Complete(5) {
+	if more := (links.Site{Name: "alpha", Own: true, Procs: 3}); !k.Complete(sites[0]) || !k.Complete(sites[1]) || k.Complete(more) {
 		t.Error("who is complete?")
 	}
 	k.Add(links.Answer{Node: &links.Node{About: links.About{Site: "alpha"}, Procs: []links.Proc{{Rank: 0, State: links.ProcEnded}, {Rank: 1, State: links.ProcEnded}}}}, time.Now())

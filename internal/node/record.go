@@ -25,8 +25,11 @@ const (
 	lookPause   = 20 * time.Millisecond
 )
 
-// lastLook is for how long nodes are asked at the end. Tests give them more, as their machines are slow.
+// lastLook is for how long a site that does not answer is waited for, and others at the end. Tests give them
+// more, as their machines are slow. A site that was silent for so long before is given leastLook.
 var lastLook = 2 * time.Second
+
+const leastLook = 100 * time.Millisecond
 
 // recorder gathers what is left of a job, for the file that the operator wants. Its methods do nothing if
 // it is nil.
@@ -37,11 +40,32 @@ type recorder struct {
 	cancel context.CancelFunc
 	over   chan struct{} // closed when nobody is asked from time to time any more
 
-	mu    sync.Mutex
-	known jobreport.Known
-	sites []links.Site
-	id    string
-	ran   time.Time
+	mu     sync.Mutex
+	known  jobreport.Known
+	silent silences
+	sites  []links.Site
+	id     string
+	ran    time.Time
+}
+
+// silences are the sites that were asked and have not answered since, with the time when they were asked
+// first.
+type silences map[int]time.Time
+
+// asked notes that a site is asked now, and returns for how long to wait for its answer.
+func (s silences) asked(client int, now time.Time) time.Duration {
+	since, before := s[client]
+	if !before {
+		s[client], since = now, now
+	}
+	return max(leastLook, lastLook-now.Sub(since))
+}
+
+// gone reports whether a site does not answer. One that writes a report and has never asked this one is
+// known to be unable to by when it should have, if the procs have run for so long.
+func (s silences) gone(client int, hasAsked bool, ran time.Duration, now time.Time) bool {
+	since, silent := s[client]
+	return silent && now.Sub(since) >= lastLook || !hasAsked && ran >= firstLook+lastLook
 }
 
 // newRecorder returns nil if no report is wanted, or another node writes it.
@@ -54,7 +78,7 @@ func newRecorder(n *node) *recorder {
 	if err := jobreport.Try(path); err != nil {
 		n.log.Warn("the report of the job will probably not be written: make the folder, or choose another path in the report block", "line", r.Pos, "path", path, "error", err)
 	}
-	return &recorder{n: n, path: path, begun: time.Now()}
+	return &recorder{n: n, path: path, begun: time.Now(), silent: make(silences)}
 }
 
 // begin asks from now on. The procs run.
@@ -75,15 +99,25 @@ func (r *recorder) begin(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
-				r.look(ctx, true)
+				r.look(ctx)
 			}
 		}
 	}()
 }
 
-// look asks the nodes of the site, or of all sites.
-func (r *recorder) look(ctx context.Context, all bool) {
-	a := r.n.control.Answer(ctx, links.Request{Op: links.OpLinks, Sites: all, Account: true, Log: true})
+// look asks the nodes of this site, and of all others that can be asked, each for itself.
+func (r *recorder) look(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, s := range inspect.Reachable(r.n.control) {
+		wg.Go(func() { r.ask(ctx, s.Client) })
+	}
+	r.lookHere(ctx)
+	wg.Wait()
+}
+
+// lookHere asks the nodes of this site.
+func (r *recorder) lookHere(ctx context.Context) {
+	a := r.n.control.Answer(ctx, links.Request{Op: links.OpLinks, Account: true, Log: true})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.Add(a, time.Now())
@@ -92,9 +126,40 @@ func (r *recorder) look(ctx context.Context, all bool) {
 	}
 }
 
+// ask asks another site.
+func (r *recorder) ask(ctx context.Context, client int) {
+	r.mu.Lock()
+	limit := r.silent.asked(client, time.Now())
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	all := inspect.AskSite(ctx, r.n.control, client, links.Request{Op: links.OpLinks, Account: true, Log: true})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(all, func(o links.Other) bool { return o.Node != nil }) {
+		delete(r.silent, client)
+	}
+	r.known.Add(links.Answer{Others: all}, time.Now())
+}
+
+// gone reports whether a site is not waited for.
+func (r *recorder) gone(client int, hasAsked bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silent.gone(client, hasAsked, time.Since(r.ran), time.Now())
+}
+
+// complete reports whether the last words are known of all procs of a site.
+func (r *recorder) complete(client int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.sites, func(s links.Site) bool { return s.Client == client })
+	return i >= 0 && r.known.Complete(r.sites[i])
+}
+
 // last asks a last time, once the procs of this node have passed MPI_Finalize: those of other nodes may
-// be about to. It returns when this node has the last words of all, and all that write a report have those
-// of this site: whoever left earlier could not be asked any more.
+// be about to. It returns when this node has the last words of all sites that answer, and all that write a
+// report and can ask have those of this site: whoever left earlier could not be asked any more.
 func (r *recorder) last(ctx context.Context) {
 	if r == nil {
 		return
@@ -102,33 +167,35 @@ func (r *recorder) last(ctx context.Context) {
 	r.stop()
 	ctx, cancel := context.WithTimeout(ctx, lastLook)
 	defer cancel()
-	for {
-		if !r.complete() {
-			r.look(ctx, true)
-		}
-		if r.complete() && inspect.AllHeard(r.n.control) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lookPause):
-		}
-	}
-}
-
-// complete reports whether the last words of all procs of our sites are known that can be.
-func (r *recorder) complete() bool {
-	apart := inspect.Unreachable(r.n.control)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	procs := 0
-	for _, s := range r.sites {
-		if s.Own && !slices.ContainsFunc(apart, func(a links.About) bool { return a.Client == s.Client }) {
-			procs += s.Procs
+	until := func(done func() bool, ask func()) {
+		for !done() {
+			ask()
+			if done() {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(lookPause):
+			}
 		}
 	}
-	return procs > 0 && r.known.Complete(procs)
+	var wg sync.WaitGroup
+	r.lookHere(ctx) // which says how many procs each site has
+	self := int(r.n.routes.World.Self)
+	wg.Go(func() { until(func() bool { return r.complete(self) }, func() { r.lookHere(ctx) }) })
+	for _, s := range inspect.Reachable(r.n.control) {
+		wg.Go(func() {
+			known := func() bool { return r.complete(s.Client) || r.gone(s.Client, true) }
+			if r.complete(s.Client) {
+				return
+			}
+			r.ask(ctx, s.Client)
+			until(known, func() { r.ask(ctx, s.Client) })
+		})
+	}
+	wg.Wait()
+	until(func() bool { return inspect.AllHeard(r.n.control, r.gone) }, func() {})
 }
 
 func (r *recorder) stop() {
@@ -147,7 +214,7 @@ func (r *recorder) ending() {
 	if r.n.isReady() {
 		ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 		defer cancel()
-		r.look(ctx, false)
+		r.lookHere(ctx)
 	}
 }
 

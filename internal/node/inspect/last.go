@@ -1,44 +1,46 @@
 package inspect
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 )
 
-// lastWords are the sites whose heads want to know how this site's procs have ended, and those that do.
+// lastWords are the sites whose heads want to know how this site's procs have ended, those that have ever
+// asked, and those that know.
 type lastWords struct {
-	mu          sync.Mutex
-	want, known map[wire.ClientRank]bool
+	mu                 sync.Mutex
+	want, asked, known map[wire.ClientRank]bool
+}
+
+func (l *lastWords) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *in == nil {
+		*in = make(map[wire.ClientRank]bool)
+	}
+	(*in)[x] = true
 }
 
 // wanted notes that a site waits for the last words of others.
-func (l *lastWords) wanted(x wire.ClientRank) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.want == nil {
-		l.want = make(map[wire.ClientRank]bool)
-	}
-	l.want[x] = true
-}
+func (l *lastWords) wanted(x wire.ClientRank) { l.note(&l.want, x) }
+
+// askedBy notes that a site has asked for a report.
+func (l *lastWords) askedBy(x wire.ClientRank) { l.note(&l.asked, x) }
 
 // heard notes that a site was told the last words of this one.
-func (l *lastWords) heard(x wire.ClientRank) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.known == nil {
-		l.known = make(map[wire.ClientRank]bool)
-	}
-	l.known[x] = true
-}
+func (l *lastWords) heard(x wire.ClientRank) { l.note(&l.known, x) }
 
-// all reports whether all sites that want the last words have them.
-func (l *lastWords) all() bool {
+// all reports whether all sites have the last words that want them and are not gone: gone says so of a site
+// and is told whether it has ever asked.
+func (l *lastWords) all(gone func(client int, hasAsked bool) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for x := range l.want {
-		if !l.known[x] {
+		if !l.known[x] && !gone(int(x), l.asked[x]) {
 			return false
 		}
 	}
@@ -46,10 +48,30 @@ func (l *lastWords) all() bool {
 }
 
 // AllHeard reports whether no site will ask this node any more: those that write reports have its site's
-// last words, or ask another host, since the site's first proc is there.
-func AllHeard(c *Control) bool {
+// last words, or ask another host, since the site's first proc is there, or are gone.
+func AllHeard(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
-	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all()
+	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
+}
+
+// Reachable are the job's other sites that run impi and that this node knows a way to ask.
+func Reachable(c *Control) (sites []links.About) {
+	if !c.isReady() || len(c.Procs.All()) == 0 {
+		return nil
+	}
+	apart, w := Unreachable(c), c.Site.Routes.World
+	for i := range w.Clients {
+		x := &w.Clients[i]
+		if x.Own && x.Rank != w.Self && x.NProcs > 0 && !slices.ContainsFunc(apart, func(a links.About) bool { return a.Client == int(x.Rank) }) {
+			sites = append(sites, c.name(x))
+		}
+	}
+	return sites
+}
+
+// AskSite asks one of the sites that Reachable returned.
+func AskSite(ctx context.Context, c *Control, client int, r links.Request) []links.Other {
+	return c.ofOtherSite(ctx, &c.Site.Routes.World.Clients[client], r)
 }
 
 // isLast reports whether an answer says of so many procs that they have passed MPI_Finalize, or ended, so

@@ -9,9 +9,10 @@ import (
 // TestLastWords: only sites that want the last words are waited for, whatever comes first.
 func TestLastWords(t *testing.T) {
 	var l lastWords
+	gone := -1
 	want := func(when string, all bool) {
 		t.Helper()
-		if l.all() != all {
+		if l.all(func(client int, hasAsked bool) bool { return client == gone || client == 3 && !hasAsked }) != all {
 			t.Errorf("%s: %t", when, !all)
 		}
 	}
@@ -24,6 +25,12 @@ func TestLastWords(t *testing.T) {
 	want("2 has them", true)
 	l.wanted(1)
 	want("1 has had them before", true)
+	l.wanted(3)
+	want("3 has never asked", true)
+	l.askedBy(3)
+	want("3 has asked", false)
+	gone = 3
+	want("3 is gone", true)
 }
 
 func TestIsLast(t *testing.T) {

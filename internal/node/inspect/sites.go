@@ -63,6 +63,9 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
+	if r.Account {
+		c.last.askedBy(c.Site.Routes.World.Procs.At(h.Src).Client)
+	}
 	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost, Log: r.Log})
 	shortenLogs(&answer)
 	answer.Reports = c.Reports && r.Account
