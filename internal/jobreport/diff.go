@@ -11,15 +11,24 @@ import (
 
 // Difference is something that two reports say differently.
 type Difference struct {
-	What   string `json:"what"` // "run", "class", "call", "rank", "wait", "sent", "version" or "config"
+	What   string `json:"what"` // a kind of titles
 	Of     string `json:"of"`
 	A      string `json:"a"`
 	B      string `json:"b"`
-	Change int64  `json:"change,omitempty"` // of times in ns, of messages in bytes
+	Change int64  `json:"change,omitempty"` // of times in ns, of sent in bytes, of others in how many
+	small  bool   // too little to be shown as text
+	part   string // Change as a part of what A says
 }
 
-// mostLines is how many differences of a kind are shown as text.
-const mostLines = 20
+// What is shown as text: so many differences of a kind, no change of a number by less than so many percent of
+// it, and none by less than a thousandth of all of its kind, or, where there are many, than a twentieth of
+// what they are on average.
+const (
+	mostLines    = 20
+	leastPercent = 2
+	ofAll        = 1000
+	ofAverage    = 20
+)
 
 // Compare returns what has changed from a to b: times and messages with the largest change first.
 func Compare(a, b *Report) (all []Difference) {
@@ -35,9 +44,13 @@ func Compare(a, b *Report) (all []Difference) {
 	all = append(all, numbers("run", map[string]int64{"duration": int64(a.Ended.Sub(a.Began))}, map[string]int64{"duration": int64(b.Ended.Sub(b.Began))}, seconds)...)
 	all = append(all, numbers("class", a.byClass(), b.byClass(), seconds)...)
 	all = append(all, numbers("call", a.byCall(), b.byCall(), seconds)...)
+	all = append(all, numbers("calls", a.byCalls(), b.byCalls(), count)...)
 	all = append(all, numbers("rank", a.byRank(), b.byRank(), seconds)...)
 	all = append(all, numbers("wait", a.byWait(), b.byWait(), seconds)...)
-	all = append(all, numbers("sent", a.bySent(), b.bySent(), func(n int64) string { return size(uint64(n)) })...)
+	all = append(all, numbers("sent", a.bySent(bytesOf), b.bySent(bytesOf), func(n int64) string { return size(uint64(n)) })...)
+	all = append(all, numbers("messages", a.bySent(messagesOf), b.bySent(messagesOf), count)...)
+	all = append(all, numbers("resumes", a.byResumes(), b.byResumes(), count)...)
+	all = append(all, numbers("starts", a.byStarts(), b.byStarts(), count)...)
 	x, y := versions(a), versions(b)
 	for _, of := range keys(x, y) {
 		text("version", of, x[of], y[of])
@@ -46,15 +59,39 @@ func Compare(a, b *Report) (all []Difference) {
 	return all
 }
 
-// numbers compares what has a number in both.
+func count(n int64) string { return fmt.Sprint(n) }
+
+// numbers compares what has a number in either.
 func numbers(what string, x, y map[string]int64, show func(int64) string) (all []Difference) {
+	least := max(sum(x), sum(y)) / max(ofAll, ofAverage*int64(len(keys(x, y))))
 	for _, of := range keys(x, y) {
-		if x[of] != y[of] {
-			all = append(all, Difference{what, of, show(x[of]), show(y[of]), y[of] - x[of]})
+		if x[of] == y[of] {
+			continue
 		}
+		d := Difference{What: what, Of: of, A: show(x[of]), B: show(y[of]), Change: y[of] - x[of]}
+		by := abs(d.Change)
+		d.small = by*100 < leastPercent*max(x[of], y[of]) || by < least
+		switch {
+		case x[of] == 0:
+			d.part = "new"
+		case y[of] == 0:
+			d.part = "gone"
+		case y[of] >= 2*x[of]:
+			d.part = fmt.Sprintf("x %.1f", float64(y[of])/float64(x[of]))
+		default:
+			d.part = fmt.Sprintf("%+.0f %%", 100*float64(d.Change)/float64(x[of]))
+		}
+		all = append(all, d)
 	}
 	slices.SortStableFunc(all, func(p, q Difference) int { return cmp.Compare(abs(q.Change), abs(p.Change)) })
 	return all
+}
+
+func sum(m map[string]int64) (n int64) {
+	for _, x := range m {
+		n += x
+	}
+	return n
 }
 
 func abs(n int64) int64 { return max(n, -n) }
@@ -88,6 +125,32 @@ func (r *Report) byCall() map[string]int64 {
 	return m
 }
 
+func (r *Report) byCalls() map[string]int64 {
+	m := make(map[string]int64)
+	for _, c := range r.Calls {
+		m[c.Name] += int64(c.Calls)
+	}
+	return m
+}
+
+// byResumes is how often links and channels were resumed.
+func (r *Report) byResumes() map[string]int64 {
+	m := make(map[string]int64)
+	for _, l := range r.Links {
+		m[fmt.Sprintf("%s by %s", l.Kind, l.Transport)] += int64(l.Resumes)
+	}
+	return m
+}
+
+// byStarts is how often plugins were started.
+func (r *Report) byStarts() map[string]int64 {
+	m := make(map[string]int64)
+	for _, p := range r.Plugins {
+		m[strings.TrimSpace(fmt.Sprintf("%s at %s %s", p.Name, p.Site, p.Host))] += int64(p.Starts)
+	}
+	return m
+}
+
 func (r *Report) byRank() map[string]int64 {
 	m := make(map[string]int64)
 	for i := range r.Ranks {
@@ -106,10 +169,13 @@ func (r *Report) byWait() map[string]int64 {
 	return m
 }
 
-func (r *Report) bySent() map[string]int64 {
+func bytesOf(s Sent) uint64    { return s.Bytes }
+func messagesOf(s Sent) uint64 { return s.Messages }
+
+func (r *Report) bySent(what func(Sent) uint64) map[string]int64 {
 	m := make(map[string]int64)
 	for _, s := range r.Sent {
-		m[fmt.Sprintf("%s to %s", r.who(s.From), r.who(s.To))] += int64(s.Bytes)
+		m[fmt.Sprintf("%s to %s", r.who(s.From), r.who(s.To))] += int64(what(s))
 	}
 	return m
 }
@@ -150,7 +216,8 @@ func configs(x, y string) (all []Difference) {
 // titles are what text says of a kind of differences.
 var titles = map[string]string{
 	"run": "Run", "class": "Time in MPI by class, of all ranks", "call": "Time in MPI by call, of all ranks", "rank": "Time in MPI by rank and class",
-	"wait": "Who waited for whom", "sent": "Bytes of messages", "version": "Versions", "config": "Job file",
+	"calls": "Number of calls", "wait": "Who waited for whom", "sent": "Bytes of messages", "messages": "Number of messages",
+	"resumes": "Links that were resumed", "starts": "Starts of plugins", "version": "Versions", "config": "Job file",
 }
 
 // Text writes differences for people.
@@ -160,57 +227,50 @@ func Text(w io.Writer, all []Difference) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i, n := 0, 0; i < len(all); i++ {
-		d := all[i]
-		if i == 0 || all[i-1].What != d.What {
-			if n = 0; i > 0 {
-				fmt.Fprintln(t)
-			}
-			fmt.Fprintln(t, titles[d.What])
+	for i, k := 0, 0; i < len(all); i = k {
+		for k = i; k < len(all) && all[k].What == all[i].What; k++ {
 		}
-		if n++; n == mostLines+1 {
-			left := 1
-			for k := i + 1; k < len(all) && all[k].What == d.What; k++ {
+		if i > 0 {
+			fmt.Fprintln(t)
+		}
+		fmt.Fprintln(t, titles[all[i].What])
+		left := 0
+		for n, d := range all[i:k] {
+			switch {
+			case d.small, n-left >= mostLines:
 				left++
+			case d.What == "config" && d.A != "":
+				fmt.Fprintf(t, "  - %s\n", printable(d.A))
+			case d.What == "config":
+				fmt.Fprintf(t, "  + %s\n", printable(d.B))
+			default:
+				row := fmt.Sprintf("  %s\t%s\t-> %s\t%s\t%s", printable(d.Of), orNothing(d.A), orNothing(d.B), d.by(), d.part)
+				fmt.Fprintln(t, strings.TrimRight(row, "\t"))
 			}
-			fmt.Fprintf(t, "  and %d more, with less change\n", left)
 		}
-		if n > mostLines {
-			continue
-		}
-		switch {
-		case d.What == "config" && d.A != "":
-			fmt.Fprintf(t, "  - %s\n", printable(d.A))
-		case d.What == "config":
-			fmt.Fprintf(t, "  + %s\n", printable(d.B))
-		default:
-			fmt.Fprintf(t, "  %s\t%s\t-> %s\t%s\n", printable(d.Of), orNothing(d.A), orNothing(d.B), d.ratio())
+		if left > 0 {
+			fmt.Fprintf(t, "  and %d with less change\n", left)
 		}
 	}
 	return t.Flush()
 }
 
-func (d *Difference) ratio() string {
-	sign := ""
-	if d.Change > 0 {
-		sign = "+"
-	}
-	switch d.What {
-	case "sent":
-		if d.Change < 0 {
-			return "-" + size(uint64(-d.Change))
-		}
-		return sign + size(uint64(d.Change))
-	case "version", "config":
-		return ""
-	}
+// by is the change, for people.
+func (d *Difference) by() string {
 	if d.Change == 0 {
 		return ""
 	}
-	if d.Change < 0 {
-		return "-" + seconds(-d.Change)
+	n := seconds(abs(d.Change))
+	switch d.What {
+	case "sent":
+		n = size(uint64(abs(d.Change)))
+	case "calls", "messages", "resumes", "starts":
+		n = count(abs(d.Change))
 	}
-	return sign + seconds(d.Change)
+	if d.Change < 0 {
+		return "-" + n
+	}
+	return "+" + n
 }
 
 func orNothing(s string) string {

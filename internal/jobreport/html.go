@@ -53,8 +53,9 @@ func (r *Report) HTML(w io.Writer) error {
 	if err := pageTemplate.Execute(&b, struct {
 		*Report
 		Classes []string
+		Longest []string
 		Matrix  []row
-	}{r, r.classes(), r.matrix()}); err != nil {
+	}{r, r.classes(), r.longest(), r.matrix()}); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "%s%s%s\n</body></html>\n", dataBegins, data, dataEnds)
@@ -139,6 +140,14 @@ func (r *Report) classes() (names []string) {
 		}
 		return strings.Compare(a, b)
 	})
+	return names
+}
+
+// longest are the calls in which all ranks were longest, of which each rank's time is known.
+func (r *Report) longest() (names []string) {
+	for _, c := range r.Calls[:min(len(r.Calls), mostByRank)] {
+		names = append(names, c.Name)
+	}
 	return names
 }
 

@@ -23,6 +23,7 @@ const (
 	mostWaits    = 4096
 	mostSent     = mostDetailed * mostDetailed
 	mostOthers   = 256 // transports, sites, faults
+	mostByRank   = 8   // calls of which each rank's time is listed
 	mostText     = 4096
 	mostConfig   = 256 << 10
 )
@@ -70,6 +71,7 @@ type Rank struct {
 	State   string           `json:"state"`
 	Time    int64            `json:"time_ns"`           // from its call of MPI_Init to when it counted last; 0: it has counted nothing
 	Classes map[string]int64 `json:"classes,omitempty"` // ns in calls of MPI
+	Calls   map[string]int64 `json:"calls,omitempty"`   // the same by call, of those of all ranks that took longest
 	Waited  int64            `json:"waited_ns"`
 }
 
@@ -387,15 +389,15 @@ func (s *summing) proc(n *links.Node, p *links.Proc) {
 	}
 	x := Rank{Rank: p.Rank, Site: short(n.Site), Host: short(hostOf(n, p)), State: short(state)}
 	if a := p.Account; a != nil && p.Rank >= 0 {
-		x.Time, x.Classes = a.Time, make(map[string]int64)
-		for _, c := range a.Calls {
-			x.Classes[short(c.Class)] += c.Time
-			s.call(p.Rank, c)
-		}
+		x.Time, x.Classes, x.Calls = a.Time, make(map[string]int64), make(map[string]int64)
+		all := a.Calls
 		if a.Init > 0 {
-			init := wireup.CallSum{Name: "MPI_Init", Class: "init", Calls: 1, Time: a.Init}
-			x.Classes[init.Class] = init.Time
-			s.call(p.Rank, init)
+			all = append(slices.Clone(all), wireup.CallSum{Name: "MPI_Init", Class: "init", Calls: 1, Time: a.Init})
+		}
+		for _, c := range all {
+			x.Classes[short(c.Class)] += c.Time
+			x.Calls[short(c.Name)] += c.Time
+			s.call(p.Rank, c)
 		}
 		for _, w := range a.Waits {
 			x.Waited += w.Time
@@ -449,6 +451,10 @@ func (s *summing) finish() {
 		r.Calls = append(r.Calls, *c)
 	}
 	slices.SortFunc(r.Calls, func(a, b Call) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	longest := r.longest()
+	for i := range r.Ranks {
+		maps.DeleteFunc(r.Ranks[i].Calls, func(name string, _ int64) bool { return !slices.Contains(longest, name) })
+	}
 	for w, t := range s.waits {
 		if t == 0 {
 			continue

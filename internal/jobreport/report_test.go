@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	if !r.Whole || r.ByHost || len(r.Ranks) != 4 || r.Ranks[3].Rank != 3 || r.Ranks[3].Site != "beta" || r.Ranks[3].Host != "10.0.0.2" {
 		t.Errorf("%+v", r)
 	}
-	if x := r.Ranks[2]; x.Classes["send"] != 1e9+2 || x.Classes["recv"] != 2e9 || x.Waited != 1e9+2+5 || x.Time != 10e9 {
+	if x := r.Ranks[2]; x.Classes["send"] != 1e9+2 || x.Classes["recv"] != 2e9 || x.Waited != 1e9+2+5 || x.Time != 10e9 || x.Calls["MPI_Ssend"] != 2 || x.Calls["MPI_Recv"] != 2e9 {
 		t.Errorf("rank 2: %+v", x)
 	}
 	if c := r.Calls[0]; c != (Call{"MPI_Recv", "recv", 28, 8e9, 2e9, 0}) {
@@ -95,6 +95,33 @@ func TestReport(t *testing.T) {
 	}
 	if len(r.Links) != 2 || r.Links[1].Resumes != 6 || r.Links[1].Count != 4 || r.Links[0].Lost != "reset by peer" || r.Plugins[1].Site != "beta" || r.Plugins[0].Starts != 2 || r.Links[0].Count != 1 || r.Links[0].Resumes != 4 || r.Plugins[1].Host != "10.0.0.2" {
 		t.Errorf("%+v %+v", r.Links, r.Plugins)
+	}
+}
+
+// TestByRankAndCall: the calls in which all ranks were longest are listed by rank.
+func TestByRankAndCall(t *testing.T) {
+	k, procs := &Known{}, []links.Proc{{Rank: 0}, {Rank: 1}}
+	for i := range procs {
+		a := &wireup.Account{Time: 100}
+		for c := range mostByRank + 2 {
+			a.Calls = append(a.Calls, wireup.CallSum{Name: fmt.Sprintf("MPI_%d", c), Class: "send", Calls: 1, Time: int64(c + 1)})
+		}
+		procs[i].Account = a
+	}
+	k.Add(links.Answer{Node: &links.Node{Procs: procs}}, time.Time{})
+	r := &Report{}
+	k.Fill(r, []links.Site{{Procs: len(procs)}})
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Ranks {
+		if len(x.Calls) != mostByRank || x.Calls["MPI_1"] != 0 || x.Calls["MPI_2"] != 3 || x.Calls["MPI_9"] != 10 {
+			t.Errorf("%+v", x)
+		}
+	}
+	if page := b.String(); !strings.Contains(page, "By rank and call, of the 8 calls") || strings.Count(page, "<th>MPI_9</th>") != 1 {
+		t.Errorf("the page has no table by rank and call:\n%s", page)
 	}
 }
 
@@ -212,6 +239,10 @@ func TestCompare(t *testing.T) {
 	b.Ranks[1].Classes["recv"] += 5e9
 	b.Ranks[0].Classes["send"] -= 1e6
 	b.Calls[0].Time += 5e9
+	b.Calls[0].Calls += 3
+	b.Sent[1].Messages *= 4
+	b.Links[0].Resumes += 2
+	b.Plugins[0].Starts = 0
 	b.Waits[0].Time -= 4e8
 	b.Sent[0].Bytes = 9000
 	b.Versions = []Version{{"impi", "0.2.0"}}
@@ -223,9 +254,13 @@ func TestCompare(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s|%s|%s|%s|%d", d.What, d.Of, d.A, d.B, d.Change))
 	}
 	want := []string{
-		"run|exit status|0|3|0", "class|recv|4.00 s|9.00 s|5000000000", "call|MPI_Recv|4.00 s|9.00 s|5000000000",
+		"run|exit status|0|3|0", "class|recv|4.00 s|9.00 s|5000000000", "call|MPI_Recv|4.00 s|9.00 s|5000000000", "calls|MPI_Recv|14|17|3",
 		"rank|1 recv|2.00 s|7.00 s|5000000000", "rank|0 send|1.00 s|999.0 ms|-1000000", "wait|1 for 0, recv|1.00 s|600.0 ms|-400000000",
-		"sent|0 to 1|2.9 KiB|8.8 KiB|6000", "version|impi||0.2.0|0", "config||x||0", "config||a = 1||0", "config|||a = 2|0",
+		"sent|0 to 1|2.9 KiB|8.8 KiB|6000",
+		"messages|1 to 0|3|12|9", "resumes|channels, lost by quic|4|6|2", "starts|tcp at alpha 10.0.0.1|2|0|-2", "version|impi||0.2.0|0", "config||x||0", "config||a = 1||0", "config|||a = 2|0",
+	}
+	for i := range got {
+		got[i].small, got[i].part = false, "" // not in JSON
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("%s", strings.Join(lines, "\n"))
@@ -236,8 +271,13 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "1 recv  2.00 s  -> 7.00 s    +5.00 s") || !strings.Contains(out.String(), "  - a = 1\n") {
+	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "  1 recv  2.00 s  -> 7.00 s  +5.00 s  x 3.5\n  and 1 with less change\n") {
 		t.Errorf("%d: %s%s", s, out.String(), errs.String())
+	}
+	for _, want := range []string{"  - a = 1\n", "+21 %", "-40 %", "gone\n", "x 4.0\n", "+5.9 KiB", "  exit status  0  -> 3\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 	const notCompared = "(arguments, env and what else may be secret) is not in reports: it was not compared"
 	if strings.Contains(out.String(), notCompared) {
