@@ -85,13 +85,74 @@ complete -o filenames -F %s %s
 	return b.String()
 }
 
-// zsh understands bash's completions. It reads the file when it completes the first time.
+// zsh is bash's function with what zsh has for descriptions. The file is read when zsh completes the first
+// time, as the function that completes, or by source.
 func zsh(root *Command) string {
-	return fmt.Sprintf(`#compdef %s
-autoload -U +X bashcompinit && bashcompinit
-%sif [[ "${funcstack[1]}" = "_%[1]s" ]]; then _bash_complete -o filenames -F _%[3]s; fi
-`, root.Name, bash(root), strings.ReplaceAll(root.Name, "-", "_"))
+	name := "_" + strings.ReplaceAll(root.Name, "-", "_")
+	var b strings.Builder
+	fmt.Fprintf(&b, `#compdef %s
+# Completions of %[1]s for zsh, made by its command completion.
+%[2]s() {
+	local before=${words[CURRENT-1]} kind depth
+	local -a flags values subs
+	case "${(j: :)words[2,CURRENT-1]} " in
+`, root.Name, name)
+	list := root.places()
+	slices.Reverse(list) // zsh takes the first that matches
+	for _, p := range list {
+		pattern := "*"
+		words := strings.Fields(p.path)
+		if len(words) > 1 {
+			pattern = fmt.Sprintf(`"%s "*`, strings.Join(words[1:], " "))
+		}
+		var flags, values, subs []string
+		for _, f := range p.flags() {
+			flags = append(flags, item("-"+f.Name, p.text(f)))
+			if !isSwitch(f) {
+				values = append(values, zshQuote("-"+f.Name+"="+kindOf(f)))
+			}
+		}
+		for _, word := range p.known() {
+			sub := place{p.find(word), p.path + " " + word, ""}
+			subs = append(subs, item(word, sub.title()))
+		}
+		fmt.Fprintf(&b, "\t%s)\n\t\tdepth=%d kind=%s\n\t\tflags=(%s)\n\t\tvalues=(%s)\n\t\tsubs=(%s) ;;\n", pattern, len(words),
+			zshQuote(strings.Trim(p.Args, "`")), strings.Join(flags, " "), strings.Join(values, " "), strings.Join(subs, " "))
+	}
+	fmt.Fprintf(&b, `	esac
+	local value=${values[(r)$before=*]}
+	if [[ -n $value ]]; then
+		kind=${value#*=}
+	elif [[ $PREFIX == -* ]]; then
+		_describe -o flag flags
+		return
+	elif (( CURRENT - 1 == depth && $#subs )); then
+		_describe command subs
+	fi
+	case $kind in
+	FILE) _files ;;
+	DIR) _files -/ ;;
+	HOST) _hosts ;;
+	USER) _users ;;
+	JOB) compadd -- ${(f)"$(%s)"} ;;
+	*"|"*) compadd -- ${(s:|:)kind} ;;
+	esac
 }
+if [[ ${funcstack[1]} == _%s ]]; then %[3]s "$@"; else compdef %[3]s %[2]s; fi
+`, jobs, root.Name, name)
+	return b.String()
+}
+
+// item is a word for zsh's _describe, with what it means.
+func item(word, text string) string {
+	word = strings.ReplaceAll(word, ":", `\:`)
+	if text != "" {
+		word += ":" + text
+	}
+	return zshQuote(word)
+}
+
+func zshQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // fish has lines for each command and flag. The functions tell whether the words before the cursor are
 // those of a command, and whether they begin so.

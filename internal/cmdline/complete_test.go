@@ -146,11 +146,25 @@ func TestShells(t *testing.T) {
 					}
 				}
 				slices.Sort(got)
+				got = slices.Compact(got) // which a shell shows once
 				if got, want := strings.Join(got, " "), completions[line]; got != want {
 					t.Errorf("%q: %q, want %q\n%s", line, got, want, answers[i])
 				}
 			}
 		})
+	}
+}
+
+// TestZsh: descriptions are those of the help texts.
+func TestZsh(t *testing.T) {
+	script := zsh(sample())
+	for _, want := range []string{
+		"subs=('make:makes it' 'show:shows what there is, or not')", `'-json:print JSON: isn'\''t it'`, "'-colour-of-text:red or blue'", "'-quiet:say nothing'",
+		"values=('-colour-of-text=red|blue' '-job=FILE')",
+	} {
+		if !strings.Contains(script, want) {
+			t.Errorf("there is no %q in\n%s", want, script)
+		}
 	}
 }
 
