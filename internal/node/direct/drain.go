@@ -17,10 +17,12 @@ type Using struct {
 	Fixed   int // not resumable
 }
 
-// move is a link that was broken to leave a plugin: how often it had been resumed then, and when that was.
+// move is a link that was broken to leave a plugin: how often it had been resumed then, when that was, and
+// whether the other end's node has ordered it.
 type move struct {
 	resumes int
 	at      time.Time
+	byPeer  bool
 }
 
 // moveTime is how long such a link is not resumed by the transport that it leaves.
@@ -31,8 +33,8 @@ func (m move) leaves(s *dynamic.SessionState, limit time.Duration) bool {
 	return s.Resumes == m.resumes && time.Since(m.at) < min(moveTime, limit/2)
 }
 
-// isMoving reports whether a link has yet to leave a plugin because either end's node, if it is this one,
-// broke it for that. The caller holds mu.
+// isMoving reports whether a link has yet to leave a plugin because this node, by its own or its other end's
+// order, broke it for that. The caller holds mu.
 func isMoving(d *Links, x Pair) bool {
 	for _, end := range []Pair{x, {x.Peer, x.Local}} {
 		s := d.links.Sessions.Get(end)
@@ -47,11 +49,6 @@ func isMoving(d *Links, x Pair) bool {
 // Those that can go on by another transport are broken, once, so that they are resumed by that. If that
 // does not work, they are resumed as before.
 func (d *Links) Leave(transport string) (u Using) {
-	type leaving struct {
-		p *procs.Proc
-		x Pair
-		s *dynamic.SessionState
-	}
 	var all []leaving
 	d.mu.Lock()
 	for x, phase := range d.links.Pairs.All() {
@@ -68,25 +65,63 @@ func (d *Links) Leave(transport string) (u Using) {
 			u.Waiting++
 		default:
 			t, told := d.told[s]
+			told = told && !t.byPeer
 			if told && s.Resumes > t.resumes { // the other way does not work
 				u.Waiting++
 				continue
 			}
 			u.Moving++
 			if !told {
-				d.told[s] = move{s.Resumes, time.Now()}
+				d.told[s] = move{resumes: s.Resumes, at: time.Now()}
 				all = append(all, leaving{p, x, s})
 			}
 		}
 	}
 	d.mu.Unlock()
 	for _, l := range all {
-		m := further(l.x, l.s)
-		m.Resumable.Lost, m.Resumable.Epoch = true, math.MaxUint64 // whichever connection it has
-		_ = l.p.Tell(m)                                            // it may be gone
 		d.Log.Debug("a direct link leaves a plugin", "rank", l.x.Local, "peer", l.x.Peer, "transport", transport)
+		if l.s.Dialled {
+			l.broken()
+		} else {
+			d.Tasks.Go(func() { l.ask(d) })
+		}
 	}
 	return u
+}
+
+// leaving is a link that is to be broken so that it leaves a plugin.
+type leaving struct {
+	p *procs.Proc
+	x Pair
+	s *dynamic.SessionState
+}
+
+// ordered stands for a connection number: whichever there is is left for another one, by somebody's order.
+const ordered = math.MaxUint64
+
+// broken tells the proc here that the link is lost.
+func (l leaving) broken() {
+	m := further(l.x, l.s)
+	m.Resumable.Lost, m.Resumable.Epoch = true, ordered
+	_ = l.p.Tell(m) // it may be gone
+}
+
+// ask has the other end's node, which dials, break a link: it would take a link that is broken here
+// for one that is lost. If it does not hear of it, the link is broken here all the same.
+func (l leaving) ask(d *Links) {
+	d.mu.Lock()
+	busy := l.s.Busy
+	l.s.Busy = true
+	d.mu.Unlock()
+	if busy {
+		return // it is lost, and made again without the plugin
+	}
+	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, Session: l.s.ID, Lost: true, Epoch: ordered})
+	if c == nil {
+		l.broken()
+		return
+	}
+	_ = c.Close()
 }
 
 // Stay forgets which links were broken to leave a plugin.

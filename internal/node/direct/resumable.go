@@ -61,11 +61,11 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	case dynamic.TellPeer:
 		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
 	case dynamic.Redial:
-		ordered := isMoving(d, x)
-		if !ordered {
+		moves := isMoving(d, x)
+		if !moves {
 			d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)
 		}
-		d.Tasks.Go(func() { d.resume(p, x, s, ordered) })
+		d.Tasks.Go(func() { d.resume(p, x, s, moves) })
 	}
 }
 
@@ -91,15 +91,15 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 	}
 }
 
-// resume dials until there is a connection, or none can be had. It is no fault if a drain ordered it.
-func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, ordered bool) {
+// resume dials until there is a connection, or none can be had. It is no fault if a drain moves the link.
+func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves bool) {
 	began := time.Now()
 	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
 	switch {
 	case l != nil:
 		d.handAgain(p, x, s, l, by)
 		what := "a direct link is resumed"
-		if ordered {
+		if moves {
 			what = "a direct link has left a plugin that is drained"
 		}
 		d.Log.Info(what, "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
@@ -174,6 +174,11 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 		// Before the answer, after which the peer's node does not tell again.
 		m := further(x, s)
 		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
+		if h.Epoch == ordered {
+			d.mu.Lock()
+			d.told[s] = move{s.Resumes, time.Now(), true}
+			d.mu.Unlock()
+		}
 		if p.Tell(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
