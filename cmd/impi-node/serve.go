@@ -10,7 +10,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/node/reload"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/server"
 )
 
@@ -91,13 +91,13 @@ func (r *relauncher) take(name string) error {
 		}
 		if id != nil {
 			r.server.Identity().Replace(id)
-			reload.Tell(r.log, hclog.Info, "reloaded: new connections to the job's server use the certificate as it is in its file now", "certificate", id.Name())
+			loglimit.Tell(r.log, hclog.Info, "reloaded: new connections to the job's server use the certificate as it is in its file now", "certificate", id.Name())
 		}
 	}
 	if level := hclog.LevelFromString(site.Log.Level); name == r.first && !r.fixed && level != r.log.GetLevel() {
 		was := r.log.GetLevel()
-		reload.SetLevel(r.log, level, func() {
-			reload.Tell(r.log, hclog.Info, "reloaded: log level of the launcher", "from", was, "to", level)
+		loglimit.SetLevel(r.log, level, func() {
+			loglimit.Tell(r.log, hclog.Info, "reloaded: log level of the launcher", "from", was, "to", level)
 		})
 	}
 	return nil

@@ -99,7 +99,8 @@ func untilSignal(reload func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// reload reads the files again that the flags name. What is wrong with one of them changes nothing.
+// reload reads the files again that the flags name. What is wrong with one of them changes nothing. What came
+// of it is logged whatever the level, as the operator has asked.
 func (o *options) reload(log hclog.Logger) {
 	id, level := o.id, o.level
 	var err error
@@ -115,14 +116,14 @@ func (o *options) reload(log hclog.Logger) {
 	}
 	if id != nil {
 		o.id.Replace(id)
-		log.Info("new connections use the certificate as it is in its file now", "certificate", id.Name())
+		loglimit.Tell(log, hclog.Info, "new connections use the certificate as it is in its file now; sites make theirs anew at impi-node reload", "certificate", id.Name())
 	}
 	if level != o.level {
-		log.Info("log level", "from", o.level, "to", level)
-		log.SetLevel(level)
+		was := o.level
+		loglimit.SetLevel(log, level, func() { loglimit.Tell(log, hclog.Info, "log level", "from", was, "to", level) })
 		o.level = level
 	} else if id == nil {
-		log.Info("SIGHUP: no flag names a file that has changed")
+		loglimit.Tell(log, hclog.Info, "SIGHUP: no flag names a file that has changed")
 	}
 }
 

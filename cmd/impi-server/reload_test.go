@@ -134,9 +134,13 @@ func TestReloadOfTheServer(t *testing.T) {
 	if _, err := joinBy(t, r.address, 1, identityOf(t, fresh)); err == nil {
 		t.Fatal("a certificate of a CA that was not taken")
 	}
+	r.write(t, r.logLevel, []byte("error\n"))
+	r.reload(t, "new connections use the certificate")
+	r.says(t, "from=info to=error")
+	r.reload(t, "new connections use the certificate") // whatever the level
 	r.write(t, r.logLevel, []byte("debug\n"))
 	r.reload(t, "new connections use the certificate")
-	r.says(t, "from=info to=debug")
+	r.says(t, "from=error to=debug")
 
 	if _, err := joinBy(t, r.address, 1, identityOf(t, old)); !errors.Is(err, startup.ErrAuth) {
 		t.Errorf("a certificate of the CA that is gone: %v", err)

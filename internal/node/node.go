@@ -341,7 +341,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
-	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() { member.Renew(n.cluster) }, Applied: n.opt.Reloaded})
+	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() []string { return renewed(n) }, Applied: n.opt.Reloaded})
 	n.control = inspect.Open(inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
 		Reports: n.recorder != nil, Waits: func() string { return waitsFor(n) },

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/reload"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -82,7 +82,7 @@ func reread(ctx context.Context, n *node) {
 		}
 	}
 	if same {
-		reload.Tell(n.log, hclog.Info, "the job file says what it said before")
+		loglimit.Tell(n.log, hclog.Info, "the job file says what it said before")
 	}
 }
 
@@ -94,6 +94,16 @@ func identities(n *node) (list []*rendezvous.Identity) {
 		}
 	}
 	return list
+}
+
+// renewed has the connections made anew for which the certificates of identities are used. It returns what to
+// say of those that stay as they are.
+func renewed(n *node) (left []string) {
+	member.Renew(n.cluster)
+	if n.member.Identity() != nil && !n.member.Renew() {
+		left = []string{"connection to the job's server: keeps the certificates with which it was made, as it cannot be resumed"}
+	}
+	return left
 }
 
 // signal sends a signal to the procs that run here.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -129,6 +130,21 @@ func (c *Client) Apart() time.Time {
 		return l.since()
 	}
 	return time.Time{}
+}
+
+// Renew has the connection made anew, by the certificates of now, without a loss: the one that there is
+// stays until then. It returns false if that cannot be done: the connection stays as it is.
+func (c *Client) Renew() bool {
+	l, resumes := c.nc.(*resumableConn)
+	if !resumes || l.renew == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.machine.Status().State < resume.Done {
+		l.renew()
+	}
+	return true
 }
 
 // Err returns the reason why the job ended early, or nil.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/openimpi/impi/core/resume"
 )
 
 // The pauses between attempts to replace a lost connection.
@@ -26,7 +28,8 @@ type redialler struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	since time.Time // of the last connection; under l's lock
+	since  time.Time // of the last connection; under l's lock
+	wanted int       // how often a new connection was wanted; 0: nobody waits for one; under l's lock
 }
 
 // resumable returns a resumable connection that begins with nc, on which the handshake is
@@ -35,7 +38,7 @@ func (c *ownClient) resumable(nc net.Conn, set *Settings) (net.Conn, error) {
 	r := &redialler{c: c, l: newResumableConn(c.session, true, nc), server: set.Server, dial: set.Dial}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.l.kept = c.kept
-	r.l.lost, r.l.found, r.l.stop = r.lost, r.found, r.cancel
+	r.l.lost, r.l.found, r.l.stop, r.l.renew = r.lost, r.found, r.cancel, r.renew
 	return r.l, r.l.dial(nc)
 }
 
@@ -49,7 +52,10 @@ func (r *redialler) lost(epoch uint64, why error) {
 }
 
 func (r *redialler) found() {
-	if !r.since.IsZero() {
+	switch {
+	case r.wanted > 0:
+		r.c.log.Info("the connection to the server is made again, with the certificates of now")
+	case !r.since.IsZero():
 		r.c.log.Info("the connection to the server is resumed")
 	}
 	r.since = time.Now()
@@ -82,6 +88,49 @@ func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
 				return
 			}
 			r.c.log.Debug("the server cannot be reached", "server", r.server, "error", err)
+		}
+	}
+}
+
+// warnAfter is how often a new connection may be refused before the operator hears of it.
+const warnAfter = 10
+
+// renew has the session carried on by a new connection, for which both ends prove who they are by the
+// certificates that they have now. The one that there is stays until then. The caller has l's lock.
+func (r *redialler) renew() {
+	if r.wanted++; r.wanted == 1 {
+		r.l.wg.Go(r.untilNew)
+	}
+}
+
+func (r *redialler) untilNew() {
+	for tries := 1; ; tries++ {
+		r.l.mu.Lock()
+		wanted, over := r.wanted, r.l.machine.Status().State >= resume.Done
+		r.l.mu.Unlock()
+		if over || r.ctx.Err() != nil {
+			return
+		}
+		err := r.attempt()
+		if err == nil {
+			r.l.mu.Lock()
+			again := r.wanted > wanted
+			if !again {
+				r.wanted = 0
+			}
+			r.l.mu.Unlock()
+			if !again {
+				return
+			}
+			continue
+		}
+		if tries == warnAfter {
+			r.c.log.Warn("the connection to the server keeps the old certificates: the server refuses a new one, which is tried again each second; has it new certificates?", "reason", err)
+		}
+		select {
+		case <-time.After(lastPause):
+		case <-r.ctx.Done():
+			return
 		}
 	}
 }

@@ -52,10 +52,11 @@ type resumableConn struct {
 	write   deadline
 	joining *time.Timer
 
-	// lost is called when the connection below is lost, found when there is one again, and
-	// stop by Close. They are called with the lock, so they must not block.
+	// lost is called when the connection below is lost, found when there is one again, renew when
+	// another one is wanted, and stop by Close. They are called with the lock, so they must not block.
 	lost  func(epoch uint64, why error)
 	found func()
+	renew func() // nil: this end does not dial
 	stop  func()
 }
 

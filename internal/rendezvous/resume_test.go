@@ -11,8 +11,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
 )
 
@@ -89,6 +92,55 @@ func TestCutInStartup(t *testing.T) {
 		if n := srv.count(startup.EventFinished); n != 2 {
 			t.Errorf("%d clients have finished", n)
 		}
+	}
+}
+
+// TestRenew: with new certificates a client makes a new connection, and keeps the old one until the server
+// has new ones as well. Nothing is lost.
+func TestRenew(t *testing.T) {
+	old, fresh := pkitest.Authority(t), pkitest.Authority(t)
+	of := func(ca *pki.Authority) *Identity {
+		id, err := LoadIdentity(pkitest.Site(t, "site", ca, ca, nil), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	server, site := of(old), of(old)
+	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, Identity: server})
+	r := relaytest.New(t, srv.addr, nil)
+	c := joinAll(t, r.Addr(), 1, &Own{Identity: site, NeedTLS: true, Resume: 30 * time.Second})[0]
+	site.Replace(of(fresh))
+	if !c.Renew() {
+		t.Fatal("it cannot be made anew")
+	}
+	r.Await(2) // which the server refuses
+	l := c.nc.(*resumableConn)
+	l.mu.Lock()
+	if s := l.machine.Status(); s.State != resume.Up || s.Epoch != 1 {
+		t.Errorf("refused: %+v", s)
+	}
+	l.mu.Unlock()
+	server.Replace(of(fresh))
+	l.mu.Lock()
+	for l.machine.Status().Epoch == 1 {
+		l.more.Wait()
+	}
+	l.mu.Unlock()
+	if err := errors.Join(c.Finish(), <-srv.result); err != nil {
+		t.Fatal(err)
+	}
+	if n := srv.count(startup.EventFinished); n != 1 {
+		t.Errorf("%d clients have finished", n)
+	}
+
+	plain := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
+	c = joinAll(t, plain.addr, 1, &Own{NeedTLS: true})[0]
+	if c.Renew() {
+		t.Error("a connection that is not resumable is made anew")
+	}
+	if err := errors.Join(c.Finish(), <-plain.result); err != nil {
+		t.Fatal(err)
 	}
 }
 

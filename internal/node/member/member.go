@@ -135,6 +135,17 @@ func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func())
 	return within, func() { release(); cancel(nil) }
 }
 
+// Renew has the connection to the server made anew with the certificates of now, if the job runs. It returns
+// false if the connection stays as it is.
+func (m *Member) Renew() bool {
+	select {
+	case <-m.Runs:
+		return m.session == nil || m.session.Renew()
+	default:
+		return true // which is made now, or soon
+	}
+}
+
 // Identity is the site's certificate at its server, once it has joined; nil: it has none.
 func (m *Member) Identity() *rendezvous.Identity { return m.id }
 
@@ -174,8 +185,14 @@ func (m *Member) hearServer() {
 		x.Runs = m.awaitRuns()
 	}
 	if x.GoesOn() {
-		m.Log.Warn("the job's server is lost, and the job goes on without it: the sites tell each other by their channels if one fails; "+
-			"until the end nobody can publish or look up names at that server", "reason", f.Text)
+		why := err.Error()
+		if _, rest, ok := strings.Cut(why, startup.ErrLost.Error()); ok {
+			if _, cause, ok := strings.Cut(rest, ": "); ok {
+				why = cause
+			}
+		}
+		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", why)
+		m.Log.Info("without its server nobody can publish or look up names there; sites tell each other by their channels if one fails")
 		return
 	}
 	m.End.Fail(f)

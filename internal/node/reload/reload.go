@@ -18,6 +18,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -45,7 +46,7 @@ type Settings struct {
 	Routes     *routes.Table
 	Log        hclog.Logger
 	Identities func() []*rendezvous.Identity // in use: at the job's server, and between the hosts of the site
-	Renew      func()                        // has connections between the hosts made anew, as Identities have changed; nil: there are none
+	Renew      func() (left []string)        // has the connections made anew that Identities are used for, and returns what is said of those that cannot be; nil: there are none
 	Applied    func()                        // is called when changes were taken; may be nil
 }
 
@@ -323,12 +324,12 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 		r.file.Log.Level = p.level
 	}
 	r.file.Transports, r.limit = p.taken(&r.file), p.limits
-	SetLevel(r.Log, level, func() {
+	loglimit.SetLevel(r.Log, level, func() {
 		for _, text := range p.changes {
-			Tell(r.Log, hclog.Info, "reloaded: "+text)
+			loglimit.Tell(r.Log, hclog.Info, "reloaded: "+text)
 		}
 		for _, text := range p.restart {
-			Tell(r.Log, hclog.Warn, "the job file differs, which needs a restart: "+text)
+			loglimit.Tell(r.Log, hclog.Warn, "the job file differs, which needs a restart: "+text)
 		}
 	})
 	if p.level != "" {
@@ -338,19 +339,6 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 	if r.Applied != nil {
 		r.Applied()
 	}
-}
-
-// SetLevel gives a log another level, and calls say while the log has that of both which shows more.
-func SetLevel(log hclog.Logger, level hclog.Level, say func()) {
-	log.SetLevel(min(level, log.GetLevel()))
-	say()
-	log.SetLevel(level)
-}
-
-// Tell logs what came of a reload for the operator who has asked for it, so it is logged at a higher level
-// if the log would not show it otherwise.
-func Tell(log hclog.Logger, level hclog.Level, text string, args ...any) {
-	log.Log(max(level, log.GetLevel()), text, args...)
 }
 
 // taken are the transports of the file before, with the certificates and files of those that have taken
@@ -401,7 +389,7 @@ func (r *Reloader) certificates(p *plan) error {
 			id.Replace(fresh)
 		}
 		if r.Renew != nil {
-			r.Renew()
+			p.changes = append(p.changes, r.Renew()...)
 		}
 	}
 	return nil
