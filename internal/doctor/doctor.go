@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/internal/quantity"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -159,7 +160,7 @@ func (m *machine) sockets() Check {
 	}
 	room, err := m.free(filepath.Dir(dir))
 	if err == nil && room < littleRoom {
-		return Check{name, Fail, fmt.Sprintf("%s has %d MiB left", filepath.Dir(dir), room>>20), "make room there, or set XDG_RUNTIME_DIR to another folder"}
+		return Check{name, Fail, fmt.Sprintf("%s has %s left", filepath.Dir(dir), quantity.Bytes(room)), "make room there, or set XDG_RUNTIME_DIR to another folder"}
 	}
 	return ok(name, "below "+filepath.Dir(dir))
 }

@@ -67,7 +67,7 @@ func TestUnfit(t *testing.T) {
 		"few files":      {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 1024) }, "open files", Warn, "ulimit -Hn 4096"},
 		"few processes":  {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
 		"no folder":      {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
-		"full":           {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5 MiB left"},
+		"full":           {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5.24 MB left"},
 		"no memory":      {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, "no space left"},
 		"Yama":           {func(m *machine) { put(t, m, "sys/kernel/yama/ptrace_scope", "1\n") }, "long messages within the machine", Warn, "ptrace_scope=0"},
 		"small buffers":  {func(m *machine) { put(t, m, "sys/net/core/rmem_max", "212992\n") }, "QUIC", Warn, "sysctl -w net.core.rmem_max=7680000"},

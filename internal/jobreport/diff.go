@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/openimpi/impi/internal/quantity"
 )
 
 // Difference is something that two reports say differently.
@@ -47,7 +49,7 @@ func Compare(a, b *Report) (all []Difference) {
 	all = append(all, numbers("calls", a.byCalls(), b.byCalls(), count)...)
 	all = append(all, numbers("rank", a.byRank(), b.byRank(), seconds)...)
 	all = append(all, numbers("wait", a.byWait(), b.byWait(), seconds)...)
-	all = append(all, numbers("sent", a.bySent(bytesOf), b.bySent(bytesOf), func(n int64) string { return size(uint64(n)) })...)
+	all = append(all, numbers("sent", a.bySent(bytesOf), b.bySent(bytesOf), func(n int64) string { return quantity.Bytes(uint64(n)) })...)
 	all = append(all, numbers("messages", a.bySent(messagesOf), b.bySent(messagesOf), count)...)
 	all = append(all, numbers("resumes", a.byResumes(), b.byResumes(), count)...)
 	all = append(all, numbers("starts", a.byStarts(), b.byStarts(), count)...)
@@ -263,7 +265,7 @@ func (d *Difference) by() string {
 	n := seconds(abs(d.Change))
 	switch d.What {
 	case "sent":
-		n = size(uint64(abs(d.Change)))
+		n = quantity.Bytes(uint64(abs(d.Change)))
 	case "calls", "messages", "resumes", "starts":
 		n = count(abs(d.Change))
 	}

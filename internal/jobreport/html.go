@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/quantity"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -40,7 +41,7 @@ var page string
 var pageBegins, _, _ = strings.Cut(page, "{{")
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"seconds": seconds, "bytes": size, "who": (*Report).who, "clock": clock, "share": share,
+	"seconds": seconds, "bytes": quantity.Bytes, "who": (*Report).who, "clock": clock, "share": share,
 }).Parse(page))
 
 // HTML writes the file.
@@ -222,18 +223,6 @@ func seconds(ns int64) string {
 	default:
 		return fmt.Sprintf("%.2f s", d.Seconds())
 	}
-}
-
-func size(n uint64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	x, i := float64(n), 0
-	for x >= 1024 && i < len(units)-1 {
-		x, i = x/1024, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, units[i])
 }
 
 func clock(t time.Time) string {

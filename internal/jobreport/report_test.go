@@ -256,7 +256,7 @@ func TestCompare(t *testing.T) {
 	want := []string{
 		"run|exit status|0|3|0", "class|recv|4.00 s|9.00 s|5000000000", "call|MPI_Recv|4.00 s|9.00 s|5000000000", "calls|MPI_Recv|14|17|3",
 		"rank|1 recv|2.00 s|7.00 s|5000000000", "rank|0 send|1.00 s|999.0 ms|-1000000", "wait|1 for 0, recv|1.00 s|600.0 ms|-400000000",
-		"sent|0 to 1|2.9 KiB|8.8 KiB|6000",
+		"sent|0 to 1|3.00 kB|9.00 kB|6000",
 		"messages|1 to 0|3|12|9", "resumes|channels, lost by quic|4|6|2", "starts|tcp at alpha 10.0.0.1|2|0|-2", "version|impi||0.2.0|0", "config||x||0", "config||a = 1||0", "config|||a = 2|0",
 	}
 	for i := range got {
@@ -274,7 +274,7 @@ func TestCompare(t *testing.T) {
 	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "  1 recv  2.00 s  -> 7.00 s  +5.00 s  x 3.5\n  and 1 with less change\n") {
 		t.Errorf("%d: %s%s", s, out.String(), errs.String())
 	}
-	for _, want := range []string{"  - a = 1\n", "+21 %", "-40 %", "gone\n", "x 4.0\n", "+5.9 KiB", "  exit status  0  -> 3\n"} {
+	for _, want := range []string{"  - a = 1\n", "+21 %", "-40 %", "gone\n", "x 4.0\n", "+6.00 kB", "  exit status  0  -> 3\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
