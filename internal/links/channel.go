@@ -20,7 +20,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 	}
 	estimated := false
 	var t table
-	t.add("CHANNEL", "TRANSPORT", "DATA PLANE", "HALF TRIP", "BYTES > / <", "RESUMES", "STATE", "TO")
+	t.add("CHANNEL", "TRANSPORT", "DATA PLANE", "HALF TRIP", "BYTES > / <", "UNDER WAY >", "RESUMES", "STATE", "TO")
 	for _, c := range j.Channels {
 		half := "-"
 		if c.RTT > 0 {
@@ -30,7 +30,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 		if c.Resumable {
 			resumes = fmt.Sprint(c.Resumes)
 		}
-		t.add(c.ends(), cmp.Or(c.Transport, "-"), cmp.Or(c.Plane, "-"), half, both(c.Sent, c.Received, "B"), resumes, string(c.State), c.Address)
+		t.add(c.ends(), cmp.Or(c.Transport, "-"), cmp.Or(c.Plane, "-"), half, both(c.Sent, c.Received, "B"), count(c.UnderWay, "B"), resumes, string(c.State), c.Address)
 	}
 	fmt.Fprintln(w)
 	t.write(w, "  ")

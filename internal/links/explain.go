@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/openimpi/impi/internal/quantity"
 )
 
 func writeProcs(w io.Writer, j *Job) {
@@ -15,7 +17,7 @@ func writeProcs(w io.Writer, j *Job) {
 		}
 		for _, p := range s.Ranks {
 			if p.Silent != "" {
-				t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), p.Silent)
+				t.add(fmt.Sprintf("rank %d", p.Rank), process(p.PID), p.Silent)
 				continue
 			}
 			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
@@ -74,7 +76,7 @@ func writePlugins(w io.Writer, j *Job) {
 			}
 			if u := x.Usage; u != nil {
 				fmt.Fprintf(w, "%s takes %s (%s of its own), %v CPU, %d descriptors, %d threads\n",
-					head, amount(float64(u.Resident), "B"), amount(float64(u.Own), "B"), u.CPU, u.Descriptors, u.Threads)
+					head, quantity.Text(float64(u.Resident), "B"), quantity.Text(float64(u.Own), "B"), u.CPU, u.Descriptors, u.Threads)
 			}
 			if len(x.Lacks) > 0 {
 				fmt.Fprintf(w, "%s speaks version %d of the protocol and lacks %s\n", head, x.Protocol, strings.Join(x.Lacks, ", "))

@@ -21,6 +21,7 @@ type Found struct {
 	About About  // from the run directory, or only the PID
 	Node  *Node  // its answer; nil if there is none, for the reason in Err
 	Err   error
+	Since time.Time // when a question was first not answered, as another node has seen it; zero: not known
 	// Away means that the node is that of another host of the site, and that the one of Dir has
 	// asked it.
 	Away bool
@@ -65,15 +66,18 @@ func withOthers(found []Found) []Found {
 		}
 	}
 	together(found)
+	identify(found)
 	for _, f := range found {
 		for _, x := range f.others {
-			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Away: true, launcher: f.startedBy()}
+			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Since: x.Since, Away: true, launcher: f.startedBy()}
 			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
 			if x.Node == nil {
 				o.Err = errors.New(x.Error)
 			}
-			if !slices.ContainsFunc(all, o.isSame) {
+			if k := slices.IndexFunc(all, o.isSame); k < 0 {
 				all = append(all, o)
+			} else if all[k].Err != nil && all[k].Since.IsZero() {
+				all[k].Since = o.Since
 			}
 		}
 	}
@@ -89,15 +93,43 @@ func together(found []Found) {
 	for i := range found {
 		for _, x := range found[i].others {
 			k := slices.IndexFunc(found, func(g Found) bool { return x.About.PID > 0 && x.About == g.About })
-			if k < 0 || x.About.ID != "" {
-				continue
+			if k >= 0 && x.About.ID == "" {
+				join(found, k, i)
 			}
-			from, to := found[k].startedBy(), found[i].startedBy()
-			for n := range found {
-				if found[n].startedBy() == from {
-					found[n].launcher = to
-				}
-			}
+		}
+		a := &found[i].About
+		k := slices.IndexFunc(found[:i], func(g Found) bool {
+			return a.ID == "" && a.Server != "" && g.About.ID == "" && g.About.Job == a.Job && g.About.Server == a.Server
+		})
+		if k >= 0 {
+			join(found, i, k)
+		}
+	}
+}
+
+// join gives those that were started with one node the launcher of another one.
+func join(found []Found, from, to int) {
+	was, is := found[from].startedBy(), found[to].startedBy()
+	for n := range found {
+		if found[n].startedBy() == was {
+			found[n].launcher = is
+		}
+	}
+}
+
+// identify gives nodes that do not know the ID of their job yet the one that another node of it has.
+func identify(found []Found) {
+	for i := range found {
+		f := &found[i].About
+		if f.ID != "" {
+			continue
+		}
+		k := slices.IndexFunc(found, func(g Found) bool {
+			return g.About.ID != "" && g.About.Job == f.Job && (g.startedBy() == found[i].startedBy() || f.Server != "" && g.About.Server == f.Server) &&
+				!slices.ContainsFunc(found, func(h Found) bool { return h.About.ID == g.About.ID && h.About.isHost(*f) }) // of that job it is another one
+		})
+		if k >= 0 {
+			f.ID = found[k].About.ID
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,6 +99,41 @@ func TestReadAbout(t *testing.T) {
 		}
 		if a := readAbout(dir); a != want {
 			t.Errorf("%.20q: %+v, want %+v", text, a, want)
+		}
+	}
+}
+
+// TestSitesThatStart: sites that were started one by one are one job before it has an ID, as they have one
+// server, and when one of them knows the ID before the others.
+func TestSitesThatStart(t *testing.T) {
+	node := func(pid, client int, id, server string) Found {
+		a := About{Job: "heat", ID: id, Site: string(rune('a' + client)), Client: client, PID: pid, Parent: pid - 1, Server: server}
+		return Found{Dir: itoa(pid), About: a, Node: &Node{About: a, Phase: PhaseStarting}}
+	}
+	const at = "10.0.0.9:7800"
+	for name, c := range map[string]struct {
+		found []Found
+		want  string // sites of each job
+	}{
+		"nobody knows the ID":     {[]Found{node(10, 0, "", at), node(20, 1, "", at), node(30, 2, "", at)}, "abc"},
+		"one knows it":            {[]Found{node(10, 0, "", at), node(20, 1, "f00d", at), node(30, 2, "", at)}, "abc"},
+		"other servers":           {[]Found{node(10, 0, "", at), node(20, 1, "", "10.0.0.8:7800")}, "a b"},
+		"any port":                {[]Found{node(10, 0, "", ""), node(20, 1, "", "")}, "a b"},
+		"the same again":          {[]Found{node(10, 0, "", at), node(20, 0, "", at)}, "a a"},
+		"the same again, running": {[]Found{node(10, 0, "", at), node(20, 0, "f00d", at), node(30, 1, "f00d", at)}, "a ab"},
+		"two IDs":                 {[]Found{node(20, 0, "beef", at), node(30, 1, "f00d", at)}, "a b"},
+	} {
+		var got []string
+		for _, j := range Merge(withOthers(c.found)) {
+			sites := ""
+			for _, s := range j.Sites {
+				sites += s.Name
+			}
+			got = append(got, sites)
+		}
+		slices.Sort(got)
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s, want %s", name, s, c.want)
 		}
 	}
 }

@@ -42,8 +42,9 @@ type Part struct {
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
-	Waits      string      `json:"waits_for,omitempty"` // for whom, while it starts
-	Problem    string      `json:"problem,omitempty"`   // why its node did not answer; empty if it did
+	Waits      string      `json:"waits_for,omitempty"`   // for whom, while it starts
+	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
+	Since      time.Time   `json:"silent_since,omitzero"` // when that was first so, as far as is known
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
@@ -53,12 +54,15 @@ type Part struct {
 
 // HostNode is the node of one host of a site, and whether it answered.
 type HostNode struct {
-	Host    string `json:"host"` // address
-	Here    bool   `json:"here"` // it was asked itself; the others were asked by it
+	Host    string `json:"host"`   // address
+	Number  int    `json:"number"` // of the site's hosts
+	Here    bool   `json:"here"`   // it was asked itself; the others were asked by it
 	PID     int    `json:"pid,omitempty"`
 	Parent  int    `json:"parent,omitempty"`
 	Phase   Phase  `json:"phase,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it did not answer; empty if it did
+
+	Since time.Time `json:"silent_since,omitzero"` // when that was first so, as far as is known
 }
 
 // Pair is two procs and the link between them.
@@ -87,6 +91,9 @@ type Count struct {
 	Messages *uint64 `json:"messages,omitempty"`
 	Bytes    *uint64 `json:"bytes,omitempty"` // of the direct link, headers included
 	Data     *uint64 `json:"data,omitempty"`  // bytes of data in the messages, whatever way they went
+
+	UnderWay *uint64       `json:"under_way_bytes,omitempty"` // of the direct link, sent and not yet received there
+	Still    time.Duration `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
 }
 
 // The ways in which a speed was found.
@@ -176,13 +183,16 @@ func mergeJob(found []Found) Job {
 	j.Pairs = make([]Pair, 0, len(m.pairs))
 	for _, p := range m.pairs {
 		p.finish()
+		p.underWay()
 		j.byChannel(p)
 		j.Pairs = append(j.Pairs, *p)
 	}
 	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
+	channelsUnderWay(j.Channels)
 	sortWorldLinks(j.WorldLinks)
 	slices.SortStableFunc(j.Log, func(a, b LogLine) int { return a.At.Compare(b.At) })
 	j.Unused = unusedPairs(&j)
+	j.addSilent()
 	if j.Channels == nil {
 		j.Channels = []Channel{}
 	}
@@ -269,9 +279,9 @@ func (p *Part) add(f Found) {
 		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
 	}
 	p.Name = cmp.Or(p.Name, f.About.Site)
-	n := HostNode{Host: f.About.Host, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Away}
+	n := HostNode{Host: f.About.Host, Number: f.About.Number, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Away}
 	if f.Err != nil {
-		n.Problem = f.Err.Error()
+		n.Problem, n.Since = f.Err.Error(), f.Since
 		problem := n.Problem
 		if n.Host != "" {
 			problem = "host " + n.Host + ": " + problem
@@ -280,6 +290,9 @@ func (p *Part) add(f Found) {
 			problem = p.Problem + "; " + problem
 		}
 		p.Problem = problem
+		if p.Since.IsZero() || !f.Since.IsZero() && f.Since.Before(p.Since) {
+			p.Since = f.Since
+		}
 	} else {
 		n.Phase = f.Node.Phase
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)

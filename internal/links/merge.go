@@ -43,7 +43,7 @@ func (s Site) Label() string {
 
 // rankOf returns the place of the state in the order of states.
 func rankOf(s State) int {
-	return slices.Index([]State{StateUnused, StateOpening, StateWaiting, StateAgents, StateLinked, StateEnded}, s)
+	return slices.Index([]State{StateUnused, StateOpening, StateWaiting, StateAgents, StateLinked, StateLost, StateEnded}, s)
 }
 
 // finish sets what follows from both views. They may differ for a moment; then the later

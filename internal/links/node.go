@@ -101,6 +101,19 @@ type HostCounts struct {
 	Received uint64 `json:"received_bytes"`
 
 	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
+
+	Links []LinkCount `json:"links,omitempty"` // the pairs by what links them, at most MaxKinds; older nodes do not say
+}
+
+// MaxKinds bounds HostCounts.Links.
+const MaxKinds = 32
+
+// LinkCount is how many pairs of procs of two hosts are linked alike.
+type LinkCount struct {
+	State     State  `json:"state"`
+	Transport string `json:"transport,omitempty"`
+	Pairs     int    `json:"pairs"`
+	Resumes   int    `json:"resumes,omitempty"` // of all of them
 }
 
 // SetClock makes all times those of another machine's clock, on which it is now.
@@ -149,6 +162,10 @@ type About struct {
 	// nodes have the others.
 	Host   string `json:"host,omitempty"`
 	Number int    `json:"host_number,omitempty"`
+
+	// Server is the address of the job's server, if it has a port that the file says: nodes of one job that
+	// were started one by one are known by it before the job has an ID.
+	Server string `json:"server,omitempty"`
 }
 
 // isHost reports whether two nodes of one job are of the same host. Several hosts may have one
@@ -165,6 +182,8 @@ type Site struct {
 	First  int      `json:"first_rank"`
 	Procs  int      `json:"procs"`
 	Hosts  []string `json:"hosts"` // addresses
+
+	HostProcs []int `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
 }
 
 // Host is an agent.
@@ -200,6 +219,8 @@ type Proc struct {
 	Agent  Bytes  `json:"agent"`            // what went over the link to its agent
 	Silent string `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
 
+	Since time.Time `json:"silent_since,omitzero"` // of one that is not told of: when its node was first found not to answer
+
 	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`
 	Ended   string    `json:"ended,omitempty"`   // how
@@ -232,6 +253,7 @@ const (
 	ProcRunning  ProcState = "running"     // between MPI_Init and MPI_Finalize
 	ProcFinished ProcState = "finished"    // after MPI_Finalize
 	ProcEnded    ProcState = "ended"
+	ProcNotTold  ProcState = "not told" // its node does not answer; in a Job
 )
 
 // Blocked is what a proc that sleeps in a call of MPI waits for.
@@ -303,8 +325,7 @@ const (
 	StateLinked  State = "linked"  // packets go over a link of the two procs
 	StateEnded   State = "ended"   // the proc has finished, or its link broke
 
-	// StateLost is a channel's whose connection was lost and is made again; others are
-	// StateLinked or StateEnded.
+	// StateLost is that of a link or a channel whose connection was lost and is made again.
 	StateLost State = "lost"
 )
 
@@ -378,6 +399,7 @@ type Traffic struct {
 	Data     uint64        `json:"sent_data_bytes"`  // in these messages, whatever way they went
 	RTT      time.Duration `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
 	Ended    bool          `json:"ended,omitempty"`  // the proc has no link to the peer any more
+	Pure     bool          `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
 }
 
 // Channel is the connection between two hosts that carries what goes through
@@ -396,6 +418,9 @@ type Channel struct {
 	Lost        string        `json:"lost,omitempty"`    // why the last connection was
 	Resumes     int           `json:"resumes"`
 	Bytes
+	Pure     bool          `json:"pure,omitempty"`            // these are of the two agents alone
+	UnderWay *uint64       `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
+	Still    time.Duration `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
 }
 
 // Measure is what a probe of a transport between two nodes found.

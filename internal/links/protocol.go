@@ -107,6 +107,8 @@ type Other struct {
 	About About  `json:"about"`
 	Node  *Node  `json:"node,omitempty"`
 	Error string `json:"error,omitempty"`
+
+	Since time.Time `json:"silent_since,omitzero"` // by the clock of who asked: when a question was first not answered
 }
 
 // Reload is what came of the request to replace a plugin's process.

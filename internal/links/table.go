@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/openimpi/impi/internal/quantity"
 )
 
 // table is rows whose columns are as wide as they need to be. Not text/tabwriter: there a row with
@@ -49,20 +51,6 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// amount shows a number with a unit, in steps of a thousand.
-func amount(x float64, unit string) string {
-	prefixes := []string{"", "k", "M", "G", "T"}
-	i := 0
-	for x >= 1000 && i < len(prefixes)-1 {
-		x /= 1000
-		i++
-	}
-	if i == 0 {
-		return fmt.Sprintf("%.0f %s", x, unit)
-	}
-	return fmt.Sprintf("%.3g %s%s", x, prefixes[i], unit)
-}
-
 // count shows a number that may be unknown.
 func count(n *uint64, unit string) string {
 	switch {
@@ -71,7 +59,7 @@ func count(n *uint64, unit string) string {
 	case unit == "":
 		return fmt.Sprint(*n)
 	}
-	return amount(float64(*n), unit)
+	return quantity.Text(float64(*n), unit)
 }
 
 // both shows what went either way.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openimpi/impi/internal/quantity"
 )
 
 // Style says what WriteText shows in addition to the table.
@@ -150,8 +152,9 @@ func (p *Part) waits() string {
 	}
 	states := make(map[string]int)
 	var order []string
-	budget, setting := time.Duration(-1), p.Ranks[0].Wait.Setting
+	budget, setting := time.Duration(-1), ""
 	for _, r := range p.Ranks {
+		setting = cmp.Or(setting, r.Wait.Setting)
 		state := r.Wait.State
 		if r.Silent != "" {
 			state = "silent"
@@ -171,7 +174,7 @@ func (p *Part) waits() string {
 	for _, s := range order {
 		now = append(now, fmt.Sprintf("%d %s", states[s], s))
 	}
-	return fmt.Sprintf("wait %s: %s; now %s", setting, strategy(budget), strings.Join(now, ", "))
+	return fmt.Sprintf("wait %s: %s; now %s", cmp.Or(setting, "not known"), strategy(budget), strings.Join(now, ", "))
 }
 
 // strategy says what a polling budget means.
@@ -187,7 +190,7 @@ func strategy(budget time.Duration) string {
 
 func writePairs(w io.Writer, j *Job, s Style) {
 	var t table
-	t.add("RANKS", "TRANSPORT", "DATA PLANE", "HALF TRIP", "RATE", "MESSAGES > / <", "BYTES > / <", "RESUMES", "STATE")
+	t.add("RANKS", "TRANSPORT", "DATA PLANE", "HALF TRIP", "RATE", "MESSAGES > / <", "BYTES > / <", "UNDER WAY", "RESUMES", "STATE")
 	var legend []string
 	estimated, channels := false, false
 	for i := range j.Pairs {
@@ -196,7 +199,7 @@ func writePairs(w io.Writer, j *Job, s Style) {
 		estimated = estimated || strings.HasSuffix(half, "*")
 		channels = channels || strings.HasPrefix(half, ">")
 		t.add(p.ends(), cmp.Or(p.Transport, "-"), cmp.Or(p.Plane, "-"), half, rate,
-			both(p.AToB.Messages, p.BToA.Messages, ""), both(p.AToB.Bytes, p.BToA.Bytes, "B"), fmt.Sprint(p.Resumes), p.state(s.Now))
+			both(p.AToB.Messages, p.BToA.Messages, ""), both(p.AToB.Bytes, p.BToA.Bytes, "B"), p.left(), fmt.Sprint(p.Resumes), p.state(s.Now))
 		if picture, meaning := p.draw(); meaning != "" && !slices.Contains(legend, picture+" "+meaning) {
 			legend = append(legend, picture+" "+meaning)
 		}
@@ -237,6 +240,17 @@ func writeRest(w io.Writer, j *Job) {
 	}
 }
 
+// left is how much is under way on a pair's link, both ways.
+func (p *Pair) left() string {
+	switch {
+	case p.State != StateLinked && p.State != StateLost:
+		return "-"
+	case p.AToB.UnderWay == nil || p.BToA.UnderWay == nil:
+		return "?"
+	}
+	return quantity.Bytes(*p.AToB.UnderWay + *p.BToA.UnderWay)
+}
+
 // speed returns what is known of a pair's speed.
 func (p *Pair) speed() (half, rate string) {
 	half, rate = "-", "-"
@@ -251,7 +265,7 @@ func (p *Pair) speed() (half, rate string) {
 		half = "> " + half + "*"
 	}
 	if p.Speed.Rate > 0 {
-		rate = amount(p.Speed.Rate, "B/s")
+		rate = quantity.Text(p.Speed.Rate, "B/s")
 	}
 	return half, rate
 }
@@ -261,7 +275,7 @@ func (s *Speed) describe() string {
 	if s.Problem != "" {
 		return s.Problem
 	}
-	return fmt.Sprintf("it can be reached: %s, %s", duration(s.HalfTrip), amount(s.Rate, "B/s"))
+	return fmt.Sprintf("it can be reached: %s, %s", duration(s.HalfTrip), quantity.Text(s.Rate, "B/s"))
 }
 
 func (p *Pair) state(now time.Time) string {

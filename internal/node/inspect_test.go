@@ -44,6 +44,71 @@ func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links
 	return found, jobs[0]
 }
 
+// nothingUnderWay asks until all that procs and agents have sent has arrived, as both ends of each link and
+// channel count it.
+func nothingUnderWay(t *testing.T, all []*running) {
+	t.Helper()
+	_, j := survey(t, all, links.Request{})
+	var dirs []string
+	for _, s := range all {
+		dirs = append(dirs, s.n.dir.Path)
+	}
+	for over := time.Now().Add(patience); ; j = links.Merge(links.Survey(t.Context(), dirs, patience, links.Request{}))[0] {
+		known, left := 0, ""
+		add := func(what string, ends ...*uint64) {
+			for _, n := range ends {
+				switch {
+				case n == nil:
+					left += fmt.Sprintf("%s: unknown\n", what)
+				case *n > 0:
+					left += fmt.Sprintf("%s: %d bytes\n", what, *n)
+				default:
+					known++
+				}
+			}
+		}
+		for _, p := range j.Pairs {
+			if p.State == links.StateLinked {
+				add(fmt.Sprintf("ranks %d and %d", p.A, p.B), p.AToB.UnderWay, p.BToA.UnderWay)
+			}
+		}
+		for _, c := range j.Channels {
+			add(fmt.Sprintf("host %d to %d", c.From, c.To), c.UnderWay)
+		}
+		if known > 0 && left == "" {
+			return
+		}
+		if time.Now().After(over) {
+			t.Fatalf("under way:\n%s", left)
+		}
+	}
+}
+
+// TestUnderWay: both ends of links and channels count the same bytes, whatever their data planes.
+func TestUnderWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		alpha, beta []string // data planes
+		route       config.Route
+	}{
+		"direct links":         {nil, nil, config.Route{Prefer: []string{"tcp"}, Direct: true}},
+		"by rings":             {[]string{"ring"}, []string{"ring"}, config.Route{Prefer: []string{"tcp"}, Direct: true}},
+		"by different planes":  {[]string{"ring"}, []string{"stream"}, config.Route{Prefer: []string{"tcp"}, Direct: true}},
+		"resumable":            {[]string{"ring"}, []string{"stream"}, config.Route{Prefer: []string{"tcp"}, Direct: true, Resume: true}},
+		"channels":             {[]string{"ring"}, []string{"stream"}, config.Route{Prefer: []string{"tcp"}}},
+		"channels that resume": {[]string{"ring"}, []string{"ring"}, config.Route{Prefer: []string{"tcp"}, Resume: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := testJob("linked", 1, 1)
+			for i, planes := range [][]string{c.alpha, c.beta} {
+				r := c.route
+				r.Site, r.DataPlane = "*", planes
+				job.Sites[i].Routes = []config.Route{r}
+			}
+			nothingUnderWay(t, start(t, job))
+		})
+	}
+}
+
 func prefixOf(n *node, i int) string { return fmt.Sprintf("[%d] ", n.procs.All()[i].Rank()) }
 
 // TestLinksOfTwoSites is the whole of it: what two nodes with four procs say.

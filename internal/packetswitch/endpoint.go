@@ -22,6 +22,13 @@ type endpoint struct {
 	done    bool           // the proc has finished
 	timer   machine.Timer  // bounds the wait for a channel's end
 	channel *Channel       // if the channel is resumable
+
+	before struct{ sent, received uint64 } // what a link that counts had counted when it came here: a ring counts for all its owners
+}
+
+// counter is a link that counts its bytes.
+type counter interface {
+	Counts() (sent, received uint64)
 }
 
 // Receive reads a link, several times if it has much, and reports whether it had any bytes

@@ -293,6 +293,9 @@ func (s *Switch) attach(p *endpoint, l link.Link) error {
 	if p.channel == nil && l.Handle() == link.NoHandle {
 		return drive.ErrNoHandle
 	}
+	if c, ok := l.(counter); ok {
+		p.before.sent, p.before.received = c.Counts()
+	}
 	if err := s.links.Add(&p.Endpoint, uint32(p.id), p); err != nil {
 		return err
 	}
@@ -324,14 +327,23 @@ type ChannelState struct {
 	Link    link.Link
 	Ended   bool     // its peer has ended it, or it was lost
 	Channel *Channel // nil if it is not resumable
+
+	Counted        bool // the bytes are known, of the two switches alone
+	Sent, Received uint64
 }
 
 // Channels returns the state of the channels that are not closed.
 func (s *Switch) Channels() (all []ChannelState) {
 	for _, p := range s.endpoints {
-		if p != nil && p.rank == agent.NoRank {
-			all = append(all, ChannelState{p.host, p.Link, p.ended != nil, p.channel})
+		if p == nil || p.rank != agent.NoRank {
+			continue
 		}
+		c := ChannelState{Host: p.host, Link: p.Link, Ended: p.ended != nil, Channel: p.channel}
+		if k, ok := p.Link.(counter); ok {
+			sent, received := k.Counts()
+			c.Counted, c.Sent, c.Received = true, sent-p.before.sent, received-p.before.received
+		}
+		all = append(all, c)
 	}
 	return all
 }

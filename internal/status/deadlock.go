@@ -1,7 +1,9 @@
 package status
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +49,42 @@ func findDeadlock(j *links.Job) *Deadlock {
 		}
 	}
 	return d
+}
+
+// unheard are the ranks of which nothing is known, if all others wait for others, and nothing moves.
+func unheard(j *links.Job) (ranks []int) {
+	others := 0
+	for i := range j.Sites {
+		for k := range j.Sites[i].Ranks {
+			switch p := &j.Sites[i].Ranks[k]; {
+			case p.State == links.ProcFinished, p.State == links.ProcEnded:
+			case p.State == links.ProcNotTold, p.State == links.ProcRunning && p.Silent != "":
+				ranks = append(ranks, p.Rank)
+			case p.State != links.ProcRunning, !stuck(p.Blocked):
+				return nil
+			default:
+				others++
+			}
+		}
+	}
+	if others == 0 {
+		return nil
+	}
+	return ranks
+}
+
+// few names the first ones of many ranks.
+func few(ranks []int) string {
+	const shown = 8
+	var s []string
+	for _, r := range ranks[:min(len(ranks), shown)] {
+		s = append(s, strconv.Itoa(r))
+	}
+	text := strings.Join(s, ", ")
+	if n := len(ranks) - shown; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // stuck reports whether a proc waits for others of its world, and nothing moves.

@@ -162,15 +162,15 @@ func writeRates(w io.Writer, rates []PairRates) {
 	})
 	fmt.Fprint(w, "\n  each second, busiest first\n")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	show := func(x *float64) string {
+	show := func(x *float64, unit string) string {
 		if x == nil {
 			return "?"
 		}
-		return perSecond(*x)
+		return perSecond(*x, unit)
 	}
 	for _, p := range busy[:min(len(busy), mostBusy)] {
-		fmt.Fprintf(t, "    rank %d > %d\t%s messages\t%s bytes\trank %d > %d\t%s messages\t%s bytes\n",
-			p.A, p.B, show(p.AToB.Messages), show(p.AToB.Bytes), p.B, p.A, show(p.BToA.Messages), show(p.BToA.Bytes))
+		fmt.Fprintf(t, "    rank %d > %d\t%s messages\t%s\trank %d > %d\t%s messages\t%s\n",
+			p.A, p.B, show(p.AToB.Messages, ""), show(p.AToB.Bytes, "B"), p.B, p.A, show(p.BToA.Messages, ""), show(p.BToA.Bytes, "B"))
 	}
 	_ = t.Flush()
 	if n := len(busy) - mostBusy; n > 0 {

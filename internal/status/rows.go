@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/quantity"
 )
 
 // row is a line of impi-node top.
@@ -74,7 +75,7 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, d time.D
 	}
 	return row{
 		job: w.job, last: what,
-		cells: []string{rank, host, state, asleep, perSecond(messages), perSecond(sent), perSecond(received), share},
+		cells: []string{rank, host, state, asleep, perSecond(messages, ""), perSecond(sent, "B"), perSecond(received, "B"), share},
 		keys:  []key{{n: float64(w.rank)}, {text: host}, {text: state}, largest(blocked.Seconds()), largest(messages), largest(sent), largest(received), largest(slept)},
 	}
 }
@@ -108,12 +109,15 @@ func pairRows(r, before *look) (rows []row) {
 				keys:  []key{{n: float64(p.A)*(1<<32) + float64(p.B)}, {text: link}, {text: string(p.State)}},
 			}
 			there, back := rates[k].AToB, rates[k].BToA
-			for _, n := range []*float64{there.Messages, back.Messages, there.Bytes, back.Bytes} {
-				v := -1.
+			for i, n := range []*float64{there.Messages, back.Messages, there.Bytes, back.Bytes} {
+				v, unit := -1., ""
 				if n != nil {
 					v = *n
 				}
-				x.cells, x.keys = append(x.cells, perSecond(v)), append(x.keys, largest(v))
+				if i >= 2 {
+					unit = "B"
+				}
+				x.cells, x.keys = append(x.cells, perSecond(v, unit)), append(x.keys, largest(v))
 			}
 			rows = append(rows, x)
 		}
@@ -126,6 +130,8 @@ func stateOf(x *links.Proc) string {
 	switch {
 	case x.State == links.ProcInit:
 		return "init"
+	case x.State == links.ProcNotTold:
+		return "silent"
 	case x.State == "": // older nodes do not say
 		return "unknown"
 	case x.State != links.ProcRunning:
@@ -138,16 +144,10 @@ func stateOf(x *links.Proc) string {
 	return "running"
 }
 
-// perSecond shows a rate in at most six characters; nothing if it is not known.
-func perSecond(x float64) string {
+// perSecond shows a rate without saying that it is one; nothing if it is not known.
+func perSecond(x float64, unit string) string {
 	if x < 0 {
 		return ""
 	}
-	for _, unit := range []string{"", "k", "M", "G"} {
-		if x < 9999.5 {
-			return fmt.Sprintf("%.0f%s", x, unit)
-		}
-		x /= 1000
-	}
-	return fmt.Sprintf("%.0fT", x)
+	return quantity.Text(x, unit)
 }

@@ -107,12 +107,50 @@ func TestText(t *testing.T) {
   site client 2  rank 9  another MPI
 
   links: 1 through the agents, 2 tcp (impi-node links shows them)
+  under way: unknown of 2
 
   probable deadlock: all procs wait for others, for 1m30s
     rank 0 --> rank 3 --> rank 0
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSilentHost: procs of a host that does not answer are listed, and nothing is called a deadlock
+// without them.
+func TestSilentHost(t *testing.T) {
+	long := 3 * time.Second
+	about := func(number int) links.About {
+		return links.About{Job: "heat", ID: "a1b2", Site: "alpha", Number: number, Host: []string{"10.0.0.1", "10.0.0.22"}[number]}
+	}
+	site := links.Site{Name: "alpha", Own: true, Procs: 3, Hosts: []string{"10.0.0.1", "10.0.0.22"}, HostProcs: []int{2, 1}}
+	node := &links.Node{About: about(0), Phase: links.PhaseRunning, Sites: []links.Site{site}, Hosts: []links.Host{{Address: "10.0.0.1"}},
+		Procs: []links.Proc{waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0))}}
+	since := time.Now().Add(-time.Hour)
+	j := links.Merge([]links.Found{{About: node.About, Node: node}, {About: about(1), Err: links.ErrSilent, Since: since, Away: true}})[0]
+	d, stalled := verdict(&j)
+	if d != nil || stalled != nil {
+		t.Errorf("%+v and %+v, though rank 2 is not told of", d, stalled)
+	}
+	var b strings.Builder
+	write(&b, &Report{Jobs: []Job{{Job: j}}})
+	for _, want := range []string{
+		"    rank 1  10.0.0.1   pid 101  blocked for 3.0 s",
+		"    rank 2  10.0.0.22  pid ?    silent since " + since.Format(time.TimeOnly) + ", 1h0m0s ago: the node does not answer\n",
+		"all procs that are known of wait for others; whether that is a deadlock depends on ranks 2, of which nothing is known\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	j.Sites[0].Ranks[2].Since = time.Time{}
+	if s, what := Describe(&j.Sites[0].Ranks[2]); s != "silent" || what != "not told: the node does not answer" {
+		t.Errorf("%q, %q", s, what)
+	}
+	j.Sites[0].Ranks[1].Blocked = nil
+	if r := unheard(&j); r != nil {
+		t.Errorf("%v, though rank 1 does not wait", r)
 	}
 }
 

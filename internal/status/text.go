@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -50,7 +51,7 @@ func writeJob(w io.Writer, j *Job) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
-			fmt.Fprintf(t, "    %s\t%spid %d\t%s\n", label(x), hostOf(p, x), x.PID, does(x))
+			fmt.Fprintf(t, "    %s\t%spid %s\t%s\n", label(x), hostOf(p, x), pid(x), does(x))
 		}
 		_ = t.Flush()
 	}
@@ -60,10 +61,16 @@ func writeJob(w io.Writer, j *Job) {
 	if s := linksInShort(j); s != "" {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
+	if s := underWayInShort(j); s != "" {
+		fmt.Fprintf(w, "  under way: %s\n", s)
+	}
 	writeRates(w, j.Rates)
 	writeUnderWay(w, j.UnderWay)
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
+	}
+	if silent := unheard(&j.Job); len(silent) > 0 {
+		fmt.Fprintf(w, "\n  all procs that are known of wait for others; whether that is a deadlock depends on ranks %s, of which nothing is known\n", few(silent))
 	}
 }
 
@@ -148,13 +155,20 @@ func label(p *links.Proc) string {
 	return fmt.Sprintf("rank %d", p.Rank)
 }
 
+func pid(p *links.Proc) string {
+	if p.PID == 0 { // of one that is not told of
+		return "?"
+	}
+	return strconv.Itoa(p.PID)
+}
+
 // hostOf returns the column with the address of a proc's host; there is none if the site has one
 // host.
 func hostOf(p *links.Part, x *links.Proc) string {
 	if x.Address != "" {
 		return oneLine(x.Address) + "\t"
 	}
-	if len(p.Agents) < 2 {
+	if len(p.Agents) < 2 && len(p.Hosts) < 2 {
 		return ""
 	}
 	for _, a := range p.Agents {
@@ -170,6 +184,10 @@ func does(p *links.Proc) string {
 	switch {
 	case p.State == links.ProcEnded:
 		return oneLine(p.Ended)
+	case p.State == links.ProcNotTold && !p.Since.IsZero():
+		return fmt.Sprintf("silent since %s, %s ago: %s", p.Since.Format(time.TimeOnly), ago(time.Since(p.Since)), oneLine(p.Silent))
+	case p.State == links.ProcNotTold:
+		return "not told: " + oneLine(p.Silent)
 	case p.State != links.ProcRunning && p.State != "": // older nodes do not say
 		return string(p.State)
 	case p.Silent != "":

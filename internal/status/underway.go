@@ -3,17 +3,22 @@ package status
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/quantity"
 )
 
-// UnderWay is what one proc has sent another one and that has not arrived, while all procs wait.
+// UnderWay is what one proc has sent another one, or with Hosts one host by its channel to another one,
+// and that has not arrived, while all procs wait.
 type UnderWay struct {
-	From      int    `json:"from"` // ranks
+	From      int    `json:"from"` // ranks; with Hosts those of hosts
 	To        int    `json:"to"`
+	Hosts     bool   `json:"hosts,omitempty"` // it is the channel of two hosts
 	Bytes     uint64 `json:"bytes,omitempty"` // of the link, headers included; 0: the link is still being made
 	Transport string `json:"transport,omitempty"`
 	Ended     bool   `json:"ended,omitempty"` // the link has ended at From, and To does not know it
+	Lost      bool   `json:"lost,omitempty"`  // the link has lost its connection and is being made again
 }
 
 // verdict says why no proc of a job goes on: it is no deadlock if messages are under way.
@@ -47,29 +52,48 @@ func underWay(j *links.Job) (list []UnderWay) {
 			}
 			continue
 		}
-		if len(p.Views) != 2 {
+		if p.State == links.StateLost {
+			list = append(list, UnderWay{From: p.A, To: p.B, Transport: p.Transport, Lost: true})
 			continue
 		}
 		if i := halfEnded(p); i >= 0 && runs[p.A] && runs[p.B] {
 			from, to := &p.Views[i], &p.Views[1-i]
 			list = append(list, UnderWay{From: from.Local, To: to.Local, Transport: to.Transport, Ended: true})
 		}
-		if !sameBytes(&p.Views[0], &p.Views[1]) {
-			continue
-		}
-		for k := range p.Views {
-			from, to := &p.Views[k], &p.Views[1-k]
-			if sent, received := *from.Traffic.Sent, *to.Traffic.Received; sent > received {
-				list = append(list, UnderWay{from.Local, to.Local, sent - received, from.Transport, false})
+		for _, way := range []UnderWay{{From: p.A, To: p.B, Bytes: valueOf(p.AToB.UnderWay)}, {From: p.B, To: p.A, Bytes: valueOf(p.BToA.UnderWay)}} {
+			if way.Transport = p.Transport; way.Bytes > 0 {
+				list = append(list, way)
 			}
+		}
+	}
+	return append(list, onChannels(j)...)
+}
+
+// onChannels finds what is under way on channels between hosts.
+func onChannels(j *links.Job) (list []UnderWay) {
+	for i := range j.Channels {
+		c := &j.Channels[i]
+		x := UnderWay{From: c.From, To: c.To, Hosts: true, Bytes: valueOf(c.UnderWay), Transport: c.Transport, Lost: c.State == links.StateLost}
+		if x.Bytes > 0 || x.Lost {
+			list = append(list, x)
 		}
 	}
 	return list
 }
 
+func valueOf(n *uint64) uint64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
 // halfEnded returns the view of the end where the link has ended, if it is still there at the other
 // one; -1: that is not so.
 func halfEnded(p *links.Pair) int {
+	if len(p.Views) != 2 {
+		return -1
+	}
 	for i := range p.Views {
 		if p.Views[i].State == links.StateEnded && p.Views[1-i].State == links.StateLinked {
 			return i
@@ -78,13 +102,45 @@ func halfEnded(p *links.Pair) int {
 	return -1
 }
 
-// sameBytes reports whether both ends count the same bytes. Ends of different data planes do not:
-// a ring has counted the nodes' greeting, too.
-func sameBytes(a, b *links.View) bool {
-	counts := func(v *links.View) bool {
-		return v.State == links.StateLinked && !v.Native && v.Traffic != nil && v.Traffic.Sent != nil && v.Traffic.Received != nil
+// underWayInShort says how much has been sent and has not arrived, on all links and channels.
+func underWayInShort(j *Job) string {
+	var bytes uint64
+	moving, known, unknown := 0, 0, 0
+	add := func(n ...*uint64) {
+		sum, ok := uint64(0), true
+		for _, x := range n {
+			sum, ok = sum+valueOf(x), ok && x != nil
+		}
+		switch bytes += sum; {
+		case !ok:
+			unknown++
+		case sum > 0:
+			moving++
+			fallthrough
+		default:
+			known++
+		}
 	}
-	return counts(a) && counts(b) && a.Local == b.Peer && b.Local == a.Peer && a.Transport == b.Transport && a.Plane == b.Plane
+	for i := range j.Pairs {
+		if p := &j.Pairs[i]; p.State == links.StateLinked || p.State == links.StateLost {
+			add(p.AToB.UnderWay, p.BToA.UnderWay)
+		}
+	}
+	for i := range j.Channels {
+		if c := &j.Channels[i]; c.State != links.StateEnded {
+			add(c.UnderWay)
+		}
+	}
+	var s []string
+	if moving > 0 {
+		s = append(s, fmt.Sprintf("%s on %d links and channels", quantity.Bytes(bytes), moving))
+	} else if known > 0 {
+		s = append(s, "nothing")
+	}
+	if unknown > 0 {
+		s = append(s, fmt.Sprintf("unknown of %d", unknown))
+	}
+	return strings.Join(s, ", ")
 }
 
 // mostStalled is how many of these are shown as text.
@@ -105,13 +161,20 @@ func writeUnderWay(w io.Writer, list []UnderWay) {
 
 // String says it to people.
 func (u UnderWay) String() string {
+	what := "rank"
+	if u.Hosts {
+		what = "host"
+	}
+	from, to := fmt.Sprintf("%s %d", what, u.From), fmt.Sprintf("%s %d", what, u.To)
 	switch {
 	case u.Ended:
-		return fmt.Sprintf("the link of rank %d to rank %d has ended%s, and rank %d does not know it: its plugin or the network stalls", u.From, u.To, in(u.Transport), u.To)
+		return fmt.Sprintf("the link of %s to %s has ended%s, and %s does not know it: its plugin or the network stalls", from, to, in(u.Transport), to)
+	case u.Lost:
+		return fmt.Sprintf("the link of %s to %s is lost%s and is being made again", from, to, in(u.Transport))
 	case u.Bytes == 0:
-		return fmt.Sprintf("rank %d has sent messages to rank %d, and their link is still being made%s", u.From, u.To, in(u.Transport))
+		return fmt.Sprintf("%s has sent messages to %s, and their link is still being made%s", from, to, in(u.Transport))
 	}
-	return fmt.Sprintf("rank %d has sent %d bytes to rank %d that have not arrived%s: the link or its plugin stalls", u.From, u.Bytes, u.To, in(u.Transport))
+	return fmt.Sprintf("%s has sent %s to %s that have not arrived%s: the link or its plugin stalls", from, quantity.Bytes(u.Bytes), to, in(u.Transport))
 }
 
 func in(transport string) string {

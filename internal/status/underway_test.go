@@ -15,12 +15,17 @@ func view(local, peer int, plane string, sent, received uint64) links.View {
 		Traffic: &links.Traffic{Bytes: links.Bytes{Sent: &sent, Received: &received}, Messages: 1}}
 }
 
+// merged is a job of which a node has said this.
+func merged(views []links.View, channels []links.Channel, procs ...links.Proc) *links.Job {
+	about := links.About{Job: "heat", ID: "a1b2", Site: "alpha"}
+	site := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
+	return &links.Merge([]links.Found{{About: about, Node: &links.Node{About: about, Phase: links.PhaseRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
+}
+
 // TestUnderWay: all procs wait, and what decides is whether each end has what the other one has sent.
 func TestUnderWay(t *testing.T) {
 	long := 3 * time.Second
-	linked := func(views ...links.View) links.Pair {
-		return links.Pair{A: 0, B: 1, State: links.StateLinked, Views: views}
-	}
+	linked := func(views ...links.View) []links.View { return views }
 	silent := view(1, 0, "ring", 0, 0)
 	silent.Traffic = nil
 	ended := view(1, 0, "ring", 0, 0)
@@ -29,38 +34,48 @@ func TestUnderWay(t *testing.T) {
 	opening.State = links.StateOpening
 	idle := opening
 	idle.Traffic = &links.Traffic{}
+	lost := view(0, 1, "ring", 0, 0)
+	lost.State = links.StateLost
+	channel := func(from, to int, state links.State, sent, received uint64) links.Channel {
+		return links.Channel{From: from, To: to, State: state, Transport: "tcp", Bytes: links.Bytes{Sent: &sent, Received: &received}}
+	}
 	for name, c := range map[string]struct {
-		pair links.Pair
-		want []UnderWay // none: it is a deadlock
+		views    []links.View
+		want     []UnderWay // none: it is a deadlock
+		channels []links.Channel
 	}{
-		"all has arrived":       {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 1234)), nil},
-		"not all has arrived":   {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), []UnderWay{{From: 0, To: 1, Bytes: 1200, Transport: "quic"}}},
-		"both ways":             {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 7, 0)), []UnderWay{{From: 0, To: 1, Bytes: 9, Transport: "quic"}, {From: 1, To: 0, Bytes: 7, Transport: "quic"}}},
-		"asked one moment late": {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 0, 12)), nil},
-		"other planes":          {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "stream", 50, 34)), nil},
-		"one end known":         {linked(view(0, 1, "ring", 1234, 50)), nil},
-		"one end silent":        {linked(view(0, 1, "ring", 1234, 50), silent), nil},
-		"one end ended":         {linked(view(0, 1, "ring", 1234, 50), ended), []UnderWay{{From: 1, To: 0, Transport: "quic", Ended: true}}},
-		"link being made":       {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{opening}}, []UnderWay{{From: 0, To: 1, Bytes: 0, Transport: "quic"}}},
-		"made for nothing":      {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{idle}}, nil},
+		"all has arrived":       {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 1234)), nil, nil},
+		"not all has arrived":   {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), []UnderWay{{From: 0, To: 1, Bytes: 1200, Transport: "quic"}}, nil},
+		"both ways":             {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 7, 0)), []UnderWay{{From: 0, To: 1, Bytes: 9, Transport: "quic"}, {From: 1, To: 0, Bytes: 7, Transport: "quic"}}, nil},
+		"asked one moment late": {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 0, 12)), nil, nil},
+		"other planes":          {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "stream", 50, 34)), nil, nil},
+		"one end known":         {linked(view(0, 1, "ring", 1234, 50)), nil, nil},
+		"one end silent":        {linked(view(0, 1, "ring", 1234, 50), silent), nil, nil},
+		"one end ended":         {linked(view(0, 1, "ring", 1234, 50), ended), []UnderWay{{From: 1, To: 0, Transport: "quic", Ended: true}}, nil},
+		"link being made":       {linked(opening), []UnderWay{{From: 0, To: 1, Bytes: 0, Transport: "quic"}}, nil},
+		"being made again":      {linked(lost, view(1, 0, "ring", 0, 0)), []UnderWay{{From: 0, To: 1, Transport: "quic", Lost: true}}, nil},
+		"on a channel": {nil, []UnderWay{{From: 0, To: 1, Hosts: true, Bytes: 50, Transport: "tcp"}},
+			[]links.Channel{channel(0, 1, links.StateLinked, 150, 7), channel(1, 0, links.StateLinked, 7, 100)}},
+		"all has arrived there": {nil, nil, []links.Channel{channel(0, 1, links.StateLinked, 150, 7), channel(1, 0, links.StateLinked, 7, 150)}},
+		"a channel that is lost": {nil, []UnderWay{{From: 1, To: 0, Hosts: true, Transport: "tcp", Lost: true}},
+			[]links.Channel{channel(0, 1, links.StateLinked, 150, 7), channel(1, 0, links.StateLost, 7, 150)}},
+		"made for nothing": {linked(idle), nil, nil},
 	} {
-		j := job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
-		j.Pairs = []links.Pair{c.pair}
-		d, got := verdict(j)
+		d, got := verdict(merged(c.views, c.channels, waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0))))
 		if !slices.Equal(got, c.want) || (d == nil) != (len(c.want) > 0) {
 			t.Errorf("%s: deadlock %+v, under way %+v, want %+v", name, d, got, c.want)
 		}
 	}
-	j := job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning})
-	j.Pairs = []links.Pair{linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34))}
+	j := merged(linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), nil, waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning})
 	if d, got := verdict(j); d != nil || got != nil {
 		t.Errorf("%+v and %+v, though a proc computes", d, got)
 	}
 	var b strings.Builder
-	write(&b, &Report{Jobs: []Job{{Job: *j, UnderWay: []UnderWay{{From: 4, To: 5, Bytes: 1234, Transport: "quic"}, {From: 5, To: 4}, {From: 5, To: 3, Ended: true}}}}})
+	write(&b, &Report{Jobs: []Job{{Job: *j, UnderWay: []UnderWay{{From: 4, To: 5, Bytes: 1234, Transport: "quic"}, {From: 5, To: 4}, {From: 5, To: 3, Ended: true}, {From: 1, To: 0, Hosts: true, Transport: "tcp", Lost: true}}}}})
 	for _, want := range []string{
-		"rank 4 has sent 1234 bytes to rank 5 that have not arrived (quic): the link or its plugin stalls\n",
+		"rank 4 has sent 1.23 kB to rank 5 that have not arrived (quic): the link or its plugin stalls\n",
 		"rank 5 has sent messages to rank 4, and their link is still being made\n",
+		"the link of host 1 to host 0 is lost (tcp) and is being made again\n",
 		"the link of rank 5 to rank 3 has ended, and rank 3 does not know it: its plugin or the network stalls\n",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -106,5 +106,7 @@ type LinkStats struct {
 	Received uint64         `json:"received,omitempty"` // bytes over a direct link
 	RTT      int64          `json:"rtt_ns,omitempty"`   // the kernel's estimate
 	Direct   bool           `json:"direct,omitempty"`   // there is a direct link
+	Pure     bool           `json:"pure,omitempty"`     // its bytes are those of the two procs alone, without what nodes said on it before
+	Apart    bool           `json:"apart,omitempty"`    // it has lost its connection and awaits another one
 	Routed   bool           `json:"routed,omitempty"`   // packets can reach the peer
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/calls"
@@ -63,7 +62,7 @@ func (nc *nodeControl) stats() *wireup.Stats {
 		switch {
 		case q == nil:
 		case q.Peer == message.NoPeer:
-			measure(q.Link, &s.Agent)
+			measure(q, &s.Agent)
 		default:
 			direct[q.Peer] = q
 		}
@@ -75,7 +74,7 @@ func (nc *nodeControl) stats() *wireup.Stats {
 		_, x.Routed = nc.p.Eng.Route(peer)
 		if q := direct[peer]; q != nil {
 			x.Direct = true
-			measure(q.Link, &x)
+			measure(q, &x)
 		}
 		if x.Direct || x.Routed || x.Messages > 0 {
 			s.Links = append(s.Links, x)
@@ -179,14 +178,16 @@ func (nc *nodeControl) counts() wireup.Counts {
 }
 
 // measure takes a link's own statistics.
-func measure(l link.Link, x *wireup.LinkStats) {
-	if c, ok := l.(interface {
-		Counts() (sent, received uint64)
-	}); ok {
-		x.Counted = true
+func measure(q *Endpoint, x *wireup.LinkStats) {
+	if c, ok := q.Link.(counter); ok {
+		x.Counted, x.Pure = true, true
 		x.Sent, x.Received = c.Counts()
+		x.Sent, x.Received = x.Sent-q.before.sent, x.Received-q.before.received
 	}
-	if c, ok := l.(interface{ RTT() (time.Duration, bool) }); ok {
+	if q.Resumable != nil {
+		x.Apart, _ = q.Resumable.Broken()
+	}
+	if c, ok := q.Link.(interface{ RTT() (time.Duration, bool) }); ok {
 		d, _ := c.RTT()
 		x.RTT = int64(d)
 	}

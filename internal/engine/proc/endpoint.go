@@ -47,10 +47,17 @@ type Endpoint struct {
 	frames    *resumable.Link   // the link that resumes, unless it is traced
 	native    bool              // it is by the site's own MPI: Process.Native drives it
 
+	before struct{ sent, received uint64 } // what a link that counts had counted when it came here: a ring counts for all its owners
+
 	// For links to procs of other worlds:
 	closing   closeState
 	said      *message.Request // a wordClose that is being sent
 	forgotten bool             // the node knows that another link may be made
+}
+
+// counter is a link that counts its bytes.
+type counter interface {
+	Counts() (sent, received uint64)
 }
 
 // endpoints are the links of this proc, including those that have broken.
@@ -79,6 +86,9 @@ func (es *endpoints) Add(l link.Link, peer message.Peer) (*Endpoint, error) {
 // add starts to use q, whose link and peer are set.
 func (es *endpoints) add(q *Endpoint) error {
 	q.p, q.ID = es.p, message.LinkID(len(es.List))
+	if c, ok := q.Link.(counter); ok {
+		q.before.sent, q.before.received = c.Counts()
+	}
 	n := len(es.vacant)
 	if n > 0 {
 		q.ID = es.vacant[n-1]

@@ -180,9 +180,7 @@ func (p *Process) Figures() Figures {
 		if q.Peer != message.NoPeer {
 			f.Links++
 		}
-		if c, ok := q.Link.(interface {
-			Counts() (sent, received uint64)
-		}); ok {
+		if c, ok := q.Link.(counter); ok {
 			sent, received := c.Counts()
 			f.Sent, f.Received = f.Sent+sent, f.Received+received
 		}

@@ -28,6 +28,9 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 		if s == nil && d.Procs.Of(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
+		if l != nil && l.Apart {
+			return links.StateLost
+		}
 		return links.StateLinked
 	case dynamic.Unlinked:
 		if l != nil && (l.Routed || l.Messages > 0) {
@@ -78,6 +81,19 @@ func (d *Links) View(x Pair, state links.State) links.View {
 		v.Reason = d.whyAgents(x)
 	}
 	return v
+}
+
+// TransportOf names the transport of a pair's link; empty: it has none.
+func TransportOf(d *Links, x Pair) string {
+	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
+		return d.nativeName()
+	}
+	d.past.mu.Lock()
+	defer d.past.mu.Unlock()
+	if r := d.past.pairs[x]; r != nil {
+		return r.transport
+	}
+	return ""
 }
 
 // AtPlugin is what the plugin calls the link of a pair, if its bytes pass through it.

@@ -51,12 +51,7 @@ func (c *Control) switchState(h *Host) switchState {
 	for _, x := range h.Switch.Channels() {
 		d := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
 		from := dial.OriginOf(x.Link)
-		if k, ok := x.Link.(interface {
-			Counts() (sent, received uint64)
-		}); ok {
-			sent, received := k.Counts()
-			d.Bytes = counted(wireup.LinkStats{Counted: true, Sent: sent, Received: received})
-		}
+		d.Bytes, d.Pure = counted(wireup.LinkStats{Counted: x.Counted, Sent: x.Sent, Received: x.Received}), x.Counted
 		if x.Channel != nil {
 			from = c.Channels.OriginOf(h.Index, x.Channel)
 			describeResumable(x.Channel.Resumable, &d)

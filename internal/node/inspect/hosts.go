@@ -10,11 +10,32 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
+// hostCounts are a HostCounts while it is added up.
+type hostCounts struct {
+	links.HostCounts
+	kinds map[kind]*links.LinkCount
+}
+
+// kind is what pairs of procs are told apart by.
+type kind struct {
+	state     links.State
+	transport string
+}
+
+// count adds a pair.
+func (x *hostCounts) count(k kind, resumes int) {
+	if x.kinds[k] == nil {
+		x.kinds[k] = &links.LinkCount{State: k.state, Transport: k.transport}
+	}
+	x.kinds[k].Pairs++
+	x.kinds[k].Resumes += resumes
+}
+
 // countByHost adds up what the procs of each host of this node have counted of their links, by the
 // other end's host.
 func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []links.HostCounts) {
 	world := c.Site.Routes.World
-	all := make(map[[2]int]*links.HostCounts)
+	all := make(map[[2]int]*hostCounts)
 	for i, p := range c.Procs.All() {
 		if stats[i] == nil {
 			continue
@@ -25,21 +46,29 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 			to := int(world.Procs.At(l.Peer).Host)
 			x := all[[2]int{from, to}]
 			if x == nil {
-				x = &links.HostCounts{From: from, To: to}
+				x = &hostCounts{HostCounts: links.HostCounts{From: from, To: to}, kinds: make(map[kind]*links.LinkCount)}
 				all[[2]int{from, to}] = x
 			}
 			x.Pairs++
 			x.Messages += l.Messages
 			x.Data += l.Data
-			if rtt := cmp.Or(time.Duration(l.RTT), known.of(c, direct.Pair{Local: p.Rank(), Peer: l.Peer})); rtt > 0 && (x.RTT == 0 || rtt < x.RTT) {
+			pair := direct.Pair{Local: p.Rank(), Peer: l.Peer}
+			if rtt := cmp.Or(time.Duration(l.RTT), known.of(c, pair)); rtt > 0 && (x.RTT == 0 || rtt < x.RTT) {
 				x.RTT = rtt
 			}
+			x.count(kind{c.Direct.State(pair, stats[i], l), direct.TransportOf(c.Direct, pair)}, c.Direct.Resumes(pair))
 			x.Sent += l.Sent
 			x.Received += l.Received
 		}
 	}
 	for _, x := range all {
-		list = append(list, *x)
+		for _, k := range x.kinds {
+			x.Links = append(x.Links, *k)
+		}
+		slices.SortFunc(x.Links, func(a, b links.LinkCount) int {
+			return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Transport, b.Transport))
+		})
+		list = append(list, x.HostCounts)
 	}
 	slices.SortFunc(list, func(a, b links.HostCounts) int { return cmp.Or(a.From-b.From, a.To-b.To) })
 	return list

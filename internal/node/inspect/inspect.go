@@ -84,6 +84,7 @@ type Control struct {
 
 	last   lastWords
 	resent retransmits
+	mute   mute
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
@@ -142,6 +143,9 @@ func (c *Control) writeAbout() error {
 func (c *Control) about() links.About {
 	site := c.Site.Routes.Site
 	a := links.About{Job: c.Name, Site: site.Name, Client: site.Client, PID: os.Getpid(), Parent: os.Getppid()}
+	if at := site.Server.Address; at.Port() != 0 {
+		a.Server = at.String()
+	}
 	if c.isReady() {
 		a.ID = c.jobID()
 	}
@@ -275,13 +279,19 @@ func (c *Control) Phase() links.Phase {
 }
 
 func (c *Control) sites() (sites []links.Site) {
+	onHost := make(map[wire.HostRank]int) // procs
+	for _, p := range c.Site.Routes.World.Procs.All() {
+		onHost[p.Host]++
+	}
 	for _, x := range c.Site.Routes.World.Clients {
 		s := links.Site{
 			Name: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank), Own: x.Own,
 			First: int(x.FirstProc), Procs: x.NProcs,
 		}
 		for i := range x.NHosts {
-			s.Hosts = append(s.Hosts, c.Site.Routes.World.Hosts[int(x.FirstHost)+i].Address.Addr().String())
+			h := x.FirstHost + wire.HostRank(i)
+			s.Hosts = append(s.Hosts, c.Site.Routes.World.Hosts[h].Address.Addr().String())
+			s.HostProcs = append(s.HostProcs, onHost[h])
 		}
 		sites = append(sites, s)
 	}
@@ -430,7 +440,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 	}
 	if l != nil {
 		v.Traffic.Messages, v.Traffic.Data, v.Traffic.RTT = l.Messages, l.Data, cmp.Or(time.Duration(l.RTT), known.of(c, x))
-		v.Traffic.Bytes = counted(*l)
+		v.Traffic.Bytes, v.Traffic.Pure = counted(*l), l.Pure
 	}
 	d.Views = append(d.Views, v)
 }

@@ -124,8 +124,10 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 
 // other is what another host says of itself.
 func (c *Control) other(ctx context.Context, host int, r links.Request) links.Other {
+	began, here := time.Now(), place{c.Site.Routes.Site.Client, host}
 	a, err := c.ask(ctx, host, r)
 	if err == nil && a.Node != nil {
+		c.mute.answered(here)
 		return links.Other{About: a.Node.About, Node: a.Node}
 	}
 	about := c.about()
@@ -137,7 +139,7 @@ func (c *Control) other(ctx context.Context, host int, r links.Request) links.Ot
 	case err == nil:
 		err = errors.New("its node says nothing of its links")
 	}
-	return links.Other{About: about, Error: err.Error()}
+	return links.Other{About: about, Error: err.Error(), Since: c.mute.since(here, began)}
 }
 
 // ask asks the node of another host.

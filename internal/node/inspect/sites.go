@@ -123,6 +123,7 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 
 // ofOtherSite asks another site, by one of its first hosts that has procs and answers.
 func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.Other {
+	began, whole := time.Now(), place{int(x.Rank), anyHost}
 	var reasons []string
 	for _, peer := range c.firstProcs(x) {
 		a, err := c.askNode(ctx, peer, r)
@@ -141,9 +142,10 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 		if a.Reports {
 			c.last.wanted(x.Rank)
 		}
+		c.mute.answered(whole)
 		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
 	}
-	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; ")}}
+	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; "), Since: c.mute.since(whole, began)}}
 }
 
 // Unreachable are the job's other sites that run impi and that this node knows no way to ask.
@@ -171,11 +173,18 @@ func Unreachable(c *Control) (sites []links.About) {
 // better: that site may be wrong, or lie.
 func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
 	id, job := c.jobID(), c.name(x)
+	ahead := time.Duration(0) // of the clock there
+	if n := all[0].Node; n != nil && !n.Now.IsZero() {
+		ahead = time.Since(n.Now)
+	}
 	for _, o := range all[:min(len(all), x.NHosts)] {
 		if o.About.Client != int(x.Rank) || o.About.ID != "" && o.About.ID != id {
 			continue
 		}
 		o.About.Job, o.About.Site, o.About.ID = job.Job, job.Site, id
+		if !o.Since.IsZero() {
+			o.Since = o.Since.Add(ahead)
+		}
 		if n := o.Node; n != nil {
 			n.About, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
 			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
@@ -192,6 +201,9 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 				return h.From < int(x.FirstHost) || h.From >= int(x.FirstHost)+x.NHosts || h.To < 0 || h.To >= len(c.Site.Routes.World.Hosts)
 			})
 			n.ByHost = n.ByHost[:min(len(n.ByHost), links.MaxViews)]
+			for i := range n.ByHost {
+				n.ByHost[i].Links = n.ByHost[i].Links[:min(len(n.ByHost[i].Links), links.MaxKinds)]
+			}
 			n.SetClock(time.Now())
 		}
 		others = append(others, o)

@@ -1,0 +1,78 @@
+package links
+
+import (
+	"cmp"
+	"slices"
+)
+
+// addSilent adds the procs of which no node tells, as theirs does not answer: they are still there as far
+// as anybody knows.
+func (j *Job) addSilent() {
+	first := 0 // host rank of a site's first host
+	for i := range j.Sites {
+		p := &j.Sites[i]
+		if p.Own && p.Problem != "" {
+			p.addSilent(first)
+		}
+		first += len(p.Hosts)
+	}
+}
+
+func (p *Part) addSilent(first int) {
+	told := make(map[int]bool, len(p.Ranks))
+	for i := range p.Ranks {
+		told[p.Ranks[i].Rank] = true
+	}
+	for rank := p.First; rank < p.First+p.Procs; rank++ {
+		if told[rank] {
+			continue
+		}
+		x := Proc{Rank: rank, Host: -1, State: ProcNotTold, Silent: p.Problem, Since: p.Since, away: true}
+		if h := p.hostOf(rank); h >= 0 {
+			x.Host = first + h
+			if len(p.Hosts) > 1 {
+				x.Address = p.Hosts[h]
+			}
+			if n := p.node(h); n != nil && n.Problem != "" {
+				x.Silent, x.Since = n.Problem, n.Since
+			}
+		}
+		p.Ranks = append(p.Ranks, x)
+	}
+	slices.SortStableFunc(p.Ranks, func(a, b Proc) int { return cmp.Compare(a.Rank, b.Rank) })
+}
+
+// hostOf is which of the site's hosts has a rank; -1: that is not known.
+func (s *Site) hostOf(rank int) int {
+	if len(s.Hosts) == 1 {
+		return 0
+	}
+	if len(s.HostProcs) != len(s.Hosts) {
+		return -1 // an older node
+	}
+	rank -= s.First
+	for h, n := range s.HostProcs {
+		if rank < n {
+			return h
+		}
+		rank -= n
+	}
+	return -1
+}
+
+// node is the node of one of the site's hosts; nil: none is known.
+func (p *Part) node(host int) *HostNode {
+	if i := slices.IndexFunc(p.Nodes, func(n HostNode) bool { return n.Number == host }); i >= 0 {
+		return &p.Nodes[i]
+	}
+	return nil
+}
+
+// HostProblem says why the node of one of the site's hosts, by its number, does not answer; empty: it
+// does, or has no node of its own.
+func (p *Part) HostProblem(host int) string {
+	if n := p.node(host); n != nil {
+		return n.Problem
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// Motion remembers from one look to the next what was under way, so that a look can say since when none
+// of it has arrived. Its zero value has seen nothing.
+type Motion struct{ ways map[string]standing }
+
+// standing is what had arrived when bytes were under way, and since when it is that.
+type standing struct {
+	arrived uint64
+	since   time.Time
+}
+
+// See sets for how long what is under way in jobs has stood still.
+func (m *Motion) See(jobs []Job, now time.Time) {
+	before := m.ways
+	m.ways = make(map[string]standing)
+	still := func(way string, sent, left *uint64) time.Duration {
+		if sent == nil || valueOf(left) == 0 {
+			return 0
+		}
+		s := standing{*sent - *left, now}
+		if b, known := before[way]; known && b.arrived == s.arrived {
+			s.since = b.since
+		}
+		m.ways[way] = s
+		return now.Sub(s.since)
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		for k := range j.Pairs {
+			p := &j.Pairs[k]
+			p.AToB.Still = still(fmt.Sprint(jobName(j), " rank ", p.A, " ", p.B), p.AToB.Bytes, p.AToB.UnderWay)
+			p.BToA.Still = still(fmt.Sprint(jobName(j), " rank ", p.B, " ", p.A), p.BToA.Bytes, p.BToA.UnderWay)
+		}
+		for k := range j.Channels {
+			c := &j.Channels[k]
+			c.Still = still(fmt.Sprint(jobName(j), " host ", c.From, " ", c.To), c.Sent, c.UnderWay)
+		}
+	}
+}
+
+// stalledAfter is for how long bytes that are under way must have stood still for their link to be called
+// stalled.
+const stalledAfter = 2 * time.Second
+
+// Stalls reports whether a link does not carry what it should: bytes have stood still on it, and the proc
+// that they are for is in MPI, so that it would take them.
+func Stalls(still time.Duration, to *links.Proc) bool {
+	return still >= stalledAfter && (to == nil || to.Wait.State != "computing")
+}
