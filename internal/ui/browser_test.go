@@ -2,10 +2,12 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/quantity"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/status"
 )
@@ -162,8 +165,21 @@ func TestPage(t *testing.T) {
 	b.await(`document.querySelector("#sites .bad").textContent.includes("quic: failed")`)
 	b.await(`document.getElementById("sum").textContent.includes("1 links by shm") && document.getElementById("sum").textContent.includes("1 pairs through agents")`)
 	b.await(`document.getElementById("alarm").textContent === "Probable deadlock for 60 s: rank 2 waits for rank 3 waits for rank 2"`)
-	b.await(`[...document.querySelectorAll("#between td")].some((e) => e.textContent === "through agents 1")`)
+	b.await(`[...document.querySelectorAll("#between td")].some((e) => e.textContent === "through agents 1, channel tcp")`)
+	b.await(`document.querySelectorAll("#topology .node").length === 3 && document.querySelectorAll("#topology .path").length === 3`)
+	b.await(`document.querySelector('#topology [data-path="site 0,1"]').textContent.includes("300 B under way")`)
+	b.await(`document.querySelector('#topology [data-path="site 0,1"]').classList.contains("stalled") && document.querySelector('#topology [data-path="site 0,1"]').getAttribute("aria-label").includes("stalled for ")`) // the same at each look
+	b.await(`document.querySelector('#topology [data-path="server 0 1"]').textContent.includes(", goes on without it") && document.querySelector('#topology [data-path="server 0 0"]').classList.contains("linked")`)
 	b.shot("small-map")
+	b.do(chromedp.Focus(`#topology [data-path="site 0,1"]`))
+	b.key(kb.Enter)
+	b.await(fmt.Sprintf(visible, "explain") + ` && document.querySelector("#explain pre").textContent.includes("host 0 (127.0.0.2)") === false && document.querySelector("#explain pre").textContent.includes(", 300 B under way")`)
+	b.key(kb.Escape)
+	b.await(`document.getElementById("explain").hidden && document.activeElement.dataset.path === "site 0,1"`)
+	b.do(chromedp.Focus(`#topology [data-node="server 0"]`))
+	b.key(kb.Enter)
+	b.await(`document.querySelector("#explain h2").textContent === "server 127.0.0.1:7800" && document.querySelector("#explain pre").textContent.includes(": it was killed")`)
+	b.key(kb.Escape)
 
 	b.do(chromedp.Click(`[data-view="matrix"]`)) // keys work after that
 	b.await(fmt.Sprintf(visible, "matrix"))
@@ -255,7 +271,31 @@ func TestLargePage(t *testing.T) {
 	b.await(`document.querySelectorAll("#sites .host.wrong").length === 1 && document.getElementById("alarm").textContent.includes("host 10.3.0.8: it does not answer")`)
 	b.await(`document.getElementById("states").textContent === "342 blocked682 running"`)
 	b.await(`document.querySelectorAll("#between tr").length === 1 + 4 + 6`) // sites, and pairs of them
+	b.await(`document.querySelectorAll("#topology .node").length === 1 + 4 && document.querySelectorAll("#topology .path").length === 4 + 6`)
+	b.await(`[...document.querySelectorAll("#topology .path.bad")].map((e) => e.dataset.path).join() === "site 0,1,server 0 2"`)
+	b.await(`document.querySelector('#topology [data-path="site 0,1"]').textContent.includes("16 of 2048 lost, being made again")`)
 	b.shot("large-map")
+	b.key("t")
+	b.shot("large-map-other")
+	b.key("t")
+	b.do(chromedp.Focus(`#topology [data-path="site 0,1"]`))
+	b.key(" ")
+	b.await(`document.querySelector("#explain h2").textContent === "site0 – site1" && document.querySelectorAll("#partners button").length === 8 && document.querySelector("#partners button").textContent === "hosts 0 and 10: 2 of 32 lost, being made again"`)
+	b.shot("large-path")
+	b.key(kb.Escape)
+	b.await(`document.getElementById("explain").hidden && document.getElementById("live").textContent !== "paused"`)
+	var texts, want []string
+	numbers := []float64{0, 7, 999.4, 999.6, 1234, 9994, 9996, 99960, 999500, 6.3e9, 5e12}
+	for _, x := range numbers {
+		want = append(want, quantity.Text(x, "B"))
+	}
+	list, err := json.Marshal(numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.do(chromedp.Evaluate(string(list)+`.map((x) => amount(x, "B"))`, &texts)); !slices.Equal(texts, want) {
+		t.Errorf("the page writes %q, the commands %q", texts, want)
+	}
 	b.key("2")
 	b.key(kb.ArrowDown)
 	b.key(kb.ArrowLeft)

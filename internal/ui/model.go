@@ -30,6 +30,10 @@ type job struct {
 	Ranks    []rank   `json:"ranks"` // by rank
 	Matrix   matrix   `json:"matrix"`
 	Channels int      `json:"channels"` // between hosts
+	Servers  []server `json:"servers"`
+	DrawBy   string   `json:"draw_by"`    // "site", or "host" of a job with few: what the map's drawing has boxes for
+	Paths    []path   `json:"paths"`      // between sites
+	HostWays []path   `json:"host_paths"` // between hosts, of a large job those that do not work
 	Deadlock *stuck   `json:"deadlock,omitempty"`
 	Log      []line   `json:"log"` // oldest first
 	Worlds   int      `json:"worlds"`
@@ -138,6 +142,11 @@ func jobOf(s *status.Job) job {
 	if j.Matrix = byRank(s, procs); procs > mostRanks {
 		j.Matrix = byHost(s, first)
 	}
+	j.Servers = serversOf(s)
+	j.Paths, j.HostWays = pathsOf(s)
+	if j.DrawBy = "site"; first > len(s.Sites) && first <= mostHosts {
+		j.DrawBy = "host"
+	}
 	if d := s.Deadlock; d != nil {
 		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle}
 	}
@@ -150,13 +159,7 @@ func jobOf(s *status.Job) job {
 func siteOf(p *links.Part, first int) site {
 	x := site{Name: p.Label(), Own: p.Own, Phase: string(p.Phase), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
 	for i, address := range p.Hosts {
-		h := machine{Rank: first + i, Name: address}
-		for _, n := range p.Nodes {
-			if n.Host == address && n.Problem != "" {
-				h.Problem = n.Problem
-			}
-		}
-		x.Hosts = append(x.Hosts, h)
+		x.Hosts = append(x.Hosts, machine{Rank: first + i, Name: address, Problem: p.HostProblem(i)})
 	}
 	for _, t := range p.Transports {
 		x.Plugins = append(x.Plugins, plugin{Name: t.Name, Host: t.Host, State: t.State, Links: t.Links, Note: cmp.Or(t.Error, t.Problem)})

@@ -63,9 +63,10 @@ type Server struct {
 
 	awaiting chan struct{} // has one for each who awaits an end
 
-	mu   sync.Mutex // held during a look, so that there is one at a time
-	jobs []status.Job
-	seen time.Time
+	mu     sync.Mutex // held during a look, so that there is one at a time
+	jobs   []status.Job
+	seen   time.Time
+	motion status.Motion
 }
 
 // examplePort stands for port 0, any, where a message has to name one.
@@ -218,6 +219,7 @@ func (s *Server) latest(ctx context.Context) ([]status.Job, time.Time) {
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
 		s.jobs, s.seen = s.look(ctx), time.Now()
+		s.motion.See(s.jobs, s.seen)
 	}
 	return s.jobs, s.seen
 }

@@ -153,14 +153,19 @@ func small(looks int) []status.Job {
 		Sites: []links.Part{
 			{
 				Site: links.Site{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"127.0.0.2"}}, Here: true, Phase: links.PhaseRunning,
+				Server:     &links.JobServer{Address: "127.0.0.1:7800"},
 				Ranks:      []links.Proc{proc(0, 0), proc(1, 0)},
 				Transports: []links.Transport{{Name: "tcp", State: "healthy", Links: 3}, {Name: "quic", State: "failed", Error: "exit status 1"}},
 			},
-			{Site: links.Site{Name: hostile, Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"127.0.0.3"}}, Phase: links.PhaseRunning, Ranks: []links.Proc{proc(2, 1), waiting}},
+			{Site: links.Site{Name: hostile, Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"127.0.0.3"}}, Phase: links.PhaseRunning, Server: &links.JobServer{Address: "127.0.0.1:7800", Lost: now.Add(-time.Minute), Why: "it was killed"}, Ranks: []links.Proc{proc(2, 1), waiting}},
 		},
 		Pairs: []links.Pair{
 			{A: 0, B: 1, State: links.StateLinked, Transport: "shm", AToB: count(5, 5000), BToA: count(1, 10), Why: "the first of the route's prefer", Views: []links.View{{Local: 0, Peer: 1}}},
-			{A: 0, B: 2, State: links.StateAgents, AToB: count(7, 70), BToA: count(0, 0), Why: "direct = false", Views: []links.View{{Local: 0, Peer: 2}}, Speed: &links.Speed{Measure: links.Measure{HalfTrip: 12 * time.Microsecond}}},
+			{A: 0, B: 2, State: links.StateAgents, AToB: count(7, 70), BToA: count(0, 0), Why: "direct = false", Views: []links.View{{Local: 0, Peer: 2, PeerHost: 1}}, Speed: &links.Speed{Measure: links.Measure{HalfTrip: 12 * time.Microsecond}}},
+		},
+		Channels: []links.Channel{
+			{From: 0, To: 1, State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumable: true, Pure: true, Bytes: links.Bytes{Sent: number(900), Received: number(0)}, UnderWay: number(300)},
+			{From: 1, To: 0, State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumable: true, Pure: true, Bytes: links.Bytes{Sent: number(0), Received: number(600)}, UnderWay: number(0)},
 		},
 		Left: 3,
 		Log: []links.LogLine{
@@ -184,7 +189,7 @@ func large(int) []status.Job {
 		for h := range hosts {
 			address := fmt.Sprintf("10.%d.0.%d", s, h+1)
 			p.Hosts = append(p.Hosts, address)
-			p.Nodes = append(p.Nodes, links.HostNode{Host: address})
+			p.Nodes = append(p.Nodes, links.HostNode{Host: address, Number: h})
 			for i := range procs {
 				rank := (s*hosts+h)*procs + i
 				x := links.Proc{Rank: rank, PID: 1000 + rank, Host: s*hosts + h, State: links.ProcRunning, Counts: &links.Counts{}}
@@ -199,9 +204,20 @@ func large(int) []status.Job {
 	const last = sites*hosts - 1
 	j.Sites[sites-1].Nodes[hosts-1].Problem = "it does not answer"
 	j.Sites[sites-1].Problem = "host 10.3.0.8: it does not answer"
+	for i := range j.Sites {
+		j.Sites[i].Server = &links.JobServer{Address: "10.0.0.1:7800"}
+	}
+	j.Sites[2].Server.Apart = time.Now().Add(-time.Minute)
 	for a := range last {
 		for b := range last + 1 {
-			j.ByHost = append(j.ByHost, links.HostCounts{From: a, To: b, Pairs: procs, Messages: uint64(a + b), Data: uint64(1000 * (a + 1) * (b + 1)), Sent: 5, Received: 77, RTT: time.Duration(2*b) * time.Microsecond})
+			kinds := []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: procs}}
+			if a/hosts == 0 && b/hosts == 1 && b%hosts == 2 { // a machine of site1 that site0 does not reach
+				kinds = []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: procs - 2}, {State: links.StateLost, Transport: "tcp", Pairs: 2, Resumes: 1}}
+			}
+			if a/hosts == b/hosts {
+				kinds[0].Transport = "unix"
+			}
+			j.ByHost = append(j.ByHost, links.HostCounts{From: a, To: b, Links: kinds, Pairs: procs, Messages: uint64(a + b), Data: uint64(1000 * (a + 1) * (b + 1)), Sent: 5, Received: 77, RTT: time.Duration(2*b) * time.Microsecond})
 		}
 	}
 	j.Pairs = []links.Pair{{A: 0, B: 32, State: links.StateLinked, Transport: "tcp", Plane: "fd", Why: "the first of the route's prefer", Views: []links.View{{Local: 32, Peer: 0, LocalHost: 1, Dialled: true}}}}

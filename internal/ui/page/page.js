@@ -24,12 +24,13 @@ function element(name, attributes = {}, ...children) {
   return e;
 }
 
+// amount is quantity.Text of the Go code.
 function amount(n, unit = "") {
   if (n === null || n === undefined || Number.isNaN(n)) return "";
   const steps = ["", "k", "M", "G", "T", "P"];
   let i = 0;
-  while (n >= 1000 && i < steps.length - 1) { n /= 1000; i++; }
-  return (i === 0 ? String(Math.round(n)) : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)) + (unit || steps[i] ? " " : "") + steps[i] + unit;
+  while (n >= 999.5 && i < steps.length - 1) { n /= 1000; i++; }
+  return (i === 0 ? String(Math.round(n)) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0)) + (unit || steps[i] ? " " : "") + steps[i] + unit;
 }
 
 function lasting(s) {
@@ -65,7 +66,11 @@ function live(text, lost) {
 
 function take(model) {
   const jobs = model.jobs;
-  const job = state.job ? jobs.find((j) => j.id === state.job.id && j.name === state.job.name) : jobs[0];
+  let job = jobs[0];
+  if (state.job) {
+    const same = jobs.filter((j) => j.name === state.job.name);
+    job = same.find((j) => j.id === state.job.id) || (state.job.id || state.job.past ? undefined : same[0]); // one that starts has no ID yet
+  }
   offer(jobs, job);
   if (!job) {
     live(state.job ? "the job is over: this is what was seen last" : "no job of yours runs on this machine", true);
@@ -73,7 +78,7 @@ function take(model) {
     return;
   }
   const old = state.job;
-  if (old && old.id === job.id) state.before = { at: state.model.at, ranks: new Map(old.ranks.map((r) => [r.rank, r])), cells: cellsOf(old) };
+  if (old && old.id === job.id) state.before = { at: state.model.at, ranks: new Map(old.ranks.map((r) => [r.rank, r])), cells: cellsOf(old), paths: pathsOf(old) };
   state.model = model;
   state.job = job;
   live(clock(model.at), false);
@@ -107,9 +112,11 @@ function past(how) {
   const job = state.job;
   if (!job || job.past) return;
   const over = (s) => s === "ended" || s === "finished";
+  const old = (x) => ({ ...x, past: true });
   state.job = {
     ...job, past: true, deadlock: null, problems: [],
     ranks: job.ranks.map((r) => (over(r.state) ? r : { ...r, state: how, does: `was ${r.does.startsWith("in ") || r.state !== "blocked" ? "" : "blocked "}${r.does}` })),
+    paths: job.paths.map(old), host_paths: job.host_paths.map(old), servers: job.servers.map((s) => ({ ...s, sites: s.sites.map(old) })),
     sites: job.sites.map((s) => ({ ...s, phase: s.phase && "was " + s.phase, plugins: s.plugins.map((p) => ({ ...p, state: "was " + p.state })) })),
   };
   state.before = null;
@@ -135,6 +142,10 @@ function offer(jobs, job) {
 }
 
 const cellsOf = (job) => new Map(job.matrix.cells.map((c) => [c.from + "," + c.to, c]));
+
+// pathsOf has all paths by their names.
+const nameOf = (by, p) => `${by} ${p.a},${p.b}`;
+const pathsOf = (job) => new Map([...job.paths.map((p) => [nameOf("site", p), p]), ...job.host_paths.map((p) => [nameOf("host", p), p])]);
 
 // since is the time between the last two looks in seconds.
 const since = () => (state.before ? (new Date(state.model.at) - new Date(state.before.at)) / 1000 : 0);
@@ -171,11 +182,13 @@ function update(parent, key, make) {
 
 function drawMap() {
   const job = state.job;
-  const linked = job.matrix.cells.filter((c) => c.state === "linked" && c.from < c.to);
   const by = new Map();
-  for (const c of linked) by.set(c.transport, (by.get(c.transport) || 0) + 1);
-  const agents = job.matrix.cells.filter((c) => c.state === "agents" && c.from < c.to).length;
-  const resumes = job.matrix.cells.reduce((n, c) => n + (c.from < c.to ? c.resumes || 0 : 0), 0);
+  let agents = 0, resumes = 0;
+  for (const l of job.paths.flatMap((p) => p.links)) {
+    resumes += l.resumes || 0;
+    if (l.what === "agents") agents += l.n;
+    else if (l.state === "linked" && !l.channel) by.set(l.what, (by.get(l.what) || 0) + l.n);
+  }
   const hosts = job.sites.reduce((n, s) => n + s.hosts.length, 0);
   $("sum").textContent = [
     `${job.sites.length} sites, ${hosts} hosts, ${job.ranks.length} procs`,
@@ -197,37 +210,11 @@ function drawMap() {
     })),
     element("ul", { class: "plugins" }, ...s.plugins.map((p) => element("li", { class: /^(was )?healthy$/.test(p.state) ? "" : "bad" },
       `plugin ${p.name}${p.host ? " on " + p.host : ""}: ${p.state}, ${p.links} links made${p.note ? ", " + p.note : ""}`))))));
+  drawTopology();
   drawBetween();
   const counts = new Map();
   for (const r of job.ranks) counts.set(r.state, (counts.get(r.state) || 0) + 1);
   $("states").replaceChildren(...[...counts].sort().map(([name, n]) => element("span", {}, element("i", { class: name }), `${n} ${name}`)));
-}
-
-// drawBetween lists how sites are linked among themselves and with each other, and how much goes there.
-function drawBetween() {
-  const job = state.job;
-  const siteOf = new Map();
-  if (job.matrix.by === "host") job.sites.forEach((s, i) => s.hosts.forEach((h) => siteOf.set(h.rank, i)));
-  else job.ranks.forEach((r) => siteOf.set(r.rank, r.site));
-  const sums = new Map();
-  for (const c of job.matrix.cells) {
-    const ends = [siteOf.get(c.from), siteOf.get(c.to)].sort((a, b) => a - b);
-    if (ends.includes(undefined)) continue;
-    const key = ends.join(",");
-    const sum = sums.get(key) || { ends, bytes: 0, now: 0, links: new Map() };
-    sums.set(key, sum);
-    const old = state.before && state.before.cells.get(c.from + "," + c.to);
-    sum.bytes += c.bytes;
-    sum.now += (old && rate(c.bytes, old.bytes)) || 0;
-    const how = c.pairs ? "pairs" : c.state === "agents" ? "through agents" : c.transport || c.state;
-    if (c.from < c.to) sum.links.set(how, (sum.links.get(how) || 0) + (c.pairs || 1));
-  }
-  const rows = [...sums.values()].sort((a, b) => a.ends[0] - b.ends[0] || a.ends[1] - b.ends[1]);
-  $("between").hidden = !rows.length;
-  $("between").tBodies[0].replaceChildren(...rows.map((r) => element("tr", {},
-    element("td", {}, r.ends[0] === r.ends[1] ? `within ${job.sites[r.ends[0]].name}` : `${job.sites[r.ends[0]].name} – ${job.sites[r.ends[1]].name}`),
-    element("td", {}, [...r.links].map(([how, n]) => `${how} ${n}`).join(", ")),
-    element("td", { class: "n" }, amount(r.bytes, "B")), element("td", { class: "n" }, amount(r.now, "B/s")))));
 }
 
 // The matrix is drawn on a canvas: a row for who sends, a column for who receives.
@@ -314,7 +301,7 @@ function cellAt(event) {
 }
 
 const columns = [
-  ["rank", "rank", true, (r) => r.rank], ["pid", "pid", true, (r) => r.pid],
+  ["rank", "rank", true, (r) => r.rank], ["pid", "pid", true, (r) => r.pid || null],
   ["site", "site", false, (r) => state.job.sites[r.site].name], ["host", "host", false, hostOf],
   ["state", "state", false, (r) => r.state], ["blocked", "for", true, (r) => r.blocked_s],
   ["sent", "sent/s", true, (r) => rateOf(r, "sent")], ["received", "received/s", true, (r) => rateOf(r, "received")],
@@ -453,7 +440,7 @@ function explain(a, b) {
   const others = job.matrix.by === "rank" ? job.matrix.cells.filter((c) => c.from === a && c.to !== a).map((c) => c.to) : [];
   const buttons = others.map((to) => choice(`with ${to}`, to === b, () => explain(a, to)));
   if (b === undefined || b === a) {
-    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid} on host ${hostOf(r)} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
+    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid || "?"} on host ${hostOf(r)} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
     return;
   }
   const sums = job.matrix.by === "rank" ? traffic("rank", a, b) + "\n\n" : "";
@@ -472,10 +459,11 @@ async function explainHosts(a, b) {
     const others = byHost ? job.matrix.cells.filter((c) => c.from === a).map((c) => c.to) : job.sites.flatMap((s) => s.hosts.map((h) => h.rank)).filter((h) => h !== a);
     const ranks = job.ranks.filter((r) => r.host === a);
     panel(`host ${a}`, others.map((to) => choice(`with ${to}`, false, () => explainHosts(a, to))),
-      named(a) + "\n" + ranks.map((r) => `rank ${r.rank}, process ${r.pid}: ${r.does}`).join("\n"));
+      named(a) + "\n" + ranks.map((r) => `rank ${r.rank}, process ${r.pid || "?"}: ${r.does}`).join("\n"));
     return;
   }
-  const head = `${named(a)}\n${a === b ? "" : named(b) + "\n"}${byHost ? traffic("host", a, b) + "\n" : ""}\n`;
+  const way = job.host_paths.find((p) => p.a === Math.min(a, b) && p.b === Math.max(a, b));
+  const head = `${named(a)}\n${a === b ? "" : named(b) + "\n"}${way ? pathText("host", way) + "\n" : ""}${byHost ? traffic("host", a, b) + "\n" : ""}\n`;
   const answer = why("host", a, b);
   await panel(`hosts ${a} and ${b}`, [], answer.then((x) => head + x.text));
   const { pairs } = await answer;
