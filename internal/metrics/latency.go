@@ -14,7 +14,7 @@ const samplePeriod = 5 * time.Second
 
 const (
 	latencyName = "impi_link_latency_seconds"
-	latencyHelp = "Half of the round trip of links and channels to a site, the own one included, as the kernel or the transport estimates it. A link in use gives a sample at each scrape, but not more often than each 5 s."
+	latencyHelp = "Half of the round trip of links and channels to a site, the own one included, as the kernel (tcp) or the transport (quic) estimates it from acknowledgements. shm and unix have none: nothing comes back on them that the program has not sent, so that only a measurement would tell (impi-node links -measure). A link in use gives a sample at each scrape, but not more often than each 5 s."
 )
 
 var (

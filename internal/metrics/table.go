@@ -119,7 +119,7 @@ var table = []metric{
 		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Starts), true })},
 	{name: "impi_plugin_failures", labels: []string{"transport"}, help: "Deaths and failed starts in a row.",
 		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Failures), true })},
-	{name: "impi_plugin_links_total", counter: true, labels: []string{"transport"}, help: "Links that it has made.",
+	{name: "impi_plugin_links_total", counter: true, labels: []string{"transport"}, help: "Links and channels of the job that it has made, those that replace lost ones included; not those by which nodes ask each other or measure.",
 		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Links), true })},
 	{name: "impi_plugin_resident_bytes", labels: []string{"transport"}, help: "Memory of its process.",
 		values: ofPlugins(func(t *links.Transport) (float64, bool) {

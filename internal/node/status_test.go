@@ -111,6 +111,32 @@ func TestStatusOfOtherSites(t *testing.T) {
 	}
 }
 
+// TestLinksThatLook: links by which nodes ask each other are not counted as those of the job.
+func TestLinksThatLook(t *testing.T) {
+	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true}))
+	for _, s := range all {
+		<-s.n.ready
+	}
+	made := func() (n int) {
+		for _, s := range all {
+			for _, x := range s.n.routes.Transports {
+				n += x.Plugin.Status().Links
+			}
+		}
+		return n
+	}
+	blockedTwice(t, all[0].n.dir.Path) // all links of the procs are there
+	before := made()
+	for _, s := range all {
+		if j := blockedJob(t, s.n.dir.Path); len(j.Sites) != 2 {
+			t.Errorf("%+v", j)
+		}
+	}
+	if after := made(); after != before || before == 0 {
+		t.Errorf("%d links, and %d after questions", before, after)
+	}
+}
+
 // TestThreadsThatCompute: procs that are blocked in MPI while other threads of theirs compute are no
 // deadlock, and are one when these are done.
 func TestThreadsThatCompute(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -30,10 +31,13 @@ type spans struct {
 	node   *telemetry.Span
 }
 
-// newSpans begins the spans of a site's own node. Spawned worlds have none but that of their parents.
+// newSpans begins the spans of a site's node.
 func newSpans(n *node) (s spans) {
+	if n.opt.spawned != nil {
+		return spansOfWorld(n, n.opt.root.spans.tracer)
+	}
 	url := n.opt.Site.Trace.OTLP
-	if url == "" || n.opt.spawned != nil {
+	if url == "" {
 		return s
 	}
 	host, _ := os.Hostname() // without one it is empty
@@ -60,6 +64,26 @@ func newSpans(n *node) (s spans) {
 	return s
 }
 
+// spansOfWorld begins the spans of a node of a spawned world, in the trace of the job that has spawned it:
+// they are parts of the span of that spawn, which may be another site's.
+func spansOfWorld(n *node, t *telemetry.Tracer) spans {
+	world := n.spawnedWorld()
+	name := "world " + world + " at " + n.opt.Site.Name
+	if c := n.opt.Cluster; c != nil {
+		name += " " + c.Hosts[c.Self].String()
+	}
+	var hosts []string // as many procs on each as they say
+	for _, h := range n.opt.Site.Hosts {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", h.Address, h.Procs))
+	}
+	s := spans{tracer: t, node: t.Begin(name, nil, telemetry.List("impi.world", world, "impi.procs", n.opt.Site.Procs(), "impi.hosts", strings.Join(hosts, " "))...)}
+	s.node.Under(spawnKey(world))
+	return s
+}
+
+// spawnKey is what the ID of a spawn's span follows from.
+func spawnKey(world string) string { return "spawn " + world }
+
 // step does a step of the node's life.
 func (s *spans) step(name string, f func() error) error {
 	x := s.tracer.Begin(name, s.node)
@@ -83,7 +107,7 @@ func (s *spans) met(job *startup.Job) {
 		b = fmt.Appendf(b, "%x %d\n", p.ID.Host, p.ID.PID)
 	}
 	s.tracer.Identify(b)
-	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...)
+	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...) // that of a spawned world is nil
 }
 
 // spawning traces a spawn of a proc's.
@@ -99,6 +123,9 @@ func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world st
 	x.Set(telemetry.List("impi.procs", total)...)
 	return func(world string, r *spawn.Refusal) {
 		x.Set(telemetry.List("impi.world", world)...)
+		if world != "" {
+			x.Name(spawnKey(world))
+		}
 		if r != nil {
 			x.End(errors.New(r.Reason))
 			return
@@ -119,6 +146,9 @@ func (s *spans) over(n *node, o ending.Outcome) {
 		err = errors.New(o.Failure.Text)
 	}
 	s.node.End(err)
+	if n.opt.spawned != nil {
+		return // its tracer is that of the site's own node
+	}
 	if isFirst(n) {
 		s.job.End(err)
 	}

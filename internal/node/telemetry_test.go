@@ -125,7 +125,27 @@ func TestSpawnsAreSpans(t *testing.T) {
 		}
 	}
 	slices.Sort(said)
-	if len(said) != 2 || !strings.HasPrefix(said[0], "2 ") || !strings.Contains(said[0], "/nowhere/prog") || !strings.HasPrefix(said[1], "3 spawn1") {
+	for _, s := range spans {
+		world, ok := strings.CutPrefix(s.Name, "world ")
+		if !ok {
+			continue
+		}
+		said = append(said, world+" "+s.Attributes["impi.procs"]+" "+s.Attributes["impi.hosts"])
+		of := slices.IndexFunc(spans, func(x telemetrytest.Span) bool { return x.ID == s.Parent })
+		if of < 0 || spans[of].Name != "spawn" || spans[of].Attributes["impi.world"] != s.Attributes["impi.world"] || s.Trace != spans[of].Trace {
+			t.Errorf("%+v is part of span %d", s, of)
+		}
+		steps := 0
+		for _, x := range spans {
+			if x.Parent == s.ID {
+				steps++
+			}
+		}
+		if steps < 5 {
+			t.Errorf("%d steps of %+v", steps, s)
+		}
+	}
+	if len(said) != 3 || said[2] != "spawn1 at alpha 3 127.0.0.2:3" || !strings.HasPrefix(said[0], "2 ") || !strings.Contains(said[0], "/nowhere/prog") || !strings.HasPrefix(said[1], "3 spawn1") {
 		t.Errorf("%q", said)
 	}
 }

@@ -65,8 +65,10 @@ type Span struct {
 	t          *Tracer
 	name       string
 	id         trace.SpanID
-	parent     *Span // nil: the span of the whole job
-	whole      bool  // it is that
+	key        string // what the ID follows from; empty: it is random
+	parent     *Span  // nil: the span of the whole job
+	parentKey  string // of a parent that another node may have
+	whole      bool   // it is the span of the whole job
 	begun, end time.Time
 	attributes []attribute.KeyValue
 	failed     string
@@ -154,6 +156,39 @@ func (t *Tracer) Happened(what string, parent *Span, failed bool, attributes ...
 	s.finish(s.begun)
 }
 
+// Name gives a span the ID that follows from a key, so that spans of other nodes of the job can be parts of
+// it; see Under.
+func (s *Span) Name(key string) {
+	if s != nil {
+		s.key = key
+	}
+}
+
+// Under makes a span a part of that one that has, or will have, the ID of a key.
+func (s *Span) Under(key string) {
+	if s != nil {
+		s.parentKey = key
+	}
+}
+
+// spanID is the ID of the span with a key. The trace is identified.
+func (t *Tracer) spanID(key string) (id trace.SpanID) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "impi span %x %s", t.trace, key))
+	copy(id[:], sum[:])
+	return id
+}
+
+// idOf is the ID of a span. The trace is identified.
+func (t *Tracer) idOf(s *Span) trace.SpanID {
+	switch {
+	case s.whole:
+		return t.job
+	case s.key != "":
+		return t.spanID(s.key)
+	}
+	return s.id
+}
+
 // Set adds attributes.
 func (s *Span) Set(attributes ...attribute.KeyValue) {
 	if s != nil {
@@ -209,15 +244,15 @@ func (t *Tracer) Identify(job []byte) {
 
 // emit gives an ended span to the SDK, which never blocks: it drops what its queue has no room for.
 func (t *Tracer) emit(s *Span) {
-	ids := chosenIDs{t.trace, s.id}
-	if s.whole {
-		ids.span = t.job
-	}
+	ids := chosenIDs{t.trace, t.idOf(s)}
 	ctx := context.WithValue(context.Background(), chosen{}, ids)
 	if !s.whole {
 		parent := t.job
-		if s.parent != nil && !s.parent.whole {
-			parent = s.parent.id
+		switch {
+		case s.parentKey != "":
+			parent = t.spanID(s.parentKey)
+		case s.parent != nil:
+			parent = t.idOf(s.parent)
 		}
 		ctx = trace.ContextWithSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: t.trace, SpanID: parent, TraceFlags: trace.FlagsSampled}))
 	}

@@ -135,7 +135,6 @@ func (l *listener) serve() {
 				l.p.log.Debug("accepted link is lost", "address", l.address, "error", err)
 				continue
 			}
-			l.p.countLink()
 			select {
 			case l.ready <- x:
 			case <-l.done:

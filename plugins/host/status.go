@@ -30,6 +30,6 @@ type Status struct {
 	Starts   int       // processes that became healthy
 	Failures int       // deaths and failed starts in a row
 	NextTry  time.Time // in StateBackoff and StateFailed: no start before this time
-	Links    int       // links handed over, by all its processes
+	Links    int       // that CountLink was told of, of all its processes
 	LastErr  error     // why the last process died or did not start
 }

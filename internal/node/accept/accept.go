@@ -96,7 +96,13 @@ func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at 
 	ctx, cancel := context.WithTimeout(s.Tasks, dial.GreetLimit)
 	defer cancel()
 	hello, _ := g.Peer()
-	return s.Take(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g})
+	if err := s.Take(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g}); err != nil {
+		return err
+	}
+	if dial.IsForJob(&hello) {
+		at.Transport.Plugin.CountLink()
+	}
+	return nil
 }
 
 // identify has the dialler of a link prove itself before ctx ends. It calls leave at the end.

@@ -59,6 +59,7 @@ func (d *dancer) accept() {
 			}
 			return
 		}
+		d.c.Routes.Channels.Plugin.CountLink()
 		if !d.tell(func() { d.greet(l) }) {
 			_ = l.Close()
 			return

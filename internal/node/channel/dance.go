@@ -328,6 +328,7 @@ func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byt
 		_ = l.Close()
 		return nil, err
 	}
+	d.c.Routes.Channels.Plugin.CountLink()
 	return l, nil
 }
 

@@ -90,8 +90,14 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 		}
 		return nil, err
 	}
+	if IsForJob(hello) {
+		w.T.Plugin.CountLink()
+	}
 	return l, nil
 }
+
+// IsForJob reports whether a link is one of the job's, and not of those who look or measure.
+func IsForJob(h *dynamic.Hello) bool { return !h.Status && !h.Probe && !h.Lost }
 
 // breakable reports whether a link can be lost although both its ends live, so that there
 // is something to resume. What the two procs themselves keep in memory cannot.
