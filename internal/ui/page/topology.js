@@ -206,7 +206,7 @@ function showLine(g, l, a, b, size, most) {
   const apart = Math.abs(a.at - b.at), crosses = apart > 1 && apart < size - 1;
   const k = crosses ? 0.36 : 0.5;
   const x = a.x + (b.x - a.x) * k, y = a.y + (b.y - a.y) * k;
-  text.replaceChildren(...l.rows.map((row, i) => svgElement("tspan", { x: x.toFixed(1), y: (y + 4 + 15 * (i - (l.rows.length - 1) / 2)).toFixed(1), class: i || l.server ? "state" : "" }, shortened(row, 60))));
+  text.replaceChildren(...l.rows.map((row, i) => svgElement("tspan", { x: x.toFixed(1), y: (y + 4 + 18 * (i - (l.rows.length - 1) / 2)).toFixed(1), class: i || l.server ? "state" : "" }, shortened(row, 60))));
 }
 
 function makeNode(n, at) {
