@@ -188,71 +188,38 @@ func (x transfer) buffer() (proc.Buffer, error) {
 	return proc.Buffer(b), err
 }
 
-// moveAt executes a call that moves data at an offset.
-func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
-	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveAt(offset, b, write) })
-}
-
-// moveOn executes a call that moves data at the individual pointer.
-func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
-	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveOn(b, write) })
-}
-
-// moveTogether executes a call that moves data at the shared pointer.
-func moveTogether(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
-	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveShared(b, write) })
-}
-
-// moveOrdered is moveTogether by all members, whose data follow each other by rank.
-func moveOrdered(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
+// moveFile executes a call that reads or writes.
+func moveFile(fn string, which int32, h uintptr, a file.Access, x transfer, status uintptr) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
-		b, err := x.buffer()
-		if err != nil {
-			return o.Agree(err) // a member with an error takes part, since the others wait for it
-		}
-		st, err := o.MoveOrdered(b, write)
+		b, bad := x.buffer()
+		st, err := o.Move(a, b, bad)
 		if err != nil {
 			return err
 		}
-		return then(o, st)
-	})
-}
-
-func move(fn string, which int32, h uintptr, x transfer, then func(o *fileObject, st proc.Status) error, how func(f *file.File, b proc.Buffer) (proc.Status, error)) int32 {
-	return onFile(fn, which, h, func(o *fileObject) error {
-		b, err := x.buffer()
-		if err != nil {
-			return err
-		}
-		st, err := how(o.File, b)
-		if err != nil {
-			return err
-		}
-		return then(o, st)
-	})
-}
-
-// What a call does with its status: it stores it, makes a request that is complete, or keeps it for
-// the second half of a split operation.
-
-func storing(p uintptr) func(*fileObject, proc.Status) error {
-	return func(_ *fileObject, st proc.Status) error {
-		putStatus(p, (*mpi.Status)(&st))
+		putStatus(status, (*mpi.Status)(&st))
 		return nil
-	}
+	})
 }
 
-func requesting(p uintptr) func(*fileObject, proc.Status) error {
-	return func(o *fileObject, st proc.Status) error {
-		q, err := o.Begun(st, nil)
+// beginFile executes a call that begins to read or write.
+func beginFile(fn string, which int32, h uintptr, a file.Access, x transfer, request uintptr) int32 {
+	return onFile(fn, which, h, func(o *fileObject) error {
+		b, bad := x.buffer()
+		q, err := o.Begin(a, b, bad)
 		if err != nil {
 			return err
 		}
-		return newRequest(&o.object, mpi.Request(q), p)
-	}
+		return newRequest(&o.object, mpi.Request(q), request)
+	})
 }
 
-func splitting(o *fileObject, st proc.Status) error { return o.Split(st, nil) }
+// splitFile executes the first half of a split operation.
+func splitFile(fn string, which int32, h uintptr, a file.Access, x transfer) int32 {
+	return onFile(fn, which, h, func(o *fileObject) error {
+		b, bad := x.buffer()
+		return o.Split(a, b, bad)
+	})
+}
 
 // endSplit is the second half of a split operation.
 func endSplit(fn string, h, status uintptr) int32 {

@@ -8,14 +8,16 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Where a file ends less is read than was asked for, as the status tells. The forms that
-// begin an operation may have completed it when they return; a split operation is
-// completed by SplitEnd, and a file has one at a time.
+// Where a file ends less is read than was asked for, as the status tells. What is begun goes
+// on beside the program, which must leave b alone meanwhile; a split operation is completed
+// by SplitEnd, and a file has one at a time.
 
 // ReadAt reads into b from an offset on, in etypes of the view (MPI_File_read_at).
 func (f *File) ReadAt(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("ReadAt", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), false) })
+	r1, err := file.Call("ReadAt", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.At, Offset: offset}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -25,7 +27,9 @@ func (f *File) ReadAt(offset int64, b Buffer) (Status, error) {
 // ReadAtAll reads into b from an offset on, in etypes of the view. All members call it (MPI_File_read_at_all).
 func (f *File) ReadAtAll(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("ReadAtAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), false) })
+	r1, err := file.Call("ReadAtAll", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -35,7 +39,9 @@ func (f *File) ReadAtAll(offset int64, b Buffer) (Status, error) {
 // WriteAt writes b from an offset on, in etypes of the view (MPI_File_write_at).
 func (f *File) WriteAt(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("WriteAt", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), true) })
+	r1, err := file.Call("WriteAt", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.At, Offset: offset, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -45,7 +51,9 @@ func (f *File) WriteAt(offset int64, b Buffer) (Status, error) {
 // WriteAtAll writes b from an offset on, in etypes of the view. All members call it (MPI_File_write_at_all).
 func (f *File) WriteAtAll(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("WriteAtAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), true) })
+	r1, err := file.Call("WriteAtAll", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -55,7 +63,9 @@ func (f *File) WriteAtAll(offset int64, b Buffer) (Status, error) {
 // IreadAt begins ReadAt (MPI_File_iread_at).
 func (f *File) IreadAt(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IreadAt", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), false)) })
+	r1, err := file.Call("IreadAt", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.At, Offset: offset}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIreadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -65,7 +75,9 @@ func (f *File) IreadAt(offset int64, b Buffer) (Request, error) {
 // IreadAtAll begins ReadAtAll (MPI_File_iread_at_all).
 func (f *File) IreadAtAll(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IreadAtAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), false)) })
+	r1, err := file.Call("IreadAtAll", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIreadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -75,7 +87,9 @@ func (f *File) IreadAtAll(offset int64, b Buffer) (Request, error) {
 // IwriteAt begins WriteAt (MPI_File_iwrite_at).
 func (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IwriteAt", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), true)) })
+	r1, err := file.Call("IwriteAt", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.At, Offset: offset, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIwriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -85,7 +99,9 @@ func (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {
 // IwriteAtAll begins WriteAtAll (MPI_File_iwrite_at_all).
 func (f *File) IwriteAtAll(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IwriteAtAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), true)) })
+	r1, err := file.Call("IwriteAtAll", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIwriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -95,7 +111,9 @@ func (f *File) IwriteAtAll(offset int64, b Buffer) (Request, error) {
 // Read reads into b at the individual pointer, which moves on (MPI_File_read).
 func (f *File) Read(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("Read", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), false) })
+	r1, err := file.Call("Read", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Own}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileRead, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -105,7 +123,9 @@ func (f *File) Read(b Buffer) (Status, error) {
 // ReadAll reads into b at the individual pointer, which moves on. All members call it (MPI_File_read_all).
 func (f *File) ReadAll(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("ReadAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), false) })
+	r1, err := file.Call("ReadAll", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -115,7 +135,9 @@ func (f *File) ReadAll(b Buffer) (Status, error) {
 // Write writes b at the individual pointer, which moves on (MPI_File_write).
 func (f *File) Write(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("Write", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), true) })
+	r1, err := file.Call("Write", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Own, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -125,7 +147,9 @@ func (f *File) Write(b Buffer) (Status, error) {
 // WriteAll writes b at the individual pointer, which moves on. All members call it (MPI_File_write_all).
 func (f *File) WriteAll(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("WriteAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), true) })
+	r1, err := file.Call("WriteAll", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -135,7 +159,9 @@ func (f *File) WriteAll(b Buffer) (Status, error) {
 // Iread begins Read (MPI_File_iread).
 func (f *File) Iread(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("Iread", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), false)) })
+	r1, err := file.Call("Iread", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Own}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIread, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -145,7 +171,9 @@ func (f *File) Iread(b Buffer) (Request, error) {
 // IreadAll begins ReadAll (MPI_File_iread_all).
 func (f *File) IreadAll(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IreadAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), false)) })
+	r1, err := file.Call("IreadAll", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIreadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -155,7 +183,9 @@ func (f *File) IreadAll(b Buffer) (Request, error) {
 // Iwrite begins Write (MPI_File_iwrite).
 func (f *File) Iwrite(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("Iwrite", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), true)) })
+	r1, err := file.Call("Iwrite", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Own, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIwrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -165,7 +195,9 @@ func (f *File) Iwrite(b Buffer) (Request, error) {
 // IwriteAll begins WriteAll (MPI_File_iwrite_all).
 func (f *File) IwriteAll(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IwriteAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), true)) })
+	r1, err := file.Call("IwriteAll", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIwriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -175,7 +207,9 @@ func (f *File) IwriteAll(b Buffer) (Request, error) {
 // ReadShared reads into b at the shared pointer, which moves on (MPI_File_read_shared).
 func (f *File) ReadShared(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("ReadShared", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveShared(proc.Buffer(b), false) })
+	r1, err := file.Call("ReadShared", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Shared}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -185,7 +219,9 @@ func (f *File) ReadShared(b Buffer) (Status, error) {
 // WriteShared writes b at the shared pointer, which moves on (MPI_File_write_shared).
 func (f *File) WriteShared(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("WriteShared", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveShared(proc.Buffer(b), true) })
+	r1, err := file.Call("WriteShared", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Shared, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -195,7 +231,9 @@ func (f *File) WriteShared(b Buffer) (Status, error) {
 // IreadShared begins ReadShared (MPI_File_iread_shared).
 func (f *File) IreadShared(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IreadShared", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveShared(proc.Buffer(b), false)) })
+	r1, err := file.Call("IreadShared", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Shared}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIreadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -205,7 +243,9 @@ func (f *File) IreadShared(b Buffer) (Request, error) {
 // IwriteShared begins WriteShared (MPI_File_iwrite_shared).
 func (f *File) IwriteShared(b Buffer) (Request, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("IwriteShared", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveShared(proc.Buffer(b), true)) })
+	r1, err := file.Call("IwriteShared", f.in(), func(f *file.File) (proc.Request, error) {
+		return f.Begin(file.Access{Place: file.Shared, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileIwriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -215,7 +255,9 @@ func (f *File) IwriteShared(b Buffer) (Request, error) {
 // ReadOrdered reads into b at the shared pointer, one member behind the other by rank. All members call it (MPI_File_read_ordered).
 func (f *File) ReadOrdered(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("ReadOrdered", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOrdered(proc.Buffer(b), false) })
+	r1, err := file.Call("ReadOrdered", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Ordered}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -225,7 +267,9 @@ func (f *File) ReadOrdered(b Buffer) (Status, error) {
 // WriteOrdered writes b at the shared pointer, one member behind the other by rank. All members call it (MPI_File_write_ordered).
 func (f *File) WriteOrdered(b Buffer) (Status, error) {
 	begun := calls.Begin()
-	r1, err := file.Call("WriteOrdered", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOrdered(proc.Buffer(b), true) })
+	r1, err := file.Call("WriteOrdered", f.in(), func(f *file.File) (proc.Status, error) {
+		return f.Move(file.Access{Place: file.Ordered, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -235,7 +279,9 @@ func (f *File) WriteOrdered(b Buffer) (Status, error) {
 // ReadAtAllBegin begins ReadAtAll as a split operation (MPI_File_read_at_all_begin).
 func (f *File) ReadAtAllBegin(offset int64, b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("ReadAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), false)) })
+	err := file.Do("ReadAtAllBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileReadAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -245,7 +291,9 @@ func (f *File) ReadAtAllBegin(offset int64, b Buffer) error {
 // WriteAtAllBegin begins WriteAtAll as a split operation (MPI_File_write_at_all_begin).
 func (f *File) WriteAtAllBegin(offset int64, b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("WriteAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), true)) })
+	err := file.Do("WriteAtAllBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -255,7 +303,7 @@ func (f *File) WriteAtAllBegin(offset int64, b Buffer) error {
 // ReadAllBegin begins ReadAll as a split operation (MPI_File_read_all_begin).
 func (f *File) ReadAllBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("ReadAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), false)) })
+	err := file.Do("ReadAllBegin", f.in(), func(f *file.File) error { return f.Split(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil) })
 	if begun != 0 {
 		calls.End(calls.FileReadAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -265,7 +313,9 @@ func (f *File) ReadAllBegin(b Buffer) error {
 // WriteAllBegin begins WriteAll as a split operation (MPI_File_write_all_begin).
 func (f *File) WriteAllBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("WriteAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), true)) })
+	err := file.Do("WriteAllBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -275,7 +325,7 @@ func (f *File) WriteAllBegin(b Buffer) error {
 // ReadOrderedBegin begins ReadOrdered as a split operation (MPI_File_read_ordered_begin).
 func (f *File) ReadOrderedBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), false)) })
+	err := file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error { return f.Split(file.Access{Place: file.Ordered}, proc.Buffer(b), nil) })
 	if begun != 0 {
 		calls.End(calls.FileReadOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
@@ -285,7 +335,9 @@ func (f *File) ReadOrderedBegin(b Buffer) error {
 // WriteOrderedBegin begins WriteOrdered as a split operation (MPI_File_write_ordered_begin).
 func (f *File) WriteOrderedBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("WriteOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), true)) })
+	err := file.Do("WriteOrderedBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Place: file.Ordered, Write: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
 		calls.End(calls.FileWriteOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}

@@ -170,10 +170,10 @@ const (
 	ModeWriteOnly     = file.ModeWriteOnly
 )
 
-// File is a file that all members of a communicator have opened. Each reads and writes it by its
-// own system calls, so that they need a file system that all of them see. Errors are returned and
-// no handler is told of them; they have the classes of files (MPI-4.1, 14.8), and those of the
-// communication between the members. Methods that all members call fail for all of them.
+// File is a file that all members of a communicator have opened, in a file system that all of them
+// see. Errors are returned and no handler is told of them; they have the classes of files (MPI-4.1,
+// 14.8), and those of the communication between the members. Methods that all members call fail for
+// all of them.
 //
 // A File may be used by several goroutines.
 type File file.File

@@ -174,6 +174,7 @@ func TestPrograms(t *testing.T) {
 		{source: "rma.c"},
 		{source: "shared.c", args: []string{"DIR/data"}},
 		{source: "files.c", args: []string{"DIR/data"}},
+		{source: "together.c", args: []string{"DIR/data"}},
 		{source: "datareps.c", args: []string{"DIR/data"}},
 		{source: "dynamic.c", args: []string{"spawn"}},
 		{source: "threads.c", link: []string{"-pthread"}},
@@ -199,6 +200,20 @@ func TestPrograms(t *testing.T) {
 					}
 					succeed(t, s.start(t, k, command), name)
 				})
+			}
+		})
+	}
+}
+
+// TestKilledAggregator ends a job whose aggregator dies while the others wait for it to write.
+func TestKilledAggregator(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "together.c")
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			words := s.start(t, k, []string{program, filepath.Join(t.TempDir(), "data"), "killed"})
+			if output, status := run(t, words); status != 128+9 || !strings.Contains(output, "rank 0") {
+				t.Errorf("status %d, want %d:\n%s", status, 128+9, output)
 			}
 		})
 	}

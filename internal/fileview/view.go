@@ -1,12 +1,13 @@
 // Package fileview says where the data of a view of a file lie: a view shows those
 // bytes of a file that the items of a datatype, one after the other from a
-// displacement on, stand for. A Counter is the pointer that procs share.
+// displacement on, stand for. It says which parts of them who reads and writes if several
+// do so together, and joins and takes apart their data. A Counter is the pointer that procs share.
 package fileview
 
 import (
 	"errors"
 	"fmt"
-	"unsafe"
+	"math"
 
 	"github.com/openimpi/impi/core/datatype"
 )
@@ -19,9 +20,9 @@ var (
 	ErrOffset = errors.New("invalid offset in a file")
 )
 
-// MaxTile is the longest extent that an item with gaps can have, in bytes: what is
-// in it is found out by laying it out in memory.
-const MaxTile = 1 << 30
+// maxSeries is the most series of runs that an item may consist of: memory that a program can make
+// us use.
+const maxSeries = 1 << 22
 
 // Extent is a run of bytes.
 type Extent struct{ Off, Len int64 }
@@ -29,12 +30,10 @@ type Extent struct{ Off, Len int64 }
 // View is what a process sees of a file. The zero value sees nothing; Bytes is all
 // of a file.
 type View struct {
-	disp   int64
-	unit   int64    // bytes of an item of what offsets count
-	tile   int64    // bytes from one item of the file type to the next
-	data   int64    // bytes of data in it
-	pieces []Extent // of it, in order; from is where their data begin
-	from   []int64
+	disp int64
+	unit int64 // bytes of an item of what offsets count
+	tile int64 // bytes from one item of the file type to the next
+	item List  // the data of one, from its origin on
 }
 
 // Bytes is the view of all bytes.
@@ -43,7 +42,9 @@ func Bytes() *View { return contiguous(0, 1) }
 // contiguous is a view without gaps.
 func contiguous(disp, unit int64) *View {
 	const all = 1 << 62
-	return &View{disp: disp, unit: unit, tile: all, data: all, pieces: []Extent{{0, all}}, from: []int64{0}}
+	v := &View{disp: disp, unit: unit, tile: all}
+	v.item.Add(Series{0, all, all, 1})
+	return v
 }
 
 // New makes the view of items of ftype from disp on, whose offsets count items of
@@ -61,48 +62,23 @@ func New(disp int64, etype, ftype *datatype.Type) (*View, error) {
 	if at, ok := ftype.Run(1); ok && tile == data {
 		return contiguous(disp+at, unit), nil
 	}
-	pieces, err := layOut(ftype)
-	if err != nil {
+	v := &View{disp: disp, unit: unit, tile: tile}
+	var err error
+	datatype.Blocks(ftype, func(at, n, stride, count int64) bool {
+		err = v.item.add(Series{at, n, stride, count})
+		return err == nil
+	})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	v := &View{disp: disp, unit: unit, tile: tile, data: data, pieces: pieces}
-	var sum int64
-	for _, p := range pieces {
-		v.from = append(v.from, sum)
-		sum += p.Len
-	}
-	if sum != data {
-		return nil, fmt.Errorf("%w: parts of an item overlap", ErrType)
+	case v.item.Len() != data:
+		return nil, fmt.Errorf("%w: an item has padding", ErrType)
 	}
 	return v, nil
 }
 
-// layOut finds the bytes of an item: it writes ones to all of them.
-func layOut(t *datatype.Type) ([]Extent, error) {
-	lb, n := t.TrueLB(), t.TrueExtent()
-	if n > MaxTile {
-		return nil, fmt.Errorf("%w: an item with gaps spans %d bytes, at most %d", ErrType, n, MaxTile)
-	}
-	memory := make([]byte, n)
-	ones := make([]byte, t.Packed(datatype.Native))
-	for i := range ones {
-		ones[i] = 1
-	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(lb)
-	t.Unpack(*(*unsafe.Pointer)(unsafe.Pointer(&base)), 1, 0, ones)
-	var pieces []Extent
-	for i := int64(0); i < n; i++ {
-		if memory[i] == 0 {
-			continue
-		}
-		start := i
-		for i < n && memory[i] != 0 {
-			i++
-		}
-		pieces = append(pieces, Extent{lb + start, i - start})
-	}
-	return pieces, nil
-}
+// Gaps reports whether there are bytes between the data of the view.
+func (v *View) Gaps() bool { return len(v.item.series) > 1 || v.item.Len() != v.tile }
 
 // Unit is the bytes of what offsets count.
 func (v *View) Unit() int64 { return v.unit }
@@ -113,11 +89,8 @@ func (v *View) At(offset int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := int64(0)
-	for x := range v.Extents(pos, 1) {
-		at = x.Off
-	}
-	return at, nil
+	l := v.Runs(pos, 1)
+	return l.First(), nil
 }
 
 // Position returns how many bytes of data are before an offset, in items.
@@ -128,36 +101,46 @@ func (v *View) Position(offset int64) (int64, error) {
 	return offset * v.unit, nil
 }
 
-// Extents returns the runs of bytes of n bytes of data behind the first pos ones.
-func (v *View) Extents(pos, n int64) func(yield func(Extent) bool) {
-	return func(yield func(Extent) bool) {
-		item, rest := pos/v.data, pos%v.data
-		i := v.find(rest)
-		for n > 0 {
-			skip := rest - v.from[i]
-			x := Extent{v.disp + item*v.tile + v.pieces[i].Off + skip, min(n, v.pieces[i].Len-skip)}
-			if !yield(x) {
-				return
-			}
-			n, rest = n-x.Len, rest+x.Len
-			if i++; i == len(v.pieces) {
-				i, rest, item = 0, 0, item+1
-			}
-		}
+// maxRuns is about how many series of runs Step leaves together.
+const maxRuns = 1 << 18
+
+// Step returns how many bytes of data it is best to ask Runs for at most, so that lists of small
+// pieces stay small.
+func (v *View) Step() int64 {
+	n := int64(len(v.item.series))
+	if n == 1 && v.item.series[0].N == 1 {
+		return math.MaxInt64
 	}
+	return max(v.item.Len()/n, 1) * maxRuns
 }
 
-// find returns the piece that has byte rest of the data.
-func (v *View) find(rest int64) int {
-	lo, hi := 0, len(v.from)
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; v.from[mid] <= rest {
-			lo = mid
-		} else {
-			hi = mid
+// Runs returns where n bytes of data behind the first pos ones are.
+func (v *View) Runs(pos, n int64) (l List) {
+	data := v.item.Len()
+	item, rest := pos/data, pos%data
+	one := len(v.item.series) == 1 && v.item.series[0].N == 1
+	for n > 0 {
+		at := v.disp + item*v.tile
+		if rest > 0 || n < data {
+			m := min(n, data-rest)
+			v.item.slice(rest, m, func(s Series) { l.Add(s.moved(at)) })
+			n, rest, item = n-m, 0, item+1
+			continue
 		}
+		whole := n / data
+		if one { // all of them are one series
+			s := v.item.series[0].moved(at)
+			s.Stride, s.N = v.tile, whole
+			l.Add(s)
+		} else {
+			whole = 1
+			for _, s := range v.item.series {
+				l.Add(s.moved(at))
+			}
+		}
+		n, item = n-whole*data, item+whole
 	}
-	return lo
+	return l
 }
 
 // Before returns how many bytes of data lie before byte end of the file: where its
@@ -167,15 +150,5 @@ func (v *View) Before(end int64) int64 {
 	if end <= 0 {
 		return 0
 	}
-	items := end / v.tile
-	pos, rest := items*v.data, end%v.tile
-	for i, p := range v.pieces {
-		if p.Off >= rest {
-			return pos + v.from[i]
-		}
-		if p.Off+p.Len > rest {
-			return pos + v.from[i] + rest - p.Off
-		}
-	}
-	return pos + v.data
+	return end/v.tile*v.item.Len() + v.item.Before(end%v.tile)
 }

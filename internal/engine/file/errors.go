@@ -24,6 +24,8 @@ func ofSystem(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, errNoLocks):
+		class = mpierr.UnsupportedOperation
 	case errors.Is(err, fs.ErrNotExist):
 		class = mpierr.NoSuchFile
 	case errors.Is(err, fs.ErrExist):

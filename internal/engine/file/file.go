@@ -1,9 +1,11 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 
 	"github.com/openimpi/impi/core/datatype"
@@ -28,18 +30,22 @@ const (
 	ModeWriteOnly     = 256
 )
 
-// File is a file that all members of a communicator have opened. Each reads and writes it by its
-// own system calls, so that they need a file system that all of them see. Errors are returned and
-// no handler is told of them; they have the classes of files (MPI-4.1, 14.8), and those of the
-// communication between the members. Methods that all members call fail for all of them.
+// File is a file that all members of a communicator have opened, in a file system that all of them
+// see. Errors are returned and no handler is told of them; they have the classes of files (MPI-4.1,
+// 14.8), and those of the communication between the members. Methods that all members call fail for
+// all of them.
 //
 // A File may be used by several goroutines.
 type File struct {
-	comm *proc.Comm // a duplicate of the program's, for the messages of f
-	file *os.File
-	name string
-	mode int
-	info *proc.Info
+	comm   *proc.Comm // a duplicate of the program's, for the messages of f
+	file   *os.File
+	disk   storage // the same
+	name   string
+	mode   int
+	info   *proc.Info
+	chosen []int          // the aggregators' ranks
+	turns  line           // of collective operations
+	under  sync.WaitGroup // nonblocking operations under way
 
 	mu           sync.Mutex
 	view         *fileview.View
@@ -50,7 +56,8 @@ type File struct {
 	pos          int64          // of the individual pointer, in bytes of data
 	atomic       bool
 	closed       bool
-	split        *proc.Status // of the split operation that has begun, between its two halves
+	split        *proc.Request // of the split operation that has begun, between its two halves
+	h            hints
 
 	shared sharedPointer
 }
@@ -68,13 +75,88 @@ func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, err
 	}
 	f.info, err = info.Dup()
 	f.shared.path, f.shared.info = name, f.info
-	if err := f.open(err); err != nil {
+	if err = f.open(err); err == nil {
+		err = f.tune()
+	}
+	if err != nil {
 		if f.file != nil {
 			_ = f.file.Close() // the error is that of the members
 		}
 		return nil, errors.Join(err, construct.Free(f.comm))
 	}
 	return f, nil
+}
+
+// tune finds out what the file is in, takes the hints and chooses the aggregators.
+func (f *File) tune() error {
+	f.disk.fd, f.disk.fs, f.disk.mode = int(f.file.Fd()), systemOf(f.file), f.mode
+	f.h = f.disk.fs.defaults()
+	f.h.take(f.info)
+	f.chosen = []int{0}
+	if f.comm.Size() == 1 {
+		return nil
+	}
+	var err error
+	f.chosen, err = choose(f.comm, f.info)
+	return err
+}
+
+// choose has rank 0 choose the aggregators by its hints.
+func choose(c *proc.Comm, info *proc.Info) (chosen []int, err error) {
+	nodes, _ := strconv.Atoi(valueOf(info, hintNodes))
+	config := valueOf(info, hintConfig)
+	ranks := make([]int32, 2+c.Size())
+	if config != "" {
+		ranks[1] = 1
+	}
+	if err := collective.Bcast(c, ranks[1:2], 0); err != nil {
+		return nil, err
+	}
+	names := make(map[string]string)
+	hosts := hostsOf(c)
+	if ranks[1] != 0 {
+		const most = 256
+		mine, all := make([]byte, most), make([]byte, most*c.Size())
+		name, _ := os.Hostname() // a host without a name is only named by *
+		copy(mine, name)
+		if err := collective.Allgather(c, mine, all); err != nil {
+			return nil, err
+		}
+		for i, h := range hosts {
+			names[h] = string(bytes.TrimRight(all[i*most:(i+1)*most], "\x00"))
+		}
+	}
+	if c.Rank() == 0 {
+		for i, rank := range aggregators(hosts, names, nodes, config) {
+			ranks[0], ranks[2+i] = int32(i+1), int32(rank)
+		}
+	}
+	if err := collective.Bcast(c, ranks, 0); err != nil {
+		return nil, err
+	}
+	for _, rank := range ranks[2 : 2+ranks[0]] {
+		chosen = append(chosen, int(rank))
+	}
+	return chosen, nil
+}
+
+// hostsOf returns names of the members' hosts, which are equal for those of one host.
+func hostsOf(c *proc.Comm) (hosts []string) {
+	for p := range c.Comm.Group().All() {
+		x := c.Process().Worlds.ProcOf(p)
+		if x.Machine == "" {
+			x.Machine = fmt.Sprintf("%d/%d", x.Client, x.Node)
+		}
+		hosts = append(hosts, x.Machine)
+	}
+	return hosts
+}
+
+// hints returns the hints in effect.
+func (f *File) hints() hints {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.h
 }
 
 // flags returns the flags of open(2) for access modes.
@@ -133,7 +215,7 @@ func (f *File) open(bad error) error {
 	if f.comm.Rank() != 0 && err == nil {
 		err = f.openAs(how)
 	}
-	return f.Agree(err)
+	return f.agree(err)
 }
 
 func (f *File) openAs(flag int) (err error) {
@@ -146,7 +228,9 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	err := f.Agree(ofSystem(f.file.Close()))
+	defer f.turns.enter()()
+	f.under.Wait()
+	err := f.agree(ofSystem(f.file.Close()))
 	err = errors.Join(err, f.shared.drop())
 	if f.mode&ModeDeleteOnClose != 0 {
 		err = errors.Join(err, f.atRoot(func() error { return Delete(f.name) }))
@@ -168,6 +252,7 @@ func (f *File) Size() (int64, error) {
 
 // SetSize cuts the file off, or makes it longer.
 func (f *File) SetSize(size int64) error {
+	defer f.turns.enter()()
 	return f.atRoot(func() error {
 		if size < 0 {
 			return fmt.Errorf("%w: size is %d", proc.ErrArg, size)
@@ -178,6 +263,7 @@ func (f *File) SetSize(size int64) error {
 
 // Preallocate makes the file at least size bytes long.
 func (f *File) Preallocate(size int64) error {
+	defer f.turns.enter()()
 	return f.atRoot(func() error {
 		now, err := f.Size()
 		switch {
@@ -194,10 +280,11 @@ func (f *File) Preallocate(size int64) error {
 
 // Sync makes what was written reach the storage, for all members (MPI-4.1, 14.6).
 func (f *File) Sync() error {
+	defer f.turns.enter()()
 	if f.mode&ModeReadOnly != 0 {
-		return f.Agree(nil)
+		return f.agree(nil)
 	}
-	return f.Agree(ofSystem(f.file.Sync()))
+	return f.agree(ofSystem(f.file.Sync()))
 }
 
 // Group returns the group of the members.
@@ -218,19 +305,46 @@ func (f *File) SetInfo(i *proc.Info) error {
 			err = f.info.Set(key, value)
 		}
 	}
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.h.take(i)
+	}
 	return err
 }
 
-// Info returns a copy of the hints.
-func (f *File) Info() (*proc.Info, error) { return f.info.Dup() }
+// Info returns the hints: those that were set, and the values in effect of those that are understood.
+func (f *File) Info() (*proc.Info, error) {
+	i, err := f.info.Dup()
+	if err != nil {
+		return nil, err
+	}
+	h := f.hints()
+	if h.stripe == 0 {
+		h.stripe = f.disk.fs.block
+	}
+	return i, errors.Join(h.tell(i), i.Set(hintNodes, strconv.Itoa(len(f.chosen))), i.Set(hintAggregates, rankList(f.chosen)))
+}
 
 // SetAtomicity says whether conflicting operations of several members are executed one after the
 // other (MPI-4.1, 14.6).
 func (f *File) SetAtomicity(on bool) error {
+	defer f.turns.enter()()
+	how := exclusive
+	if f.mode&ModeReadOnly != 0 {
+		how = shared
+	}
+	var err error
+	if on { // fail now if the file system cannot do it
+		err = f.disk.locked(how, 0, 1, func() error { return nil })
+	}
+	if err := f.agree(ofSystem(err)); err != nil {
+		return err
+	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.atomic = on
-	f.mu.Unlock()
-	return f.Agree(nil)
+	return nil
 }
 
 // Atomicity returns what SetAtomicity has set.
@@ -249,15 +363,20 @@ func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	return t.Extent(), nil
 }
 
-// Agree returns an error if any member has one: err itself, or an error of another member's class.
+// agree returns an error if any member has one: err itself, or an error of another member's class.
 // All members call it.
-func (f *File) Agree(err error) error {
+func (f *File) agree(err error) error {
 	mine, all := []int32{int32(proc.ErrorClass(err))}, []int32{0}
 	if bad := collective.Allreduce(f.comm, mine, all, datatype.Max); bad != nil {
 		return bad
 	}
-	if err == nil && all[0] != int32(mpierr.Success) {
-		return fault(proc.Class(all[0]), "another member could not do it")
+	return othersError(err, all[0])
+}
+
+// othersError returns err, or if there is none that of another member, by its class.
+func othersError(err error, class int32) error {
+	if err == nil && class != int32(mpierr.Success) {
+		return fault(proc.Class(class), "another member could not do it")
 	}
 	return err
 }
@@ -268,7 +387,7 @@ func (f *File) atRoot(do func() error) error {
 	if f.comm.Rank() == 0 {
 		err = do()
 	}
-	return f.Agree(err)
+	return f.agree(err)
 }
 
 // kept returns a duplicate of a datatype, since the program may free t.

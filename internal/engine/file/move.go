@@ -1,98 +1,203 @@
 package file
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"syscall"
+	"runtime/debug"
 	"unsafe"
 
-	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/fileview"
 )
 
-// MoveAt reads or writes b from an offset on, in etypes of the view. At the end of the file less is
-// read.
-func (f *File) MoveAt(offset int64, b proc.Buffer, write bool) (proc.Status, error) {
+// Place says at which place of the file a call reads or writes.
+type Place int
+
+// The places.
+const (
+	At      Place = iota // an offset, in etypes of the view
+	Own                  // the individual pointer, which moves on
+	Shared               // the shared pointer, which moves on
+	Ordered              // the shared pointer; all members call it, and their data follow each other by rank
+)
+
+// Access is what a call does with a file.
+type Access struct {
+	Place  Place
+	Offset int64 // of At
+	Write  bool
+	All    bool // all members call it
+}
+
+// collective reports whether all members call it.
+func (a Access) collective() bool { return a.All || a.Place == Ordered }
+
+// access is an Access under way.
+type access struct {
+	Access
+	f      *File
+	b      proc.Buffer
+	view   *fileview.View
+	rep    rep
+	atomic bool
+	h      hints
+	pos    int64 // in bytes of data of the view
+	mem    []byte
+	back   func(n int64) error
+	bad    error // why this member cannot do it
+}
+
+// Move reads or writes b. At the end of the file less is read. bad is why the caller has no valid b;
+// if the call is collective it takes part nevertheless, since the others wait for it.
+func (f *File) Move(a Access, b proc.Buffer, bad error) (proc.Status, error) {
+	x := f.begin(a, b, bad, false)
+	if !a.collective() {
+		return x.run()
+	}
+	defer f.turns.enter()()
+	return x.run()
+}
+
+// Begin begins what Move does, and returns its request. A member that has an error gets it at once,
+// the others of a collective call get it from their requests.
+func (f *File) Begin(a Access, b proc.Buffer, bad error) (proc.Request, error) {
+	x := f.begin(a, b, bad, true)
+	wait := func() {}
+	leave := wait
+	if a.collective() {
+		wait, leave = f.turns.join()
+	} else if x.bad != nil {
+		return proc.Request{}, x.bad
+	}
+	q := start(f, a.collective(), wait, func() (proc.Status, error) {
+		defer leave()
+		return x.run()
+	})
+	if x.bad != nil {
+		return proc.Request{}, x.bad
+	}
+	return q, nil
+}
+
+// Split begins what Move does as a split operation (MPI-4.1, 14.4.5), which SplitEnd ends. A file
+// has one at a time.
+func (f *File) Split(a Access, b proc.Buffer, bad error) error {
 	f.mu.Lock()
-	pos, err := f.view.Position(offset)
+	busy := f.split != nil
 	f.mu.Unlock()
-	if err != nil {
-		return proc.Status{}, fmt.Errorf("%w: argument offset: %w", proc.ErrArg, err)
+	if busy {
+		return fmt.Errorf("%w: another split operation on the file has not ended", proc.ErrArg)
 	}
-	return f.move(b, pos, write)
-}
-
-// MoveOn reads or writes b at the individual pointer, which moves on.
-func (f *File) MoveOn(b proc.Buffer, write bool) (proc.Status, error) {
-	pos, err := f.advance(b)
-	if err != nil {
-		return proc.Status{}, err
-	}
-	return f.move(b, pos, write)
-}
-
-// MoveShared reads or writes b at the shared pointer, which moves on.
-func (f *File) MoveShared(b proc.Buffer, write bool) (proc.Status, error) {
-	n, err := f.bytes(b)
-	if err != nil {
-		return proc.Status{}, err
-	}
-	pos, err := f.shared.move(n)
-	if err != nil {
-		return proc.Status{}, err
-	}
-	return f.move(b, pos, write)
-}
-
-// MoveOrdered is MoveShared by all members, whose data follow each other by rank (MPI-4.1, 14.4.4).
-func (f *File) MoveOrdered(b proc.Buffer, write bool) (proc.Status, error) {
-	pos, err := f.order(b)
-	if err != nil {
-		return proc.Status{}, err
-	}
-	return f.move(b, pos, write)
-}
-
-// Begun returns the request of an operation that is complete already, or its error.
-func (f *File) Begun(st proc.Status, err error) (proc.Request, error) {
-	if err != nil {
-		return proc.Request{}, err
-	}
-	q := p2p.Grequest(f.comm.Process(), p2p.Generalized{Query: func(s *proc.Status) error {
-		*s = st
-		return nil
-	}})
-	return q, p2p.Complete(&q)
-}
-
-// Split keeps the status of the first half of a split operation (MPI-4.1, 14.4.5) for SplitEnd,
-// unless err is set.
-func (f *File) Split(st proc.Status, err error) error {
+	q, err := f.Begin(a, b, bad)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.split != nil {
-		return fmt.Errorf("%w: another split operation on the file has not ended", proc.ErrArg)
-	}
-	f.split = &st
+	f.split = &q
 	return nil
 }
 
 // SplitEnd is the second half of a split operation.
 func (f *File) SplitEnd() (proc.Status, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.split == nil {
+	q := f.split
+	f.split = nil
+	f.mu.Unlock()
+	if q == nil {
 		return proc.Status{}, fmt.Errorf("%w: no split operation has begun", proc.ErrArg)
 	}
-	st := *f.split
-	f.split = nil
-	return st, nil
+	return q.Complete()
+}
+
+// begin does what has to be done before a call returns: it moves the pointer, and takes what is to
+// be written if that is converted or has gaps.
+func (f *File) begin(a Access, b proc.Buffer, bad error, later bool) *access {
+	f.mu.Lock()
+	x := &access{Access: a, f: f, b: b, view: f.view, rep: f.in, atomic: f.atomic, h: f.h, bad: bad}
+	f.mu.Unlock()
+	if x.bad == nil {
+		x.bad = x.prepare(later)
+	}
+	if x.bad != nil {
+		x.mem = nil
+	}
+	return x
+}
+
+func (x *access) prepare(later bool) (err error) {
+	f := x.f
+	if x.collective() {
+		defer recovered(debug.SetPanicOnFault(true), &err) // the others wait for this member
+	}
+	if x.rep.own != nil && later { // the program's functions are asked about the datatype when the call has returned
+		if err := x.b.Check(); err != nil {
+			return err
+		}
+		t, err := kept(x.b.Datatype())
+		if err != nil {
+			return err
+		}
+		x.b = proc.At(x.b.Memory(), x.b.Count(), t)
+	}
+	if x.mem, x.back, err = x.rep.memory(&x.b, x.Write); err != nil {
+		return err
+	}
+	if n := len(x.mem); n > 0 && x.collective() {
+		touch(unsafe.Pointer(&x.mem[0]))
+		touch(unsafe.Pointer(&x.mem[n-1]))
+	}
+	n := int64(len(x.mem))
+	switch x.Place {
+	case At:
+		if x.pos, err = x.view.Position(x.Offset); err != nil {
+			err = fmt.Errorf("%w: argument offset: %w", proc.ErrArg, err)
+		}
+	case Own:
+		f.mu.Lock()
+		x.pos = f.pos
+		f.pos += n
+		f.mu.Unlock()
+	case Shared:
+		x.pos, err = f.shared.move(n)
+	case Ordered:
+	}
+	return err
+}
+
+// run reads or writes, once a collective call has its turn.
+func (x *access) run() (proc.Status, error) {
+	f, st := x.f, proc.EmptyStatus
+	if x.Place == Ordered {
+		pos, err := f.order(int64(len(x.mem)), x.bad)
+		if err != nil {
+			return st, err
+		}
+		x.pos = pos
+	}
+	var moved int64
+	var err error
+	switch {
+	case x.collective():
+		moved, err = x.together()
+	case x.bad != nil:
+		return st, x.bad
+	default:
+		moved, err = x.byItself()
+	}
+	if x.bad != nil {
+		return st, err
+	}
+	if !x.Write {
+		if bad := x.back(moved); bad != nil {
+			return st, bad
+		}
+	}
+	n, bad := x.rep.counted(x.b.Datatype(), moved)
+	if bad == nil {
+		bad = st.SetElements(bytesType, int(n))
+	}
+	return st, first(bad, err)
 }
 
 // memory returns the bytes of b in the file's representation. If they are a copy, back unpacks its
@@ -138,95 +243,6 @@ func (r rep) sizeOf(b *proc.Buffer) (int64, error) {
 		err = fmt.Errorf("%w: %d items of %d bytes", proc.ErrArg, b.Count(), w)
 	}
 	return w * int64(b.Count()), err
-}
-
-// move reads or writes b at pos, in bytes of data of the view.
-func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
-	st := proc.EmptyStatus
-	f.mu.Lock()
-	view, atomic, rep := f.view, f.atomic, f.in
-	f.mu.Unlock()
-	mem, back, err := rep.memory(&b, write)
-	if err != nil {
-		return st, err
-	}
-	if atomic && len(mem) > 0 {
-		unlock, err := lock(f.file, write)
-		if err != nil {
-			return st, err
-		}
-		defer unlock()
-	}
-	moved := int64(0)
-	for at := range view.Extents(pos, int64(len(mem))) {
-		var n int
-		part := mem[moved : moved+at.Len]
-		if write {
-			n, err = f.file.WriteAt(part, at.Off)
-		} else {
-			n, err = f.file.ReadAt(part, at.Off)
-		}
-		moved += int64(n)
-		if err != nil {
-			break
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil // there are fewer bytes
-	}
-	if !write {
-		if bad := back(moved); bad != nil {
-			return st, bad
-		}
-	}
-	n, bad := rep.counted(b.Datatype(), moved)
-	if bad == nil {
-		bad = st.SetElements(bytesType, int(n))
-	}
-	if bad != nil {
-		return st, bad
-	}
-	return st, ofSystem(err)
-}
-
-// lock locks the whole file for an atomic operation.
-func lock(f *os.File, write bool) (unlock func(), err error) {
-	l := syscall.Flock_t{Type: syscall.F_RDLCK, Whence: io.SeekStart}
-	if write {
-		l.Type = syscall.F_WRLCK
-	}
-	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLKW, &l); err != nil {
-		return nil, ofSystem(err)
-	}
-	return func() {
-		l.Type = syscall.F_UNLCK
-		_ = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l) // closing the file unlocks it, too
-	}, nil
-}
-
-// advance moves the individual pointer by the size of b, and returns where it was.
-func (f *File) advance(b proc.Buffer) (int64, error) {
-	n := int64(0)
-	if b.Count() > 0 && b.Datatype().Check() == nil {
-		var err error
-		if n, err = f.rep().sizeOf(&b); err != nil {
-			return 0, err
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	pos := f.pos
-	f.pos += n
-	return pos, nil
-}
-
-// bytes returns how many bytes b has in the file.
-func (f *File) bytes(b proc.Buffer) (int64, error) {
-	r := f.rep()
-	if _, _, err := r.memory(&b, false); err != nil {
-		return 0, err
-	}
-	return r.sizeOf(&b)
 }
 
 // touch reads a byte.

@@ -77,11 +77,10 @@ func (s *sharedPointer) drop() error {
 	return ofSystem(c.Close())
 }
 
-// order returns the position of this member's data in an ordered operation: after the data of all
-// lower ranks.
-func (f *File) order(b proc.Buffer) (int64, error) {
-	n, err := f.bytes(b)
-	if err := f.Agree(err); err != nil {
+// order returns the position of this member's n bytes of data in an ordered operation: after the data
+// of all lower ranks. bad is why this member cannot take part.
+func (f *File) order(n int64, bad error) (int64, error) {
+	if err := f.agree(bad); err != nil {
 		return 0, err
 	}
 	sizes := make([]int64, f.comm.Size())
@@ -96,7 +95,7 @@ func (f *File) order(b proc.Buffer) (int64, error) {
 		total += size
 	}
 	first := []int64{0}
-	err = f.atRoot(func() (err error) {
+	err := f.atRoot(func() (err error) {
 		first[0], err = f.shared.move(total)
 		return err
 	})
@@ -109,6 +108,7 @@ func (f *File) order(b proc.Buffer) (int64, error) {
 
 // SeekShared moves the shared pointer. All members give the same numbers.
 func (f *File) SeekShared(offset int64, whence int) error {
+	defer f.turns.enter()()
 	if err := same(f.comm, offset, int64(whence)); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fileview"
 )
@@ -33,6 +34,7 @@ type View struct {
 // SetView gives each member its view, and sets all pointers to its beginning. bad is why this
 // member has no valid view: then no member's view changes.
 func (f *File) SetView(v View, bad error) error {
+	defer f.turns.enter()()
 	if v.Displacement == DisplacementCurrent && f.mode&ModeSequential != 0 {
 		var err error
 		if v.Displacement, err = f.current(); err != nil {
@@ -42,15 +44,30 @@ func (f *File) SetView(v View, bad error) error {
 	if bad == nil {
 		bad = f.setView(v)
 	}
-	if err := f.Agree(bad); err != nil {
+	if err := f.agreeOnView(bad); err != nil {
 		return err
 	}
 	return f.shared.drop()
 }
 
+// agreeOnView is agree, and finds out whether any member's view has gaps.
+func (f *File) agreeOnView(err error) error {
+	mine, all := []int32{int32(proc.ErrorClass(err)), 0}, []int32{0, 0}
+	f.mu.Lock()
+	if f.view.Gaps() {
+		mine[1] = 1
+	}
+	f.mu.Unlock()
+	if bad := collective.Allreduce(f.comm, mine, all, datatype.Max); bad != nil {
+		return bad
+	}
+	f.disk.gaps.Store(all[1] != 0)
+	return othersError(err, all[0])
+}
+
 // current returns the byte of the file that the shared pointer is at. All members call it.
 func (f *File) current() (int64, error) {
-	if err := f.Agree(nil); err != nil { // from here on no member moves it any more
+	if err := f.agree(nil); err != nil { // from here on no member moves it any more
 		return 0, err
 	}
 	pos, err := f.shared.move(0)
