@@ -140,7 +140,7 @@ static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 	}
 	if (!x->yields)
 		return 0;
-	uint64_t begun = impi_clock(), before = begun, after;
+	uint64_t begun = impi_nanoseconds(), before = begun, after;
 	do {
 		sched_yield();
 		for (int i = 0; i < LOOKS; i++) {
@@ -148,7 +148,7 @@ static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 				return 1;
 			rest();
 		}
-		after = impi_clock();
+		after = impi_nanoseconds();
 		if (after - before > STOLEN)
 			return 0;
 		before = after;

@@ -98,7 +98,7 @@ type Memory struct {
 	Comms      [Comms]Comm
 	Table      [Requests]Request
 	Boards     [board.Slots]board.State     // of communicators, by their slots
-	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, in ns
+	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, by calls.Elapsed
 }
 
 // Peer is a peer that is reached by fast boxes.
@@ -109,7 +109,7 @@ type Peer struct {
 	Sends  uint32 // 1: fast-box messages may be sent
 	Takes  uint32 // 1: fast-box messages may be taken
 	Vain   uint64 // 1 more than Seen was when C waited in vain for room
-	Waited uint64 // for how long C has waited for messages, in ns
+	Waited uint64 // for how long C has waited for messages, by calls.Elapsed
 }
 
 // Comm is a communicator, found by its handle.

@@ -12,14 +12,16 @@ type List struct {
 		io.WriteSeeker
 		Truncate(size int64) error
 	}
-	size int64 // without the end of the list
+	size int64  // without the end of the list
+	both []byte // what is written and the end of the list
 }
 
 const listEnd = "]\n"
 
 // Write adds whole lines. It returns how many bytes of them the file has.
 func (l *List) Write(b []byte) (int, error) {
-	n, err := l.F.Write(append(b[:len(b):len(b)], listEnd...))
+	l.both = append(append(l.both[:0], b...), listEnd...)
+	n, err := l.F.Write(l.both)
 	if err == nil {
 		l.size += int64(len(b))
 		_, err = l.F.Seek(l.size, io.SeekStart) // the next lines are written over the end

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -12,24 +13,27 @@ import (
 // Ring is how many calls may wait to be written. A call that finds no room is left out, and counted.
 const Ring = 1 << 14
 
-// Event is a call that has ended.
+// Event is a call that has ended. It fills a cache line.
 type Event struct {
 	turn  atomic.Uint64 // its place in the order of all, from 1 on, once it is complete
-	Begun int64         // by the clock of whoever writes it, in ns
+	Begun int64         // by the clock
 	Ended int64
 	Size  int64 // bytes, or -1
 	Comm  uint64
 	Call  uint32
 	Peer  int32 // rank in the communicator, or Nobody
 	Tag   int32 // or NoTag
-	_     uint32
+	_     [3]uint32
 }
 
-// Traced are the calls that wait to be written. Any thread puts some in, one takes them out.
+// Traced are the calls that wait to be written. Any thread puts some in, one takes them out; what that
+// one changes is in another cache line.
 type Traced struct {
 	put     atomic.Uint64 // how many there were
-	taken   atomic.Uint64
 	dropped atomic.Uint64
+	_       [6]uint64
+	taken   atomic.Uint64
+	_       [7]uint64
 	events  [Ring]Event
 }
 
@@ -51,17 +55,22 @@ func (r *Traced) add(n Number, begun, ended int64, peer, tag int, size int64, co
 	}
 }
 
-// take passes on what is complete.
+// take passes on what is complete. It says only now and then that there is room again, since each time
+// those that put something in have to fetch that word.
 func (r *Traced) take(to func(e *Event)) {
-	for {
-		turn := r.taken.Load()
+	const each = Ring / 64
+	turn := r.taken.Load()
+	for ; ; turn++ {
+		if turn%each == 0 {
+			r.taken.Store(turn)
+		}
 		e := &r.events[turn%Ring]
 		if e.turn.Load() != turn+1 {
-			return
+			break
 		}
 		to(e)
-		r.taken.Store(turn + 1)
 	}
+	r.taken.Store(turn)
 }
 
 // pause is how long calls wait to be written, chunk about how many bytes are written at once, and most
@@ -82,22 +91,36 @@ type Place struct {
 // Timeline writes calls as trace events of Chrome, which Perfetto reads.
 type Timeline struct {
 	to      io.Writer
-	lines   []byte            // not written yet: whole ones
-	heads   [count]string     // how lines about calls begin
-	comms   map[uint64]string // how communicators are called at present
+	lines   []byte         // not written yet: whole ones
+	texts   map[about]text // of calls that were seen since names may have changed
 	at      Place
-	offset  int64 // of the calls' clock to Unix time
+	began   instant
+	start   int64         // that moment as Unix time, in ns
+	scale   float64       // see scale
+	scaled  time.Duration // how long after began it was found
 	written int64
 	lost    uint64 // calls that did not fit into the file
 	stop    chan struct{}
 	over    chan struct{}
 }
 
+// about is what a line says of a call but for its times, text how that is written before and after them.
+type about struct {
+	call      uint32
+	peer, tag int32
+	size      int64
+	comm      uint64
+}
+
+type text struct{ head, tail string }
+
+// mostTexts bounds the texts that are kept, about 200 bytes each.
+const mostTexts = 4096
+
 // Trace has all calls from now on written to w, until Close. w is a List, or writes to one: it gets whole
 // lines, without the end of the list.
 func Trace(w io.Writer, at Place) *Timeline {
-	t := &Timeline{to: w, at: at, comms: make(map[uint64]string), stop: make(chan struct{}), over: make(chan struct{})}
-	t.offset = time.Now().UnixNano() - now()
+	t := &Timeline{to: w, at: at, texts: make(map[about]text), stop: make(chan struct{}), over: make(chan struct{})}
 	for _, m := range []struct{ what, name string }{
 		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},
 	} {
@@ -107,7 +130,9 @@ func Trace(w io.Writer, at Place) *Timeline {
 		}
 		t.print(`%s{"ph":"M","name":%q,"pid":%d,"tid":%d,"args":{"name":%s}}`+"\n", sep, m.what, at.Host, at.Rank, quoted(m.name))
 	}
-	enable(withTrace)
+	enable(traces)
+	t.began = thisInstant()
+	t.start, t.scale = t.began.at.UnixNano(), 1
 	go t.run()
 	return t
 }
@@ -119,7 +144,7 @@ func (t *Timeline) run() {
 	for {
 		select {
 		case <-tick.C:
-			mem.Traced.take(t.write)
+			t.drain()
 			t.flush()
 		case <-t.stop:
 			return
@@ -131,11 +156,29 @@ func (t *Timeline) run() {
 func (t *Timeline) Close() {
 	close(t.stop)
 	<-t.over
-	mem.Traced.take(t.write)
+	t.drain()
 	if n := mem.Traced.dropped.Load() + t.lost; n > 0 {
 		t.print(`,{"ph":"i","s":"t","name":"%d calls are not shown","pid":%d,"tid":%d,"ts":%s}`+"\n", n, t.at.Host, t.at.Rank, t.micros(now()))
 	}
 	t.flush()
+}
+
+// drain makes lines of the calls that wait.
+func (t *Timeline) drain() {
+	t.adjust()
+	clear(t.texts) // communicators get other names
+	mem.Traced.take(t.write)
+}
+
+// adjust finds out how long a tick is, again whenever an eighth more time has passed: the longer, the more
+// precise. Each time all later times can move by the error of the one before.
+func (t *Timeline) adjust() {
+	if !clock.ticks {
+		return
+	}
+	if i := thisInstant(); i.at.Sub(t.began.at) > t.scaled+t.scaled/8 {
+		t.scale, t.scaled = t.began.rateUntil(i), i.at.Sub(t.began.at)
+	}
 }
 
 // flush writes what is not written yet.
@@ -144,7 +187,6 @@ func (t *Timeline) flush() {
 		_, _ = t.to.Write(t.lines) // who gave it hears of failures
 		t.lines = t.lines[:0]
 	}
-	clear(t.comms) // names change
 }
 
 func (t *Timeline) print(format string, args ...any) {
@@ -159,53 +201,55 @@ func (t *Timeline) write(e *Event) {
 		t.lost++
 		return
 	}
-	n := Number(e.Call)
-	if t.heads[n] == "" {
-		t.heads[n] = fmt.Sprintf(`,{"ph":"X","name":%q,"cat":%q,"pid":%d,"tid":%d,"ts":`, n.String(), n.Class(), t.at.Host, t.at.Rank)
+	what := about{e.Call, e.Peer, e.Tag, e.Size, e.Comm}
+	x, known := t.texts[what]
+	if !known {
+		if len(t.texts) >= mostTexts {
+			clear(t.texts)
+		}
+		x = t.textOf(what)
+		t.texts[what] = x
 	}
-	b := appendFraction(append(t.lines, t.heads[n]...), e.Begun+t.offset)
-	b = appendFraction(append(b, `,"dur":`...), e.Ended-e.Begun)
-	b = append(b, `,"args":{`...)
-	arg := func(name string, value int64) { b = append(strconv.AppendInt(append(b, name...), value, 10), ',') }
-	if e.Peer != Nobody {
-		arg(`"peer":`, int64(e.Peer))
-	}
-	if e.Tag != NoTag {
-		arg(`"tag":`, int64(e.Tag))
-	}
-	if e.Size >= 0 {
-		arg(`"bytes":`, e.Size)
-	}
-	b = append(b, t.commOf(e.Comm)...)
-	if last := len(b) - 1; b[last] == ',' {
-		b = b[:last]
-	}
-	b = append(b, "}}\n"...)
+	b := appendFraction(append(t.lines, x.head...), t.unix(e.Begun))
+	b = appendFraction(append(b, `,"dur":`...), int64(float64(max(e.Ended-e.Begun, 0))*t.scale))
+	b = append(b, x.tail...)
 	t.written += int64(len(b) - len(t.lines))
 	if t.lines = b; len(b) >= chunk {
 		t.flush()
 	}
 }
 
-// commOf is what is written of a communicator; nothing if there is none.
-func (t *Timeline) commOf(noted uint64) string {
-	text, known := t.comms[noted]
-	if known {
-		return text
+func (t *Timeline) textOf(w about) text {
+	n := Number(w.call)
+	head := fmt.Sprintf(`,{"ph":"X","name":%q,"cat":%q,"pid":%d,"tid":%d,"ts":`, n.String(), n.Class(), t.at.Host, t.at.Rank)
+	var args []string
+	arg := func(name string, value int64) { args = append(args, fmt.Sprintf("%q:%d", name, value)) }
+	if w.peer != Nobody {
+		arg("peer", int64(w.peer))
 	}
-	comm := noted
+	if w.tag != NoTag {
+		arg("tag", int64(w.tag))
+	}
+	if w.size >= 0 {
+		arg("bytes", w.size)
+	}
+	comm := w.comm
 	if context != nil {
 		comm = context(comm)
 	}
 	if comm > 0 {
-		text = `"comm":` + quoted(t.at.Comm(comm-1))
+		args = append(args, `"comm":`+quoted(t.at.Comm(comm-1)))
 	}
-	t.comms[noted] = text
-	return text
+	return text{head, `,"args":{` + strings.Join(args, ",") + "}}\n"}
 }
 
-func (t *Timeline) micros(clock int64) string {
-	return string(appendFraction(nil, clock+t.offset))
+// unix is a time of the clock as Unix time, in ns.
+func (t *Timeline) unix(when int64) int64 {
+	return t.start + int64(float64(when-t.began.ticks)*t.scale)
+}
+
+func (t *Timeline) micros(when int64) string {
+	return string(appendFraction(nil, t.unix(when)))
 }
 
 // quoted is a text as JSON.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 type shown struct {
@@ -60,6 +61,13 @@ func TestTimeline(t *testing.T) {
 	if x := all[3]; x.Name != "MPI_Barrier" || len(x.Args) != 0 {
 		t.Errorf("%+v", x)
 	}
+	if all := Counts(); len(all) > 0 {
+		t.Errorf("a trace counts %v, which nobody wants", all)
+	}
+	on.Store(0)
+	Enable()
+	End(Send, Begin(), 2, 5, 64, 8)
+	Add(Barrier, time.Second)
 	counted := make(map[string]uint64)
 	for _, c := range Counts() {
 		counted[c.String()] = c.Calls
@@ -67,6 +75,13 @@ func TestTimeline(t *testing.T) {
 	if counted["MPI_Send"] != 1 || counted["MPI_Barrier"] != 1 || len(counted) != 2 {
 		t.Errorf("%v", counted)
 	}
+
+	for _, c := range Counts() {
+		if c.Number == Barrier && (c.Time < 950*time.Millisecond || c.Time > 1050*time.Millisecond) {
+			t.Errorf("a second is counted as %v", c.Time)
+		}
+	}
+	on.Store(0)
 
 	var r Traced
 	for i := range Ring + 5 {

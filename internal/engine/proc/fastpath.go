@@ -2,7 +2,6 @@ package proc
 
 import (
 	"maps"
-	"time"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
@@ -10,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
 )
@@ -225,7 +225,7 @@ func (x *fastPath) sent() map[message.Peer]uint64 {
 func (x *fastPath) settle(i int) {
 	l := &x.Peers[i]
 	if a := &x.p.Account; a.on() && x.endpoints[i] != nil {
-		a.waits[wait{ForRecv, x.endpoints[i].Peer}] += time.Duration(l.Waited)
+		a.waits[wait{ForRecv, x.endpoints[i].Peer}] += calls.Elapsed(l.Waited)
 	}
 	l.Waited = 0
 }
@@ -241,7 +241,7 @@ func (x *fastPath) settleAll() {
 	for slot, s := range x.places {
 		for m := range x.Waited[slot] {
 			if d := x.Waited[slot][m]; d > 0 && s != nil && m < len(s.procs) {
-				x.p.Account.waits[wait{ForCollective, message.Peer(s.procs[m])}] += time.Duration(d)
+				x.p.Account.waits[wait{ForCollective, message.Peer(s.procs[m])}] += calls.Elapsed(d)
 			}
 			x.Waited[slot][m] = 0
 		}
