@@ -220,7 +220,7 @@ func TestFileHints(t *testing.T) {
 		i, err := f.GetInfo()
 		for key, want := range map[string]string{
 			"cb_nodes": "2", "cb_buffer_size": "12345", "romio_cb_read": "disable", "romio_cb_write": "enable", "romio_ds_write": "automatic", "romio_ds_read": "automatic",
-			"ind_rd_buffer_size": "4194304", "ind_wr_buffer_size": "524288", "romio_no_indep_rw": "false", "mine": "x", "romio_aggregator_list": "0,1",
+			"ind_rd_buffer_size": "4194304", "ind_wr_buffer_size": "1048576", "romio_no_indep_rw": "false", "mine": "x", "romio_aggregator_list": "0,1",
 		} {
 			got, _, bad := i.Get(key)
 			err = first(err, bad, expect(key, got, want))

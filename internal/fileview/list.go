@@ -51,6 +51,11 @@ func (l *List) End() int64 {
 	return l.series[len(l.series)-1].end()
 }
 
+// grow makes room for n series.
+func (l *List) grow(n int) {
+	l.series, l.from = make([]Series, 0, n), make([]int64, 0, n)
+}
+
 // Add adds runs behind those that the list has.
 func (l *List) Add(s Series) {
 	if s.N > 1 && s.Stride == s.Len {

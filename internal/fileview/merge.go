@@ -76,34 +76,38 @@ func (h heap) second(hi int64) int64 {
 
 // Pick copies what the runs from the cursor on have of buf, which is the part of a file that begins
 // at lo, to dst, until one of them is at its end, and returns how many bytes that were.
-func Pick(dst, buf []byte, lo int64, c *Cursor) (picked int64) {
-	return through(dst, buf, lo, c, func(data, file []byte) { copy(data, file) })
-}
+func Pick(dst, buf []byte, lo int64, c *Cursor) (picked int64) { return move(dst, buf, lo, c, false) }
 
 // Put is the inverse of Pick: it copies src to buf.
-func Put(src, buf []byte, lo int64, c *Cursor) (put int64) {
-	return through(src, buf, lo, c, func(data, file []byte) { copy(file, data) })
-}
+func Put(src, buf []byte, lo int64, c *Cursor) (put int64) { return move(src, buf, lo, c, true) }
 
-// through calls move for each piece of data and its place in buf, which is the part of a file that
-// begins at lo.
-func through(data, buf []byte, lo int64, c *Cursor, move func(data, file []byte)) (moved int64) {
+// move is Put or Pick.
+func move(data, buf []byte, lo int64, c *Cursor, put bool) (moved int64) {
 	hi := lo + int64(len(buf))
 	for c.Len > 0 && c.Off < hi {
-		if n := c.whole(hi, int64(len(data))); n > 1 {
-			for at := c.Off - lo; at < c.Off-lo+n*c.stride; at += c.stride {
-				move(data[:c.len], buf[at:at+c.len])
-				data = data[c.len:]
+		n := c.Len
+		if whole := c.whole(hi, int64(len(data))); whole > 1 {
+			at, stride := c.Off-lo, c.stride
+			for range whole {
+				if place := buf[at : at+n]; put {
+					copy(place, data)
+				} else {
+					copy(data, place)
+				}
+				data, at = data[n:], at+stride
 			}
-			moved += n * c.len
-			c.skip(n)
+			moved += whole * n
+			c.skip(whole)
 			continue
 		}
-		n := min(c.Len, hi-c.Off, int64(len(data)))
-		if n == 0 {
+		if n = min(n, hi-c.Off, int64(len(data))); n == 0 {
 			break
 		}
-		move(data[:n], buf[c.Off-lo:c.Off-lo+n])
+		if place := buf[c.Off-lo : c.Off-lo+n]; put {
+			copy(place, data)
+		} else {
+			copy(data, place)
+		}
 		data, moved = data[n:], moved+n
 		c.Take(n)
 	}

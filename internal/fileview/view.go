@@ -119,6 +119,9 @@ func (v *View) Runs(pos, n int64) (l List) {
 	data := v.item.Len()
 	item, rest := pos/data, pos%data
 	one := len(v.item.series) == 1 && v.item.series[0].N == 1
+	if !one {
+		l.grow(int(min((n/data+1)*int64(len(v.item.series)), maxRuns)))
+	}
 	for n > 0 {
 		at := v.disp + item*v.tile
 		if rest > 0 || n < data {

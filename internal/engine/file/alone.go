@@ -35,7 +35,10 @@ func (x *access) byItself() (moved int64, err error) {
 
 // locally reads or writes mem, the data of the runs of a list. In atomic mode they are locked.
 func (x *access) locally(l *fileview.List, mem []byte) (moved int64, err error) {
-	p := pieces{d: &x.f.disk, l: l, c: l.Cursor(), mem: mem, write: x.Write, held: x.atomic, call: x.f.disk.fs.call(), h: x.h}
+	if x.Write && !x.atomic && l.Runs() > 1 && l.End()-l.First() > 4*x.h.writeSize && x.f.disk.reaches(l.End()) {
+		return x.apart(l, mem)
+	}
+	p := x.pieces(l, mem)
 	if !x.atomic || l.Len() == 0 {
 		err = p.all()
 		return p.moved, ofSystem(err)
@@ -46,6 +49,28 @@ func (x *access) locally(l *fileview.List, mem []byte) (moved int64, err error) 
 	}
 	err = x.f.disk.locked(how, l.First(), l.End(), p.all)
 	return p.moved, ofSystem(err)
+}
+
+// apart writes the runs of a list, but begins with another part of them than other members: if they
+// write at the same time, and their data interleave, they would wait for each other's locks. Files
+// that become longer are written from the beginning on, since pages of holes that are read before
+// they are written are small ones in the system's cache, and slow to read ever after.
+func (x *access) apart(l *fileview.List, mem []byte) (moved int64, err error) {
+	rank, size := int64(x.f.comm.Rank()), int64(x.f.comm.Size())
+	middle := l.First() + (l.End()-l.First())/size*rank
+	upper, lower := l.Between(middle, l.End()), l.Between(l.First(), middle)
+	p := x.pieces(&upper, mem[lower.Len():])
+	if err := p.all(); err != nil {
+		return 0, ofSystem(err)
+	}
+	moved = p.moved
+	p = x.pieces(&lower, mem[:lower.Len()])
+	err = p.all()
+	return moved + p.moved, ofSystem(err)
+}
+
+func (x *access) pieces(l *fileview.List, mem []byte) pieces {
+	return pieces{d: &x.f.disk, l: l, c: l.Cursor(), mem: mem, write: x.Write, held: x.atomic, call: x.f.disk.fs.call, h: x.h}
 }
 
 // pieces is an access of one member under way.
@@ -76,7 +101,7 @@ func (p *pieces) window() (hi int64) {
 	if p.write {
 		size = p.h.writeSize
 	}
-	return min(p.c.Off+size, p.l.End())
+	return min((p.c.Off/size+1)*size, p.l.End()) // so that windows end where pages do
 }
 
 // next moves a run, or those of a window.

@@ -48,7 +48,7 @@ const maxBuffer = 1 << 30
 
 // defaults are the hints of a file without any.
 func (fs *fileSystem) defaults() hints {
-	h := hints{buffer: 4 << 20, readSize: 4 << 20, writeSize: 512 << 10}
+	h := hints{buffer: 4 << 20, readSize: 4 << 20, writeSize: 1 << 20}
 	if fs.remote {
 		h.buffer = 16 << 20
 	}

@@ -249,7 +249,7 @@ func (x *exchange) read(b []byte, lo int64) (n int64, err error) {
 		return int64(len(b)), nil
 	}
 	d := &x.f.disk
-	sparse := end-begin > data+runs*d.fs.call() && x.f.hints().sieveRead != enable
+	sparse := end-begin > data+runs*d.fs.call && x.f.hints().sieveRead != enable
 	err = d.plainly(false, begin, end, func() error {
 		if !sparse {
 			k, err := d.readAt(b[begin-lo:end-lo], begin)
@@ -318,5 +318,5 @@ func (x *exchange) fills(span, holes int64) bool {
 	if h.sieveWrite == disable || d.mode&ModeReadWrite == 0 || d.lockless.Load() {
 		return false
 	}
-	return h.sieveWrite == enable || span+3*d.fs.call() < holes*d.fs.call()
+	return h.sieveWrite == enable || span+3*d.fs.call < holes*d.fs.call
 }

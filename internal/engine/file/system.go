@@ -26,7 +26,15 @@ type fileSystem struct {
 	remote bool  // each call costs a message to a server
 	cached bool  // clients keep pages of their own, which locks alone make them read and write back
 	block  int64 // bytes in which it keeps files: pages or stripes
+	call   int64 // how many bytes can be moved in the time that a call takes
 }
+
+// What calls cost: it was measured where the file is in the system's cache, and is a guess for servers.
+const (
+	callMemory = 4 << 10 // tmpfs, which moves pages one by one
+	callLocal  = 16 << 10
+	callServer = 256 << 10
+)
 
 // Types of file systems, as statfs(2) gives them, that have servers.
 var (
@@ -48,26 +56,24 @@ const page = 4096
 
 // systemOf returns what an open file is in. What cannot be found out is taken for a local one.
 func systemOf(f *os.File) *fileSystem {
-	fs := &fileSystem{block: page}
+	fs := &fileSystem{block: page, call: callLocal}
 	var s unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &s) == nil {
 		kind := int64(uint32(s.Type))
 		fs.cached = cachedTypes[kind]
 		fs.remote = fs.cached || remoteTypes[kind]
+		if kind == unix.TMPFS_MAGIC {
+			fs.call = callMemory
+		}
+		if fs.remote {
+			fs.call = callServer
+		}
 	}
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) == nil && int64(st.Blksize) > page {
 		fs.block = int64(st.Blksize)
 	}
 	return fs
-}
-
-// call is how many bytes can be moved in the time that a call takes.
-func (fs *fileSystem) call() int64 {
-	if fs.remote {
-		return 256 << 10
-	}
-	return 4 << 10
 }
 
 // readAt reads into b from byte at on, until b is full or the file ends.
@@ -104,6 +110,12 @@ func (d *storage) writeAt(b []byte, at int64) (n int, err error) {
 		n += k
 	}
 	return n, err
+}
+
+// reaches reports whether the file has bytes up to end.
+func (d *storage) reaches(end int64) bool {
+	var st unix.Stat_t
+	return unix.Fstat(d.fd, &st) == nil && st.Size >= end
 }
 
 // hold is how bytes of a file are locked.
