@@ -498,9 +498,11 @@ func TestTypedArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	everySecond := made(datatype.Vector(2, 1, 2, datatype.Basic(datatype.Int32)))
 	layout{procs: 2, client: func(r int) int { return r }}.runBoth(t, func(t *testing.T, c *Comm) error {
 		b := make([]int32, 16)
 		x := func(from, n int) Buffer { return Of(b[from : from+n]) }
+		gaps := func(from int) Buffer { return Typed(b[from:], 1, everySecond) }
 		second := func(_ Request, err error) error { return err }
 		for _, f := range []struct {
 			name  string
@@ -519,6 +521,9 @@ func TestTypedArguments(t *testing.T) {
 			{"in place for recv", c.Allreduce(x(0, 1), InPlace, Sum), mpierr.Buffer},
 			{"in place in Bcast", c.Bcast(InPlace, 0), mpierr.Buffer},
 			{"overlap", c.Allreduce(x(0, 4), x(3, 4), Sum), mpierr.Buffer},
+			{"the same items with gaps", c.Alltoall(gaps(0), gaps(0)), mpierr.Buffer},
+			{"the same buffers of Alltoallw", c.Alltoallw([]Buffer{x(0, 1), x(1, 1)}, []Buffer{x(2, 1), x(1, 1)}), mpierr.Buffer},
+			{"non-blocking Alltoallw", second(c.Ialltoallw([]Buffer{gaps(0), gaps(8)}, []Buffer{gaps(0), gaps(9)})), mpierr.Buffer},
 			{"blocks unequal", c.Allgather(x(0, 2), x(2, 3)), mpierr.Buffer},
 			{"counts missing", c.Allgatherv(x(0, 1), x(2, 2), []int{1}, nil), mpierr.Count},
 			{"count negative", c.Allgatherv(x(0, 1), x(2, 2), []int{1, -1}, nil), mpierr.Count},
@@ -534,6 +539,10 @@ func TestTypedArguments(t *testing.T) {
 			if ErrorClass(f.err) != f.class {
 				return fmt.Errorf("%s: %v of class %v, want %v", f.name, f.err, ErrorClass(f.err), f.class)
 			}
+		}
+		// Items with gaps may lie between others.
+		if err := first(c.Alltoall(gaps(0), gaps(1)), c.Alltoallw([]Buffer{gaps(0), gaps(8)}, []Buffer{gaps(1), gaps(9)})); err != nil {
+			return err
 		}
 		// What does not matter is not looked at.
 		bad := Typed(b, -5, nil)

@@ -305,6 +305,25 @@ func (s *staging) inPlace(b *proc.Buffer) bool {
 	return b.InPlace() && s.err == nil && !s.c.Inter()
 }
 
+// distinct refuses a send and a receive buffer whose items begin at the same byte: one buffer for both is
+// MPI_IN_PLACE (MPI-4.1, 6.2.1). The planner finds every overlap, but sees copies of items with gaps.
+func (s *staging) distinct(send, recv *proc.Buffer) {
+	if s.err != nil {
+		return
+	}
+	if at := firstByte(send); at != 0 && at == firstByte(recv) {
+		s.fail(fmt.Errorf("%w: send and receive buffers begin at the same byte; for in place pass MPI_IN_PLACE", coll.ErrBuffer))
+	}
+}
+
+// firstByte returns where the first of the items of b begins; 0 if they have no bytes, or are not valid.
+func firstByte(b *proc.Buffer) uintptr {
+	if b.InPlace() || b.Count() <= 0 || b.Datatype().Check() != nil || b.Datatype().Size() == 0 {
+		return 0
+	}
+	return uintptr(b.Memory()) + uintptr(b.Datatype().TrueLB())
+}
+
 // root sets the root of the call, and reports whether it is this proc. other reports whether this
 // proc exchanges data with the root: on an intercommunicator, that it is in the group without the
 // root.

@@ -22,6 +22,7 @@ func (s *staging) bcast(b proc.Buffer, root int) {
 func (s *staging) gather(send, recv proc.Buffer, root int) {
 	is, other := s.root(root)
 	if is {
+		s.distinct(&send, &recv)
 		s.call.recv = s.recv(recv, s.inPlace(&send))
 	}
 	if other && !(is && s.inPlace(&send)) {
@@ -42,6 +43,7 @@ func (s *staging) gatherv(send, recv proc.Buffer, counts, displs []int, root int
 func (s *staging) scatter(send, recv proc.Buffer, root int) {
 	is, other := s.root(root)
 	if is {
+		s.distinct(&send, &recv)
 		s.call.Send = s.send(send)
 	}
 	if other && !(is && s.inPlace(&recv)) {
@@ -61,6 +63,7 @@ func (s *staging) scatterv(send proc.Buffer, counts, displs []int, recv proc.Buf
 
 func (s *staging) allgather(send, recv proc.Buffer) {
 	in := s.inPlace(&send)
+	s.distinct(&send, &recv)
 	s.call.recv = s.recv(recv, in)
 	if !in {
 		s.call.Send = s.send(send)
@@ -96,6 +99,9 @@ func (s *staging) alltoallw(send, recv []proc.Buffer) {
 		return
 	}
 	for i := range send {
+		if !in {
+			s.distinct(&send[i], &recv[i])
+		}
 		out := s.piece(send[i], func(b proc.Buffer) []byte { return s.send(b) })
 		if in {
 			out.Buf = bytes.Clone(out.Buf)
