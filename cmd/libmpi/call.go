@@ -129,7 +129,7 @@ func rescue(fn string, which int32, o *object, code *int32) {
 func guard() { debug.SetPanicOnFault(true) }
 
 // fail calls the error handler of an object, or that of calls without one if o is nil, and returns the
-// code of the error.
+// code that the call returns: that of the error, unless the handler has changed it.
 func fail(fn string, which int32, o *object, err error) int32 {
 	code := int32(mpi.ErrorCode(err))
 	remember(code, describe(fn, which, err))
@@ -143,7 +143,7 @@ func fail(fn string, which int32, o *object, err error) int32 {
 		if o != nil {
 			handle = o.handle
 		}
-		callErrhandler(h.fn, handle, code)
+		return callErrhandler(h.fn, handle, code)
 	}
 	return code
 }

@@ -33,9 +33,10 @@ static inline int callDelete(uintptr_t f, uintptr_t object, int key, uintptr_t v
 
 typedef void errorFunction(void **, int *, ...);
 
-static inline void callErrhandler(uintptr_t f, uintptr_t object, int code) {
+static inline int callErrhandler(uintptr_t f, uintptr_t object, int code) {
 	void *o = (void *)object;
 	((errorFunction *)f)(&o, &code);
+	return code;
 }
 
 static inline int callQuery(uintptr_t f, uintptr_t extra, int *words) {
@@ -103,9 +104,10 @@ func callDelete(fn, object uintptr, key int32, value, extra uintptr) int32 {
 	return int32(C.callDelete(C.uintptr_t(fn), C.uintptr_t(object), C.int(key), C.uintptr_t(value), C.uintptr_t(extra)))
 }
 
-// callErrhandler calls an error handler for an object.
-func callErrhandler(fn, object uintptr, code int32) {
-	C.callErrhandler(C.uintptr_t(fn), C.uintptr_t(object), C.int(code))
+// callErrhandler calls an error handler for an object, and returns what the call is to return: the
+// handler may change it (MPI-4.1, 9.3.1).
+func callErrhandler(fn, object uintptr, code int32) int32 {
+	return int32(C.callErrhandler(C.uintptr_t(fn), C.uintptr_t(object), C.int(code)))
 }
 
 // callQuery makes a generalized request fill in its status.

@@ -1836,6 +1836,7 @@ func abiCommDup(comm uintptr, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.Dup()
 		if err != nil {
 			return err
@@ -1852,6 +1853,7 @@ func abiCommDupWithInfo(comm uintptr, info uintptr, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := infoOf(info)
 		if err != nil {
 			return err
@@ -1872,6 +1874,7 @@ func abiCommIdup(comm uintptr, newcomm uintptr, request uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		if _, err := result[uintptr]("request", request); err != nil {
 			return err
 		}
@@ -1891,6 +1894,7 @@ func abiCommIdupWithInfo(comm uintptr, info uintptr, newcomm uintptr, request ui
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		if _, err := result[uintptr]("request", request); err != nil {
 			return err
 		}
@@ -1914,6 +1918,7 @@ func abiCommCreate(comm uintptr, group uintptr, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := groupOf("group", group)
 		if err != nil {
 			return err
@@ -1934,6 +1939,7 @@ func abiCommCreateGroup(comm uintptr, group uintptr, tag int32, newcomm uintptr)
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := groupOf("group", group)
 		if err != nil {
 			return err
@@ -1954,6 +1960,7 @@ func abiCommSplit(comm uintptr, color int32, key int32, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.Split(int(color), int(key))
 		if err != nil {
 			return err
@@ -1970,6 +1977,7 @@ func abiCommSplitType(comm uintptr, split_type int32, key int32, info uintptr, n
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := infoOf(info)
 		if err != nil {
 			return err
@@ -2043,6 +2051,7 @@ func abiIntercommCreate(local_comm uintptr, local_leader int32, peer_comm uintpt
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.intercomm(int(local_leader), peer_comm, int(remote_leader), int(tag))
 		if err != nil {
 			return err
@@ -2059,6 +2068,7 @@ func abiIntercommMerge(intercomm uintptr, high int32, newintracomm uintptr) int3
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.Merge(int(high) != 0)
 		if err != nil {
 			return err
@@ -2149,6 +2159,7 @@ func abiCartCreate(comm_old uintptr, ndims int32, dims uintptr, periods uintptr,
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := sizes("dims", dims, int(ndims))
 		if err != nil {
 			return err
@@ -2260,6 +2271,7 @@ func abiCartSub(comm uintptr, remain_dims uintptr, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := bools("remain_dims", remain_dims, o.dimensions())
 		if err != nil {
 			return err
@@ -2280,6 +2292,7 @@ func abiGraphCreate(comm_old uintptr, nnodes int32, index uintptr, edges uintptr
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := ints("index", index, int(nnodes), 0)
 		if err != nil {
 			return err
@@ -2381,6 +2394,7 @@ func abiDistGraphCreate(comm_old uintptr, n int32, sources uintptr, degrees uint
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := ints("sources", sources, int(n), 0)
 		if err != nil {
 			return err
@@ -2421,6 +2435,7 @@ func abiDistGraphCreateAdjacent(comm_old uintptr, indegree int32, sources uintpt
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		in1, err := ints("sources", sources, int(indegree), 0)
 		if err != nil {
 			return err
@@ -2494,6 +2509,7 @@ func abiCommSpawn(command uintptr, argv uintptr, maxprocs int32, info uintptr, r
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.spawn(int(root), command, argv, int(maxprocs), info, array_of_errcodes)
 		if err != nil {
 			return err
@@ -2510,6 +2526,7 @@ func abiCommSpawnMultiple(count int32, array_of_commands uintptr, array_of_argv 
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.spawnMultiple(int(root), int(count), array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, array_of_errcodes)
 		if err != nil {
 			return err
@@ -2533,6 +2550,7 @@ func abiCommAccept(port_name uintptr, info uintptr, root int32, comm uintptr, ne
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.meet((*mpi.Comm).Accept, port_name, info, int(root))
 		if err != nil {
 			return err
@@ -2549,6 +2567,7 @@ func abiCommConnect(port_name uintptr, info uintptr, root int32, comm uintptr, n
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		out1, err := o.meet((*mpi.Comm).Connect, port_name, info, int(root))
 		if err != nil {
 			return err

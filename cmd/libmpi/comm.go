@@ -23,12 +23,12 @@ func construct(fn string, h, out uintptr, f func(c *commObject) (*mpi.Comm, erro
 		if err != nil {
 			return err
 		}
+		*to = commNull // unless it can be made
 		n, err := f(c)
-		if err != nil {
-			return err
+		if err == nil {
+			*to = newComm(n, c)
 		}
-		*to = newComm(n, c)
-		return nil
+		return err
 	})
 }
 

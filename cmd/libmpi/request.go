@@ -380,10 +380,10 @@ func testAll(fn string, n int32, reqs, flag, statuses uintptr, test func([]mpi.R
 		if done {
 			putStatuses(statuses, sts, err)
 		}
-		if err != nil {
-			return err
+		if bad := putFlag("flag", flag, done); bad != nil {
+			return bad
 		}
-		return putFlag("flag", flag, done)
+		return err
 	})
 }
 

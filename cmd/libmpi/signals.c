@@ -5,8 +5,9 @@
 // and the thread that loads the library gets an alternate stack if it has none, before
 // Go would give it a small one.
 //
-// A library that is loaded with dlopen does not take their place: there, handlers
-// that are installed before are right, and later ones must have the flag themselves.
+// A library that is loaded with dlopen does not take their place, nor one that only another
+// library of the program needs, so that it comes behind the C library: there, handlers that
+// are installed before are right, and later ones must have the flag themselves.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,6 +27,8 @@ static void *next(void **cache, const char *name)
 	void *f = __atomic_load_n(cache, __ATOMIC_RELAXED);
 	if (!f) {
 		f = dlsym(RTLD_NEXT, name);
+		if (!f) // the C library comes before this one: what the program itself would find
+			f = dlsym(dlopen(NULL, RTLD_LAZY), name);
 		__atomic_store_n(cache, f, __ATOMIC_RELAXED);
 	}
 	return f;

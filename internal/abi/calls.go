@@ -229,7 +229,7 @@ func (w *writer) store(x ast.Expr, out string) (before, store string) {
 	}
 	switch a.Type {
 	case "MPI_Comm *":
-		return before, fmt.Sprintf("*%s = newComm(%s, %s)", to, out, o)
+		return before + fmt.Sprintf("\n*%s = commNull // unless it can be made", to), fmt.Sprintf("*%s = newComm(%s, %s)", to, out, o)
 	case "MPI_Group *":
 		return before, fmt.Sprintf("*%s = newGroup(%s, %s)", to, out, w.session())
 	case "MPI_Info *":

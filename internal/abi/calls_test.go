@@ -22,6 +22,7 @@ func abiCommRank(comm uintptr, rank uintptr) int32 {
 		if err != nil {
 			return err
 		}
+		*to1 = commNull // unless it can be made
 		if _, err := result[uintptr]("request", request); err != nil {
 			return err
 		}

@@ -219,6 +219,24 @@ func TestKilledAggregator(t *testing.T) {
 	}
 }
 
+// TestBehindAnother runs a program that does not name the library: another one needs it, so that it comes
+// behind the C library, whose functions it is to call.
+func TestBehindAnother(t *testing.T) {
+	k := kit(t)
+	dir := t.TempDir()
+	if err := k.Compile(t.Context(), filepath.Join(dir, "libring.so"), filepath.Join("testdata", "ring.c"), "-shared", "-fPIC", "-Dmain=ring"); err != nil {
+		t.Fatal(err)
+	}
+	const source = "int ring(int, char **);\nint main(int n, char **args) { return ring(n, args); }\n"
+	if err := os.WriteFile(filepath.Join(dir, "main.c"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), dir, nil, k.Command("impicc"), "-o", "main", "main.c", "-L.", "-lring", "-Wl,--as-needed,-rpath,"+dir); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, []string{k.Command("impiexec"), "-n", "4", filepath.Join(dir, "main")}, "ring")
+}
+
 // TestFastBoxes has more procs on a host than C once could send to.
 func TestFastBoxes(t *testing.T) {
 	k := kit(t)

@@ -10,6 +10,11 @@ static void handler(MPI_Comm *comm, int *code, ...) {
   last_code = *code;
 }
 
+static void forgiving(MPI_Comm *comm, int *code, ...) {
+  (void)comm;
+  *code = MPI_SUCCESS;
+}
+
 static void classes(void) {
   int class_, code, got, n, *last, flag;
   char text[MPI_MAX_ERROR_STRING];
@@ -45,6 +50,10 @@ static void handlers(void) {
   FAILS(MPI_ERR_RANK, last_code);
   CALL(MPI_Comm_call_errhandler(twin, MPI_ERR_OTHER));
   CHECK(calls == 2 && last_code == MPI_ERR_OTHER);
+  CALL(MPI_Comm_create_errhandler(forgiving, &mine));
+  CALL(MPI_Comm_set_errhandler(twin, mine));
+  CALL(MPI_Errhandler_free(&mine));
+  CALL(MPI_Send(&rank, 1, MPI_INT, size, 0, twin)); /* the handler chooses what a call returns */
   CALL(MPI_Comm_free(&twin));
   CALL(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got));
   CHECK(got == MPI_ERRORS_RETURN);
@@ -74,10 +83,37 @@ static void of_many(void) {
   CALL(MPI_Wait(&r[0], MPI_STATUS_IGNORE));
 }
 
+/* Testall has completed its requests, so that its flag is set, also if one has failed. */
+static void of_all(void) {
+  int x[2] = {1, 2}, small, other[2], flag = 0, code, class_ = -1;
+  MPI_Request r[2];
+  MPI_Status s[2];
+  CALL(MPI_Irecv(&small, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &r[0]));
+  CALL(MPI_Irecv(other, 2, MPI_INT, 0, 2, MPI_COMM_SELF, &r[1]));
+  CALL(MPI_Send(x, 2, MPI_INT, 0, 1, MPI_COMM_SELF));
+  CALL(MPI_Send(x, 2, MPI_INT, 0, 2, MPI_COMM_SELF));
+  do {
+    code = MPI_Testall(2, r, &flag, s);
+  } while (code == MPI_SUCCESS && !flag);
+  MPI_Error_class(code, &class_);
+  CHECK(class_ == MPI_ERR_IN_STATUS && flag);
+  CHECK(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL && other[1] == 2);
+}
+
+/* What cannot be made is MPI_COMM_NULL. */
+static void not_made(void) {
+  int dims[2] = {size, size + 1}, periods[2] = {0, 0};
+  MPI_Comm c = MPI_COMM_WORLD;
+  FAILS(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &c));
+  CHECK(c == MPI_COMM_NULL);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   classes();
   handlers();
   of_many();
+  of_all();
+  not_made();
   return end("errors");
 }
