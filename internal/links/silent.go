@@ -29,10 +29,7 @@ func (p *Part) addSilent(first int) {
 		}
 		x := Proc{Rank: rank, Host: -1, State: ProcNotTold, Silent: p.Problem, Since: p.Since, away: true}
 		if h := p.hostOf(rank); h >= 0 {
-			x.Host = first + h
-			if len(p.Hosts) > 1 {
-				x.Address = p.Hosts[h]
-			}
+			x.Host, x.Address = first+h, p.Hosts[h]
 			if n := p.node(h); n != nil && n.Problem != "" {
 				x.Silent, x.Since = n.Problem, n.Since
 			}

@@ -34,8 +34,8 @@ func TestSilentHosts(t *testing.T) {
 	want := `alpha 0 0  running  false
 alpha 1 1 10.0.0.2 not told the node does not answer true
 alpha 2 1 10.0.0.2 not told the node does not answer true
-beta 3 2  not told no way false
-beta 4 2  not told no way false`
+beta 3 2 10.0.1.1 not told no way false
+beta 4 2 10.0.1.1 not told no way false`
 	if s := strings.Join(got, "\n"); s != want {
 		t.Errorf("%s\nwant\n%s", s, want)
 	}

@@ -149,7 +149,7 @@ func TestPage(t *testing.T) {
 		return jobs
 	})
 	end := make(chan struct{})
-	s.await = func(ctx context.Context, id string) *links.Ending { // nobody has asked yet
+	s.endings.await = func(ctx context.Context, id string) *links.Ending { // nobody has asked yet
 		select {
 		case <-end:
 			return &links.Ending{Site: "alpha", Failure: "rank 1 was killed" + hostile}

@@ -33,8 +33,6 @@ const (
 	headerLimit = 16 << 10
 	readLimit   = 5 * time.Second
 	writeLimit  = 30 * time.Second
-	awaitLimit  = 20 * time.Second       // for an answer about a job's end; then the page asks again
-	drainLimit  = 500 * time.Millisecond // for these answers, when the server ends
 	lookLimit   = 5 * time.Second        // for the nodes to answer
 	fresh       = 500 * time.Millisecond // for how long a look is shown to others who ask
 )
@@ -58,10 +56,9 @@ type Server struct {
 	at    netip.AddrPort
 	token string
 	look  Look
-	await Await
 	done  chan struct{}
 
-	awaiting chan struct{} // has one for each who awaits an end
+	endings *endings
 
 	mu     sync.Mutex // held during a look, so that there is one at a time
 	jobs   []status.Job
@@ -91,7 +88,7 @@ func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}
-	s := &Server{at: ln.Addr().(*net.TCPAddr).AddrPort(), token: newToken(), look: look, await: await, done: make(chan struct{}), awaiting: make(chan struct{}, connections/2)}
+	s := &Server{at: ln.Addr().(*net.TCPAddr).AddrPort(), token: newToken(), look: look, done: make(chan struct{}), endings: newEndings(await)}
 	content, err := fs.Sub(pages, "page")
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -100,7 +97,7 @@ func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	mux.Handle("GET /", http.FileServerFS(content))
 	mux.HandleFunc("GET /api/job", s.serveJobs)
 	mux.HandleFunc("GET /api/explain", s.serveExplain)
-	mux.HandleFunc("GET /api/ending", s.serveEnding)
+	mux.HandleFunc("GET /api/ending", s.endings.serve)
 	s.http = http.Server{
 		Handler: s.guard(mux), ReadTimeout: readLimit, WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: headerLimit,
 		ErrorLog: nil,
@@ -126,43 +123,13 @@ func (s *Server) Address() netip.AddrPort { return s.at }
 
 // Close stops serving, and ends requests.
 func (s *Server) Close() {
+	s.endings.close()
 	_ = s.http.Close()
 	<-s.done
 }
 
 // Drain waits until those who await an end have been told, but not for long.
-func (s *Server) Drain() {
-	limit := time.After(drainLimit)
-	for range cap(s.awaiting) {
-		select {
-		case s.awaiting <- struct{}{}:
-		case <-limit:
-			return
-		}
-	}
-}
-
-// serveEnding answers when the job ends, with how, or after a while without.
-func (s *Server) serveEnding(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.awaiting <- struct{}{}:
-		defer func() { <-s.awaiting }()
-	default:
-		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), awaitLimit)
-	defer cancel()
-	b, err := json.Marshal(s.await(ctx, r.URL.Query().Get("job")))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	_, _ = w.Write(b)
-	_ = http.NewResponseController(w).Flush() // Close may follow
-}
+func (s *Server) Drain() { s.endings.drain() }
 
 // cookie is the name of the one with the token. Browsers send cookies to all ports of an address.
 func (s *Server) cookie() string { return "impi_ui_" + strconv.Itoa(int(s.at.Port())) }

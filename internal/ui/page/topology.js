@@ -177,14 +177,18 @@ function drawTopology() {
   svg.setAttribute("class", lines.length > allLabels ? "crowded" : "");
   for (const l of lines) showLine(drawn.elements.get(l.id), l, places.get(l.from), places.get(l.to), nodes.length, most);
   for (const n of nodes) showNode(drawn.elements.get(n.id), n);
-  const states = [...new Set(["linked", ...lines.map((l) => l.state)])];
-  update($("ways"), states, () => [...states.map((s) => {
-    const sample = svgElement("svg", { class: "sample", width: 34, height: 10, "aria-hidden": true });
-    const g = svgElement("g", { class: "path " + s.replace(" ", "-") });
-    g.append(svgElement("line", { class: "ink", x1: 0, x2: 34, y1: 5, y2: 5, "stroke-width": 3 }));
-    sample.append(g);
-    return element("span", {}, sample, " " + stateWords[s]);
-  }), element("span", {}, "the thicker, the more bytes each second")]);
+  const states = [...new Set(["linked", ...lines.filter((l) => !l.server).map((l) => l.state)])], served = job.servers.length > 0;
+  update($("ways"), [states, served], () => [...states.map((s) => sample(s, stateWords[s])), element("span", {}, "the thicker, the more bytes each second"),
+    ...(served ? [sample("linked server", "connected with the job's server")] : [])]);
+}
+
+// sample shows how a line of a class is drawn, with what it means.
+function sample(name, meaning) {
+  const svg = svgElement("svg", { class: "sample", width: 34, height: 10, "aria-hidden": true });
+  const g = svgElement("g", { class: "path " + name.replace("not told", "not-told") });
+  g.append(svgElement("line", { class: "ink", x1: 0, x2: 34, y1: 5, y2: 5, "stroke-width": name.endsWith("server") ? 1.5 : 3 }));
+  svg.append(g);
+  return element("span", {}, svg, " " + meaning);
 }
 
 function makeLine() {
