@@ -66,6 +66,10 @@ func TestServerLost(t *testing.T) {
 				if n := strings.Count(x.err.String(), goesOn); n != 1 {
 					t.Errorf("site %d says %d times that the server is lost:\n%s", i, n, x.err)
 				}
+				_, line, _ := strings.Cut(x.err.String(), goesOn)
+				if line, _, _ = strings.Cut(line, "\n"); strings.Contains(line, "client") || !strings.Contains(line, "server=127.0.0.1:") || !strings.Contains(line, "reason=") {
+					t.Errorf("site %d says of the lost server:%s", i, line)
+				}
 			}
 		})
 	}

@@ -185,17 +185,23 @@ func (m *Member) hearServer() {
 		x.Runs = m.awaitRuns()
 	}
 	if x.GoesOn() {
-		why := err.Error()
-		if _, rest, ok := strings.Cut(why, startup.ErrLost.Error()); ok {
-			if _, cause, ok := strings.Cut(rest, ": "); ok {
-				why = cause
-			}
-		}
-		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", why)
+		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", causeOf(err))
 		m.Log.Info("without its server nobody can publish or look up names there; sites tell each other by their channels if one fails")
 		return
 	}
 	m.End.Fail(f)
+}
+
+// causeOf is why the server was lost, without what startup says more of it for a job that ends by that.
+func causeOf(err error) string {
+	_, rest, lost := strings.Cut(err.Error(), startup.ErrLost.Error())
+	if _, cause, ok := strings.Cut(rest, ": "); ok {
+		return cause
+	}
+	if lost {
+		return "it closed the connection"
+	}
+	return err.Error()
 }
 
 // serverLoss is when and why the server was lost.
