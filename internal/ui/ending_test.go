@@ -42,14 +42,19 @@ func TestAlwaysAsking(t *testing.T) {
 			e.of("a")
 			pass(awaitLimit)
 		}
+		e.mu.Lock()
 		if gaps > 0 || most != 2 || questions < 20 {
 			t.Errorf("%d gaps, %d at a time, %d questions", gaps, most, questions)
 		}
+		e.mu.Unlock()
 		pass(4 * awaitLimit)
-		if synctest.Wait(); at != 0 || len(e.all) != 0 {
+		synctest.Wait()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if at != 0 || len(e.all) != 0 {
 			t.Errorf("%d questions at the end, %d jobs", at, len(e.all))
 		}
-		e.close()
+		e.close() // nothing is left that it would end
 	})
 }
 
