@@ -102,9 +102,11 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	if f, ok := out.(*os.File); ok && isTerminal(f) {
 		before = clearScreen
 	}
+	var motion Motion
 	for last := (*look)(nil); ; {
 		now := &look{o.ask(), time.Now()}
 		r := now.report
+		motion.See(r.Jobs, now.at)
 		for i := range r.Jobs {
 			if j := &r.Jobs[i]; last.job(j) != nil {
 				j.Rates = ratesOf(j, last.job(j), now.since(last))

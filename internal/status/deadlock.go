@@ -23,7 +23,7 @@ type Deadlock struct {
 // findDeadlock returns the deadlock of a job, or nil: also if a proc was not asked.
 func findDeadlock(j *links.Job) *Deadlock {
 	procs := make(map[int]*links.Blocked)
-	size := 0
+	size, leaving := 0, 0
 	for i := range j.Sites {
 		s := &j.Sites[i]
 		size += s.Procs
@@ -37,9 +37,12 @@ func findDeadlock(j *links.Job) *Deadlock {
 				return nil
 			}
 			procs[p.Rank] = p.Blocked
+			if slices.ContainsFunc(p.Blocked.Calls, finalizes) {
+				leaving++
+			}
 		}
 	}
-	if len(procs) == 0 || len(procs) != size {
+	if len(procs) == 0 || len(procs) != size || leaving == size { // if all are in Finalize, the job ends
 		return nil
 	}
 	d := &Deadlock{For: -1, Cycle: cycle(procs)}
@@ -97,13 +100,15 @@ func stuck(b *links.Blocked) bool {
 // its partners are.
 func waitsElsewhere(c links.Call) bool {
 	name := strings.ToLower(c.Name)
-	for _, word := range []string{"accept", "connect", "spawn", "join", "win", "session", "finalize"} {
+	for _, word := range []string{"accept", "connect", "spawn", "join", "win", "session"} {
 		if strings.Contains(name, word) {
 			return true
 		}
 	}
 	return false
 }
+
+func finalizes(c links.Call) bool { return strings.Contains(strings.ToLower(c.Name), "finalize") }
 
 // whySyncAck is Partner.Why of a send that waits for its receive.
 const whySyncAck = "SYNCACK"

@@ -38,6 +38,11 @@ func TestMotion(t *testing.T) {
 			t.Errorf("look %d: %v and %v of the channel, want %v and %v", i, got, ch, c.want, c.channelStill)
 		}
 	}
+	five, sent := uint64(5), uint64(9)
+	j := Job{Job: links.Job{Pairs: []links.Pair{{State: links.StateLinked, AToB: links.Count{Bytes: &sent, UnderWay: &five, Still: 12 * time.Second}, BToA: links.Count{Bytes: &sent, UnderWay: new(uint64)}}, {State: links.StateLinked}}}}
+	if got := underWayInShort(&j); got != "5 B on 1 links and channels, on one of them none has arrived for 12.0 s, unknown of 1" {
+		t.Error(got)
+	}
 	computing, asleep := &links.Proc{Wait: links.Waiting{State: "computing"}}, &links.Proc{Wait: links.Waiting{State: "asleep"}}
 	if Stalls(time.Hour, computing) || !Stalls(time.Hour, asleep) || Stalls(time.Second, asleep) || !Stalls(time.Hour, nil) {
 		t.Error("a link stalls if bytes stand still on it that a proc in MPI would take")

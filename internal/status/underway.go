@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/quantity"
@@ -105,8 +106,10 @@ func halfEnded(p *links.Pair) int {
 // underWayInShort says how much has been sent and has not arrived, on all links and channels.
 func underWayInShort(j *Job) string {
 	var bytes uint64
+	var still time.Duration
 	moving, known, unknown := 0, 0, 0
-	add := func(n ...*uint64) {
+	add := func(d time.Duration, n ...*uint64) {
+		still = max(still, d)
 		sum, ok := uint64(0), true
 		for _, x := range n {
 			sum, ok = sum+valueOf(x), ok && x != nil
@@ -123,17 +126,20 @@ func underWayInShort(j *Job) string {
 	}
 	for i := range j.Pairs {
 		if p := &j.Pairs[i]; p.State == links.StateLinked || p.State == links.StateLost {
-			add(p.AToB.UnderWay, p.BToA.UnderWay)
+			add(max(p.AToB.Still, p.BToA.Still), p.AToB.UnderWay, p.BToA.UnderWay)
 		}
 	}
 	for i := range j.Channels {
 		if c := &j.Channels[i]; c.State != links.StateEnded {
-			add(c.UnderWay)
+			add(c.Still, c.UnderWay)
 		}
 	}
 	var s []string
 	if moving > 0 {
 		s = append(s, fmt.Sprintf("%s on %d links and channels", quantity.Bytes(bytes), moving))
+		if still >= stalledAfter { // with -watch
+			s = append(s, fmt.Sprintf("on one of them none has arrived for %s", ago(still)))
+		}
 	} else if known > 0 {
 		s = append(s, "nothing")
 	}
