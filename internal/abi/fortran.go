@@ -87,7 +87,7 @@ func (p *procedure) symbol() string { return strings.ToLower(p.name()) }
 
 // specials are the functions that special.c has.
 var specials = regexp.MustCompile(`^MPI_(Init|Init_thread|(Buffer|Comm|Session)_detach_buffer(_c)?|Buffer_detach(_c)?|` +
-	`(Comm|Type|Win)_(create_keyval|get_attr)|Attr_put|Attr_get|Keyval_create|Op_create(_c)?|` +
+	`(Comm|Type|Win)_(create_keyval|get_attr|set_attr)|Attr_put|Attr_get|Keyval_create|Op_create(_c)?|` +
 	`(Comm|Win|File|Session)_create_errhandler|Grequest_start|Register_datarep(_c)?|Comm_spawn(_multiple)?|` +
 	`Info_get|Info_get_string|Session_get_nth_pset|Info_create_env)$`)
 

@@ -19,12 +19,12 @@ func fortran(t *testing.T) *Kit {
 	return k
 }
 
-// TestFortran runs Fortran programs: heat.f90 and integer8.f90 use the module mpi, the latter with INTEGERs of 8
-// bytes; f08.f90 mpi_f08; handles.f90 mpif.h.
+// TestFortran runs Fortran programs: heat.f90, transpose.f90 and integer8.f90 use the module mpi, the last one with
+// INTEGERs of 8 bytes; f08.f90 and wavefront.f90 mpi_f08; handles.f90 mpif.h.
 func TestFortran(t *testing.T) {
 	k := fortran(t)
 	for name, flags := range map[string][]string{
-		"heat": nil, "handles": {"-w"}, "f08": nil, "integer8": {"-fdefault-integer-8"},
+		"heat": nil, "handles": {"-w"}, "f08": nil, "integer8": {"-fdefault-integer-8"}, "transpose": nil, "wavefront": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

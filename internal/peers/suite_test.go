@@ -37,9 +37,9 @@ type suiteRun struct {
 	fails   bool // its job is to end with another status than 0
 }
 
-// readList reads one of the suite's lists. It leaves out what wants much memory, what is about MPICH's
-// own settings, and what MPICH itself is expected to fail.
-func readList(t *testing.T, root, folder string) (runs []suiteRun) {
+// readList reads one of the suite's lists: programs with a source with one of these endings. It leaves out
+// what wants much memory, what is about MPICH's own settings, and what MPICH itself is expected to fail.
+func readList(t *testing.T, root, folder string, endings ...string) (runs []suiteRun) {
 	t.Helper()
 	var text []byte
 	var err error
@@ -73,11 +73,22 @@ func readList(t *testing.T, root, folder string) (runs []suiteRun) {
 			}
 			r.fails = r.fails || w == "resultTest=TestStatus" || w == "resultTest=TestErrFatal"
 		}
-		if _, err := os.Stat(filepath.Join(root, r.program+".c")); err == nil {
+		if sourceOf(root, r.program, endings) != "" {
 			runs = append(runs, r) // else it is another one compiled in another way
 		}
 	}
 	return runs
+}
+
+// sourceOf is the source of a program; empty if there is none with these endings.
+func sourceOf(root, program string, endings []string) string {
+	for _, e := range endings {
+		source := filepath.Join(root, program+e)
+		if _, err := os.Stat(source); err == nil {
+			return source
+		}
+	}
+	return ""
 }
 
 // readNotes reads a file of testdata/suite: a program a line, and a note on it.
@@ -215,7 +226,12 @@ func (r suiteRun) job(path string, sites ...string) string {
 // run runs a program in a folder of its own, for it may write files and spawns itself from there.
 func (s *suite) run(t *testing.T, r suiteRun, sites ...string) {
 	t.Helper()
-	path := s.build(t, r.program)
+	s.start(t, r, s.build(t, r.program), sites...)
+}
+
+// start runs a program that is compiled.
+func (s *suite) start(t *testing.T, r suiteRun, path string, sites ...string) {
+	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal("it was not compiled")
 	}
@@ -245,7 +261,7 @@ func TestSuite(t *testing.T) {
 	whole := os.Getenv(wholeSuite) != ""
 	known := map[string]bool{}
 	for _, folder := range suiteFolders {
-		for _, r := range readList(t, s.root, folder) {
+		for _, r := range readList(t, s.root, folder, ".c") {
 			known[r.program] = true
 			note, isQuick := quick[r.program]
 			if !isQuick && (!whole || not[r.program] != "") {
@@ -286,7 +302,7 @@ func TestSuiteOnNativeSites(t *testing.T) {
 	not, native, quick := readNotes(t, "not.txt"), readNotes(t, "native.txt"), readNotes(t, "quick.txt")
 	whole := os.Getenv(wholeSuite) != ""
 	for _, folder := range suiteFolders {
-		for _, r := range readList(t, s.root, folder) {
+		for _, r := range readList(t, s.root, folder, ".c") {
 			_, isQuick := quick[r.program]
 			if strings.Contains(r.program, "spawn/") || native[r.program] != "" || !isQuick && (!whole || not[r.program] != "") {
 				continue
@@ -315,7 +331,7 @@ func TestSuiteLists(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "here.c"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := readList(t, root, ".")
+	got := readList(t, root, ".", ".f", ".c")
 	want := []suiteRun{{"./here", 4, []string{"-a", "b=c"}, false}, {"./here", 2, nil, true}}
 	if !slices.EqualFunc(got, want, func(a, b suiteRun) bool {
 		return a.program == b.program && a.procs == b.procs && a.fails == b.fails && slices.Equal(a.args, b.args)

@@ -3,6 +3,7 @@
 // and error handlers get none, so that each has a function of C of its own.
 
 #include "fortran.h"
+#include <pthread.h>
 
 static void done(integer *ierror, int code)
 {
@@ -28,7 +29,62 @@ struct keyval {
 	MPI_Aint extra;
 };
 
-// The functions that MPI has. The library is told of them by what C calls them.
+// What Fortran sets is an integer, and C gets the address of one: a box has it. Boxes are known by their
+// addresses, since C may set attributes under the same key. One is freed with its attribute, if the
+// key is of Fortran.
+struct box {
+	MPI_Aint value;
+	struct box *next;
+};
+
+static struct box *boxes[1024];
+static pthread_mutex_t boxing = PTHREAD_MUTEX_INITIALIZER;
+
+// lookFor finds what leads to a box; nothing of what is at the address is read.
+static struct box **lookFor(void *at)
+{
+	struct box **b = &boxes[((uintptr_t)at >> 4) % 1024];
+
+	while (*b != NULL && *b != at)
+		b = &(*b)->next;
+	return b;
+}
+
+// boxed makes a box.
+static void *boxed(MPI_Aint value)
+{
+	struct box *b = malloc(sizeof *b);
+
+	if (b == NULL)
+		return NULL;
+	pthread_mutex_lock(&boxing);
+	*b = (struct box){value, boxes[((uintptr_t)b >> 4) % 1024]};
+	boxes[((uintptr_t)b >> 4) % 1024] = b;
+	pthread_mutex_unlock(&boxing);
+	return b;
+}
+
+// unboxed is the value of an attribute: what is in its box, or what C has set.
+static MPI_Aint unboxed(void *at)
+{
+	pthread_mutex_lock(&boxing);
+	struct box *b = *lookFor(at);
+	MPI_Aint value = b != NULL ? b->value : (MPI_Aint)at;
+	pthread_mutex_unlock(&boxing);
+	return value;
+}
+
+static void unbox(void *at)
+{
+	pthread_mutex_lock(&boxing);
+	struct box **b = lookFor(at), *it = *b;
+	if (it != NULL)
+		*b = it->next;
+	pthread_mutex_unlock(&boxing);
+	free(it);
+}
+
+// The functions that MPI has.
 #define PREDEFINED(kind)                                                                                                               \
 	void mpi_##kind##null_copy_fn_(integer *old, integer *keyval, MPI_Aint *extra, MPI_Aint *in, MPI_Aint *out, integer *flag, integer *ierror) \
 	{                                                                                                                              \
@@ -57,18 +113,20 @@ PREDEFINED(win_)
 	{                                                                                                                     \
 		struct keyval *k = extra;                                                                                     \
 		integer o = MPI_##Kind##_toint(old), key = keyval, f = 0, code = MPI_SUCCESS;                                 \
-		MPI_Aint value = (MPI_Aint)in, result = 0;                                                                    \
+		MPI_Aint value = unboxed(in), result = 0;                                                                     \
 		k->copy(&o, &key, &k->extra, &value, &result, &f, &code);                                                     \
-		if ((*flag = f != 0))                                                                                         \
-			*(void **)out = (void *)result;                                                                       \
+		if ((*flag = f != 0) && (*(void **)out = boxed(result)) == NULL)                                              \
+			return noMemory();                                                                                    \
 		return impi_int(code);                                                                                        \
 	}                                                                                                                     \
 	static int delete_##lower(type object, int keyval, void *attribute, void *extra)                                      \
 	{                                                                                                                     \
 		struct keyval *k = extra;                                                                                     \
 		integer o = MPI_##Kind##_toint(object), key = keyval, code = MPI_SUCCESS;                                     \
-		MPI_Aint value = (MPI_Aint)attribute;                                                                         \
+		MPI_Aint value = unboxed(attribute);                                                                          \
 		k->delete(&o, &key, &value, &k->extra, &code);                                                                \
+		if (code == MPI_SUCCESS)                                                                                      \
+			unbox(attribute);                                                                                     \
 		return impi_int(code);                                                                                        \
 	}                                                                                                                     \
 	void pmpi_##lower##_create_keyval_(copier *copy, deleter *delete, integer *keyval, MPI_Aint *extra, integer *ierror)  \
@@ -81,9 +139,7 @@ PREDEFINED(win_)
 		}                                                                                                             \
 		*k = (struct keyval){copy, delete, *extra};                                                                   \
 		code = MPI_##Kind##_create_keyval(                                                                            \
-			copy == mpi_##lower##_null_copy_fn_ ? MPI_##upper##_NULL_COPY_FN :                                    \
-			copy == mpi_##lower##_dup_fn_ ? MPI_##upper##_DUP_FN : copy_##lower,                                  \
-			delete == mpi_##lower##_null_delete_fn_ ? MPI_##upper##_NULL_DELETE_FN : delete_##lower, &key, k);    \
+			copy == mpi_##lower##_null_copy_fn_ ? MPI_##upper##_NULL_COPY_FN : copy_##lower, delete_##lower, &key, k); \
 		if (code == MPI_SUCCESS)                                                                                      \
 			*keyval = key;                                                                                        \
 		else                                                                                                          \
@@ -102,18 +158,27 @@ PREDEFINED(win_)
 		}                                                                                                             \
 		done(ierror, code);                                                                                           \
 	}                                                                                                                     \
-	NAMES(lower##_get_attr)
+	NAMES(lower##_get_attr)                                                                                               \
+	void pmpi_##lower##_set_attr_(integer *object, integer *keyval, MPI_Aint *value, integer *ierror)                     \
+	{                                                                                                                     \
+		void *at = boxed(*value);                                                                                     \
+		int code = at == NULL ? noMemory() : MPI_##Kind##_set_attr(MPI_##Kind##_fromint(impi_int(*object)), impi_int(*keyval), at); \
+		if (code != MPI_SUCCESS)                                                                                      \
+			unbox(at);                                                                                            \
+		done(ierror, code);                                                                                           \
+	}                                                                                                                     \
+	NAMES(lower##_set_attr)
 
 // Of attributes that MPI has by itself, C gets the address of an integer, Fortran the integer.
 static MPI_Aint impi_value_comm(int keyval, void *at)
 {
-	return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE ? *(int *)at : (MPI_Aint)at;
+	return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE ? *(int *)at : unboxed(at);
 }
 
 static MPI_Aint impi_value_type(int keyval, void *at)
 {
 	(void)keyval;
-	return (MPI_Aint)at;
+	return unboxed(at);
 }
 
 static MPI_Aint impi_value_win(int keyval, void *at)
@@ -125,8 +190,10 @@ static MPI_Aint impi_value_win(int keyval, void *at)
 	case MPI_WIN_CREATE_FLAVOR:
 	case MPI_WIN_MODEL:
 		return *(int *)at;
+	case MPI_WIN_BASE:
+		return (MPI_Aint)at;
 	}
-	return (MPI_Aint)at;
+	return unboxed(at);
 }
 
 KEYVALS(comm, COMM, Comm, MPI_Comm)
@@ -168,20 +235,22 @@ void mpi_null_delete_fn_(integer *comm, integer *keyval, integer *value, integer
 static int oldCopy(MPI_Comm old, int keyval, void *extra, void *in, void *out, int *flag)
 {
 	struct oldKeyval *k = extra;
-	integer o = MPI_Comm_toint(old), key = keyval, value = (integer)(MPI_Aint)in, result = 0, f = 0, code = MPI_SUCCESS;
+	integer o = MPI_Comm_toint(old), key = keyval, value = (integer)unboxed(in), result = 0, f = 0, code = MPI_SUCCESS;
 
 	k->copy(&o, &key, &k->extra, &value, &result, &f, &code);
-	if ((*flag = f != 0))
-		*(void **)out = (void *)(MPI_Aint)result;
+	if ((*flag = f != 0) && (*(void **)out = boxed(result)) == NULL)
+		return noMemory();
 	return impi_int(code);
 }
 
 static int oldDelete(MPI_Comm comm, int keyval, void *attribute, void *extra)
 {
 	struct oldKeyval *k = extra;
-	integer o = MPI_Comm_toint(comm), key = keyval, value = (integer)(MPI_Aint)attribute, code = MPI_SUCCESS;
+	integer o = MPI_Comm_toint(comm), key = keyval, value = (integer)unboxed(attribute), code = MPI_SUCCESS;
 
 	k->delete(&o, &key, &value, &k->extra, &code);
+	if (code == MPI_SUCCESS)
+		unbox(attribute);
 	return impi_int(code);
 }
 
@@ -206,7 +275,12 @@ NAMES(keyval_create)
 
 void pmpi_attr_put_(integer *comm, integer *keyval, integer *value, integer *ierror)
 {
-	done(ierror, MPI_Attr_put(MPI_Comm_fromint(impi_int(*comm)), impi_int(*keyval), (void *)(MPI_Aint)*value));
+	void *at = boxed(*value);
+	int code = at == NULL ? noMemory() : MPI_Attr_put(MPI_Comm_fromint(impi_int(*comm)), impi_int(*keyval), at);
+
+	if (code != MPI_SUCCESS)
+		unbox(at);
+	done(ierror, code);
 }
 NAMES(attr_put)
 

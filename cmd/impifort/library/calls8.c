@@ -2221,15 +2221,6 @@ void pmpi_comm_free_keyval_(integer *comm_keyval, integer *ierror)
 }
 NAMES(comm_free_keyval)
 
-void pmpi_comm_set_attr_(integer *comm, integer *comm_keyval, MPI_Aint *attribute_val, integer *ierror)
-{
-	int code = MPI_SUCCESS;
-	code = MPI_Comm_set_attr(MPI_Comm_fromint(*comm), impi_int(*comm_keyval), (void *)*attribute_val);
-	if (ierror != NULL)
-		*ierror = code;
-}
-NAMES(comm_set_attr)
-
 void pmpi_comm_delete_attr_(integer *comm, integer *comm_keyval, integer *ierror)
 {
 	int code = MPI_SUCCESS;
@@ -2254,15 +2245,6 @@ void pmpi_type_free_keyval_(integer *type_keyval, integer *ierror)
 }
 NAMES(type_free_keyval)
 
-void pmpi_type_set_attr_(integer *datatype, integer *type_keyval, MPI_Aint *attribute_val, integer *ierror)
-{
-	int code = MPI_SUCCESS;
-	code = MPI_Type_set_attr(MPI_Type_fromint(*datatype), impi_int(*type_keyval), (void *)*attribute_val);
-	if (ierror != NULL)
-		*ierror = code;
-}
-NAMES(type_set_attr)
-
 void pmpi_type_delete_attr_(integer *datatype, integer *type_keyval, integer *ierror)
 {
 	int code = MPI_SUCCESS;
@@ -2286,15 +2268,6 @@ void pmpi_win_free_keyval_(integer *win_keyval, integer *ierror)
 		*ierror = code;
 }
 NAMES(win_free_keyval)
-
-void pmpi_win_set_attr_(integer *win, integer *win_keyval, MPI_Aint *attribute_val, integer *ierror)
-{
-	int code = MPI_SUCCESS;
-	code = MPI_Win_set_attr(MPI_Win_fromint(*win), impi_int(*win_keyval), (void *)*attribute_val);
-	if (ierror != NULL)
-		*ierror = code;
-}
-NAMES(win_set_attr)
 
 void pmpi_win_delete_attr_(integer *win, integer *win_keyval, integer *ierror)
 {
