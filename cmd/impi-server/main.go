@@ -116,7 +116,7 @@ func (o *options) reload(log hclog.Logger) {
 	}
 	if id != nil {
 		o.id.Replace(id)
-		loglimit.Tell(log, hclog.Info, "new connections use the certificate as it is in its file now; sites make theirs anew at impi-node reload", "certificate", id.Name())
+		loglimit.Tell(log, hclog.Info, "new connections use the certificate as it is in its file now, and those that there are once their sites have new ones, too", "certificate", id.Name())
 	}
 	if level != o.level {
 		was := o.level
