@@ -34,6 +34,7 @@ type View struct {
 	unit int64 // bytes of an item of what offsets count
 	tile int64 // bytes from one item of the file type to the next
 	item List  // the data of one, from its origin on
+	only int64 // if not 0, all data that may be asked for: those of one item
 }
 
 // Bytes is the view of all bytes.
@@ -56,13 +57,17 @@ func New(disp int64, etype, ftype *datatype.Type) (*View, error) {
 		return nil, fmt.Errorf("%w: displacement %d", ErrOffset, disp)
 	case unit <= 0 || data <= 0 || data%unit != 0:
 		return nil, fmt.Errorf("%w: a file type of %d bytes of data in items of %d", ErrType, data, unit)
-	case ftype.TrueLB() < 0 || tile < ftype.TrueExtent():
-		return nil, fmt.Errorf("%w: its items overlap, or begin before the file", ErrType)
+	case ftype.TrueLB() < 0:
+		return nil, fmt.Errorf("%w: its items begin before the file", ErrType)
+	}
+	var only int64
+	if tile < ftype.TrueExtent() { // HDF5 makes such types, and uses one item
+		tile, only = 1<<62, data
 	}
 	if at, ok := ftype.Run(1); ok && tile == data {
 		return contiguous(disp+at, unit), nil
 	}
-	v := &View{disp: disp, unit: unit, tile: tile}
+	v := &View{disp: disp, unit: unit, tile: tile, only: only}
 	var err error
 	datatype.Blocks(ftype, func(at, n, stride, count int64) bool {
 		err = v.item.add(Series{at, n, stride, count})
@@ -99,6 +104,15 @@ func (v *View) Position(offset int64) (int64, error) {
 		return 0, fmt.Errorf("%w: %d", ErrOffset, offset)
 	}
 	return offset * v.unit, nil
+}
+
+// Check reports whether n bytes of data behind the first pos ones may be asked for: of a file type whose
+// extent is less than its items span, which would lie between each other, only the first item may.
+func (v *View) Check(pos, n int64) error {
+	if v.only > 0 && (pos > v.only || n > v.only-pos) {
+		return fmt.Errorf("%w: its items overlap, as its extent is less than they span: of the first item, which has %d bytes, bytes %d to %d are wanted", ErrType, v.only, pos, pos+n)
+	}
+	return nil
 }
 
 // maxRuns is about how many series of runs Step leaves together.

@@ -119,6 +119,33 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestOneItem: items that span more than their extent would lie between each other. One is as good as any.
+func TestOneItem(t *testing.T) {
+	i32 := datatype.Basic(datatype.Int32)
+	apart := must(t)(datatype.Hindexed([]int64{1, 1}, []int64{0, 1000}, i32))
+	v, err := New(4, i32, must(t)(datatype.Resized(apart, 0, 8)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := extents(v.Runs(0, 8)); !slices.Equal(got, []Extent{{4, 4}, {1004, 4}}) {
+		t.Errorf("%v", got)
+	}
+	if n := v.Before(2000); n != 8 {
+		t.Errorf("%d bytes of data before byte 2000, want 8", n)
+	}
+	for _, c := range []struct {
+		pos, n int64
+		bad    bool
+	}{{0, 8, false}, {4, 4, false}, {8, 0, false}, {4, 5, true}, {8, 4, true}, {1 << 62, 1 << 62, true}} {
+		if err := v.Check(c.pos, c.n); errors.Is(err, ErrType) != c.bad {
+			t.Errorf("%d bytes from %d on: %v", c.n, c.pos, err)
+		}
+	}
+	if err := Bytes().Check(1<<40, 1<<40); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFar: an item may span more than memory has, and have very many parts.
 func TestFar(t *testing.T) {
 	i32 := datatype.Basic(datatype.Int32)

@@ -151,7 +151,7 @@ func (x *access) prepare(later bool) (err error) {
 	switch x.Place {
 	case At:
 		if x.pos, err = x.view.Position(x.Offset); err != nil {
-			err = fmt.Errorf("%w: argument offset: %w", proc.ErrArg, err)
+			return fmt.Errorf("%w: argument offset: %w", proc.ErrArg, err)
 		}
 	case Own:
 		f.mu.Lock()
@@ -159,10 +159,13 @@ func (x *access) prepare(later bool) (err error) {
 		f.pos += n
 		f.mu.Unlock()
 	case Shared:
-		x.pos, err = f.shared.move(n)
+		if x.pos, err = f.shared.move(n); err != nil {
+			return err
+		}
 	case Ordered:
+		return nil
 	}
-	return err
+	return x.view.Check(x.pos, n)
 }
 
 // run reads or writes, once a collective call has its turn.
@@ -174,6 +177,9 @@ func (x *access) run() (proc.Status, error) {
 			return st, err
 		}
 		x.pos = pos
+		if bad := x.view.Check(pos, int64(len(x.mem))); x.bad == nil {
+			x.bad = bad
+		}
 	}
 	var moved int64
 	var err error
