@@ -24,7 +24,7 @@ func fortranFunctions(all []*procedure, eight bool) string {
 		if eight && p.large != nil {
 			to = p.large
 		}
-		if !p.special {
+		if !p.special && !(eight && ofLarge[p.name()]) {
 			b.WriteString(fortranFunction(p, to, eight))
 		}
 		if p.large != nil && !p.large.special && !eight {
@@ -33,6 +33,10 @@ func fortranFunctions(all []*procedure, eight bool) string {
 	}
 	return b.String()
 }
+
+// ofLarge are the functions that special.c has for INTEGERs of 8 bytes: there all datatypes are made by the
+// functions for large counts, and what they are made of is elsewhere.
+var ofLarge = map[string]bool{"Type_get_envelope": true, "Type_get_contents": true}
 
 // fortranCall is one call from Fortran while it is written.
 type fortranCall struct {

@@ -19,17 +19,19 @@ func fortran(t *testing.T) *Kit {
 	return k
 }
 
-// TestFortran runs Fortran programs: heat.f90, transpose.f90 and integer8.f90 use the module mpi, the last one with
-// INTEGERs of 8 bytes; f08.f90 and wavefront.f90 mpi_f08; handles.f90 mpif.h.
+// TestFortran runs Fortran programs: heat.f90, transpose.f90 and integer8.f90 use the module mpi, f08.f90 and
+// wavefront.f90 mpi_f08, handles.f90 mpif.h; some with INTEGERs of 8 bytes.
 func TestFortran(t *testing.T) {
 	k := fortran(t)
-	for name, flags := range map[string][]string{
-		"heat": nil, "handles": {"-w"}, "f08": nil, "integer8": {"-fdefault-integer-8"}, "transpose": nil, "wavefront": nil,
+	for _, p := range []struct{ name, flag string }{
+		{"heat", "-Wall"}, {"handles", "-w"}, {"f08", "-Wall"}, {"f08", "-fdefault-integer-8"}, {"integer8", "-fdefault-integer-8"},
+		{"transpose", "-Wall"}, {"wavefront", "-Wall"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		name, flag := p.name, p.flag
+		t.Run(name+" "+flag, func(t *testing.T) {
 			dir := t.TempDir()
 			program := filepath.Join(dir, name)
-			in(t, "", k.Command("impifort"), append(flags, "-O2", "-J"+dir, "-o", program, filepath.Join("testdata", name+".f90"))...)
+			in(t, "", k.Command("impifort"), flag, "-O2", "-J"+dir, "-o", program, filepath.Join("testdata", name+".f90"))
 			for _, s := range shapes {
 				t.Run(s.name, func(t *testing.T) { succeed(t, s.start(t, k, []string{program, t.TempDir()}), name) })
 			}

@@ -2005,36 +2005,6 @@ void pmpi_type_get_true_extent_x_(integer *datatype, MPI_Count *true_lb, MPI_Cou
 }
 NAMES(type_get_true_extent_x)
 
-void pmpi_type_get_envelope_(integer *datatype, integer *num_integers, integer *num_addresses, integer *num_datatypes, integer *combiner, integer *ierror)
-{
-	int code = MPI_SUCCESS;
-	struct impi_list l_num_integers;
-	int *c_num_integers = impi_list(&l_num_integers, 1, sizeof(int), &code);
-	for (int i = 0; i < l_num_integers.n; i++) c_num_integers[i] = impi_int(num_integers[i]);
-	struct impi_list l_num_addresses;
-	int *c_num_addresses = impi_list(&l_num_addresses, 1, sizeof(int), &code);
-	for (int i = 0; i < l_num_addresses.n; i++) c_num_addresses[i] = impi_int(num_addresses[i]);
-	struct impi_list l_num_datatypes;
-	int *c_num_datatypes = impi_list(&l_num_datatypes, 1, sizeof(int), &code);
-	for (int i = 0; i < l_num_datatypes.n; i++) c_num_datatypes[i] = impi_int(num_datatypes[i]);
-	struct impi_list l_combiner;
-	int *c_combiner = impi_list(&l_combiner, 1, sizeof(int), &code);
-	for (int i = 0; i < l_combiner.n; i++) c_combiner[i] = impi_int(combiner[i]);
-	if (code == MPI_SUCCESS)
-		code = MPI_Type_get_envelope(MPI_Type_fromint(*datatype), c_num_integers, c_num_addresses, c_num_datatypes, c_combiner);
-	for (int i = 0; i < l_combiner.n; i++) combiner[i] = c_combiner[i];
-	for (int i = 0; i < l_num_datatypes.n; i++) num_datatypes[i] = c_num_datatypes[i];
-	for (int i = 0; i < l_num_addresses.n; i++) num_addresses[i] = c_num_addresses[i];
-	for (int i = 0; i < l_num_integers.n; i++) num_integers[i] = c_num_integers[i];
-	impi_unlist(&l_num_integers);
-	impi_unlist(&l_num_addresses);
-	impi_unlist(&l_num_datatypes);
-	impi_unlist(&l_combiner);
-	if (ierror != NULL)
-		*ierror = code;
-}
-NAMES(type_get_envelope)
-
 void pmpi_type_get_envelope_c_(integer *datatype, MPI_Count *num_integers, MPI_Count *num_addresses, MPI_Count *num_large_counts, MPI_Count *num_datatypes, integer *combiner, integer *ierror)
 {
 	int code = MPI_SUCCESS;
@@ -2049,26 +2019,6 @@ void pmpi_type_get_envelope_c_(integer *datatype, MPI_Count *num_integers, MPI_C
 		*ierror = code;
 }
 NAMES(type_get_envelope_c)
-
-void pmpi_type_get_contents_(integer *datatype, integer *max_integers, integer *max_addresses, integer *max_datatypes, integer *array_of_integers, MPI_Aint *array_of_addresses, integer *array_of_datatypes, integer *ierror)
-{
-	int code = MPI_SUCCESS;
-	struct impi_list l_array_of_integers;
-	int *c_array_of_integers = impi_list(&l_array_of_integers, *max_integers, sizeof(int), &code);
-	for (int i = 0; i < l_array_of_integers.n; i++) c_array_of_integers[i] = impi_int(array_of_integers[i]);
-	struct impi_list l_array_of_datatypes;
-	MPI_Datatype *c_array_of_datatypes = impi_list(&l_array_of_datatypes, *max_datatypes, sizeof(MPI_Datatype), &code);
-	for (int i = 0; i < l_array_of_datatypes.n; i++) c_array_of_datatypes[i] = 0;
-	if (code == MPI_SUCCESS)
-		code = MPI_Type_get_contents(MPI_Type_fromint(*datatype), impi_int(*max_integers), impi_int(*max_addresses), impi_int(*max_datatypes), c_array_of_integers, array_of_addresses, c_array_of_datatypes);
-	for (int i = 0; i < l_array_of_datatypes.n; i++) if (c_array_of_datatypes[i] != 0) array_of_datatypes[i] = MPI_Type_toint(c_array_of_datatypes[i]);
-	for (int i = 0; i < l_array_of_integers.n; i++) array_of_integers[i] = c_array_of_integers[i];
-	impi_unlist(&l_array_of_integers);
-	impi_unlist(&l_array_of_datatypes);
-	if (ierror != NULL)
-		*ierror = code;
-}
-NAMES(type_get_contents)
 
 void pmpi_type_get_contents_c_(integer *datatype, MPI_Count *max_integers, MPI_Count *max_addresses, MPI_Count *max_large_counts, MPI_Count *max_datatypes, integer *array_of_integers, MPI_Aint *array_of_addresses, MPI_Count *array_of_large_counts, integer *array_of_datatypes, integer *ierror)
 {

@@ -178,6 +178,103 @@ integer impi_partners(integer comm, void *send, int receive, int neighbor)
 	return 0;
 }
 
+#ifdef IMPI_INTEGER8
+// What a datatype is made of. Those that are made by functions for large counts have a list of counts
+// beside that of integers, and displacements in bytes in it; what programs expect is that of others.
+
+// contents are the numbers of both.
+struct contents {
+	MPI_Count integers, addresses, counts, datatypes;
+	MPI_Count moved; // of counts, which come last: they are addresses
+	int combiner;
+};
+
+static int contentsOf(integer datatype, struct contents *c)
+{
+	int code = MPI_Type_get_envelope_c(MPI_Type_fromint(impi_int(datatype)), &c->integers, &c->addresses, &c->counts, &c->datatypes, &c->combiner);
+
+	c->moved = 0;
+	if (code != MPI_SUCCESS || c->counts == 0)
+		return code;
+	switch (c->combiner) {
+	case MPI_COMBINER_HVECTOR:
+		c->moved = 1;
+		break;
+	case MPI_COMBINER_RESIZED:
+		c->moved = 2;
+		break;
+	case MPI_COMBINER_HINDEXED:
+	case MPI_COMBINER_STRUCT:
+		c->moved = (c->counts - 1) / 2;
+		break;
+	case MPI_COMBINER_HINDEXED_BLOCK:
+		c->moved = c->counts - 2;
+	}
+	return code;
+}
+
+void pmpi_type_get_envelope_(integer *datatype, integer *integers, integer *addresses, integer *datatypes, integer *combiner, integer *ierror)
+{
+	struct contents c;
+	int code = contentsOf(*datatype, &c);
+
+	if (code == MPI_SUCCESS) {
+		*integers = c.integers + c.counts - c.moved;
+		*addresses = c.addresses + c.moved;
+		*datatypes = c.datatypes;
+		*combiner = c.combiner;
+	}
+	done(ierror, code);
+}
+NAMES(type_get_envelope)
+
+void pmpi_type_get_contents_(integer *datatype, integer *max_integers, integer *max_addresses, integer *max_datatypes,
+	integer *integers, MPI_Aint *addresses, integer *datatypes, integer *ierror)
+{
+	struct contents c;
+	struct impi_list l_integers, l_addresses, l_counts, l_datatypes;
+	int code = contentsOf(*datatype, &c);
+
+	if (code == MPI_SUCCESS && (*max_integers < c.integers + c.counts - c.moved || *max_addresses < c.addresses + c.moved || *max_datatypes < c.datatypes)) {
+		impi_raise(MPI_ERR_ARG, NULL, NULL, NULL);
+		code = MPI_ERR_ARG;
+	}
+	if (code != MPI_SUCCESS) {
+		done(ierror, code);
+		return;
+	}
+	int *i = impi_list(&l_integers, c.integers, sizeof *i, &code);
+	MPI_Aint *a = impi_list(&l_addresses, c.addresses, sizeof *a, &code);
+	MPI_Count *n = impi_list(&l_counts, c.counts, sizeof *n, &code);
+	MPI_Datatype *t = impi_list(&l_datatypes, c.datatypes, sizeof *t, &code);
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_get_contents_c(MPI_Type_fromint(impi_int(*datatype)), c.integers, c.addresses, c.counts, c.datatypes, i, a, n, t);
+	if (code == MPI_SUCCESS) {
+		// The counts of subarrays are behind the first integer, those of distributed ones behind the third.
+		int before = c.combiner == MPI_COMBINER_SUBARRAY ? 1 : c.combiner == MPI_COMBINER_DARRAY ? 3 : l_integers.n;
+		integer *to = integers;
+		for (int k = 0; k < before; k++)
+			*to++ = i[k];
+		for (int k = 0; k < c.counts - c.moved; k++)
+			*to++ = n[k];
+		for (int k = before; k < l_integers.n; k++)
+			*to++ = i[k];
+		for (int k = 0; k < l_addresses.n; k++)
+			addresses[k] = a[k];
+		for (int k = 0; k < c.moved; k++)
+			addresses[c.addresses + k] = n[c.counts - c.moved + k];
+		for (int k = 0; k < l_datatypes.n; k++)
+			datatypes[k] = MPI_Type_toint(t[k]);
+	}
+	impi_unlist(&l_integers);
+	impi_unlist(&l_addresses);
+	impi_unlist(&l_counts);
+	impi_unlist(&l_datatypes);
+	done(ierror, code);
+}
+NAMES(type_get_contents)
+#endif
+
 // Strings whose length is an argument.
 
 void pmpi_info_get_(integer *info, char *key, integer *valuelen, char *value, integer *flag, integer *ierror, size_t key_length, size_t value_length)

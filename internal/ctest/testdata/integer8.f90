@@ -13,6 +13,7 @@ program integer8
   right = mod(rank + 1, procs)
   left = mod(rank + procs - 1, procs)
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
+  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, ierr)
   call messages
   call collectives
   call types
@@ -99,8 +100,7 @@ contains
   end subroutine collectives
 
   subroutine types
-    integer :: t, n, ints(4), kinds(2), combiner, addresses, datatypes, a(4), b(4)
-    integer(kind=MPI_ADDRESS_KIND) :: none(1)
+    integer :: t, n, a(4), b(4)
     call MPI_Type_indexed(2, [1, 2], [0, 2], MPI_INTEGER, t, ierr)
     call MPI_Type_commit(t, ierr)
     a = [1, 2, 3, 4]
@@ -109,18 +109,44 @@ contains
     call check(all(b == [1, 0, 3, 4]), 'Type_indexed')
     call MPI_Type_free(t, ierr)
     call MPI_Type_vector(2, 1, 3, MPI_REAL, t, ierr)
-    call MPI_Type_get_envelope(t, n, addresses, datatypes, combiner, ierr)
-    call check(ierr /= MPI_SUCCESS .or. combiner == MPI_COMBINER_VECTOR, 'envelope')
-    if (ierr == MPI_SUCCESS .and. n == 3) then
-      call MPI_Type_get_contents(t, 3, 0, 1, ints, none, kinds, ierr)
-      call check(all(ints(1:3) == [2, 1, 3]) .and. kinds(1) == MPI_REAL, 'contents')
-    end if
-    call MPI_Type_free(t, ierr)
+    call made_of(t, MPI_COMBINER_VECTOR, [2, 1, 3], [integer(kind=MPI_ADDRESS_KIND) ::], [MPI_REAL])
+    call MPI_Type_create_hvector(2, 1, 64_MPI_ADDRESS_KIND, MPI_REAL, t, ierr)
+    call made_of(t, MPI_COMBINER_HVECTOR, [2, 1], [64_MPI_ADDRESS_KIND], [MPI_REAL])
+    call MPI_Type_create_struct(2, [1, 3], [0_MPI_ADDRESS_KIND, 8_MPI_ADDRESS_KIND], [MPI_REAL, MPI_INTEGER4], t, ierr)
+    call made_of(t, MPI_COMBINER_STRUCT, [2, 1, 3], [0_MPI_ADDRESS_KIND, 8_MPI_ADDRESS_KIND], [MPI_REAL, MPI_INTEGER4])
+    call MPI_Type_create_hindexed_block(2, 3, [0_MPI_ADDRESS_KIND, 80_MPI_ADDRESS_KIND], MPI_REAL, t, ierr)
+    call made_of(t, MPI_COMBINER_HINDEXED_BLOCK, [2, 3], [0_MPI_ADDRESS_KIND, 80_MPI_ADDRESS_KIND], [MPI_REAL])
+    call MPI_Type_create_resized(MPI_REAL, 0_MPI_ADDRESS_KIND, 24_MPI_ADDRESS_KIND, t, ierr)
+    call made_of(t, MPI_COMBINER_RESIZED, [integer ::], [0_MPI_ADDRESS_KIND, 24_MPI_ADDRESS_KIND], [MPI_REAL])
+    call MPI_Type_create_darray(4, 1, 1, [8], [MPI_DISTRIBUTE_BLOCK], [MPI_DISTRIBUTE_DFLT_DARG], [4], MPI_ORDER_FORTRAN, &
+      MPI_REAL, t, ierr)
+    call made_of(t, MPI_COMBINER_DARRAY, [4, 1, 1, 8, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, 4, MPI_ORDER_FORTRAN], &
+      [integer(kind=MPI_ADDRESS_KIND) ::], [MPI_REAL])
     call MPI_Type_create_subarray(2, [4, 4], [2, 2], [1, 1], MPI_ORDER_FORTRAN, MPI_INTEGER, t, ierr)
     call MPI_Type_size(t, n, ierr)
     call check(n == 4 * bytes, 'subarray')
-    call MPI_Type_free(t, ierr)
+    call made_of(t, MPI_COMBINER_SUBARRAY, [2, 4, 4, 2, 2, 1, 1, MPI_ORDER_FORTRAN], &
+      [integer(kind=MPI_ADDRESS_KIND) ::], [MPI_INTEGER])
   end subroutine types
+
+  ! made_of compares what a datatype is made of, and frees it.
+  subroutine made_of(t, combiner, ints, addresses, datatypes)
+    integer, intent(inout) :: t
+    integer, intent(in) :: combiner, ints(:), datatypes(:)
+    integer(kind=MPI_ADDRESS_KIND), intent(in) :: addresses(:)
+    integer :: numbers(3), how, got(20), types(5), n
+    integer(kind=MPI_ADDRESS_KIND) :: where(5)
+    call MPI_Type_get_envelope(t, numbers(1), numbers(2), numbers(3), how, ierr)
+    call check(ierr == MPI_SUCCESS .and. how == combiner, 'how a datatype was made')
+    call check(all(numbers == [size(ints), size(addresses), size(datatypes)]), 'the numbers of its parts')
+    call MPI_Type_get_contents(t, 20, 5, 5, got, where, types, ierr)
+    call check(ierr == MPI_SUCCESS .and. all(got(:size(ints)) == ints) .and. all(where(:size(addresses)) == addresses) .and. &
+      all(types(:size(datatypes)) == datatypes), 'its parts')
+    call MPI_Type_get_contents(t, numbers(1), numbers(2), numbers(3) - 1, got, where, types, ierr)
+    call MPI_Error_class(ierr, n, how)
+    call check(n == MPI_ERR_ARG, 'too little room for its parts')
+    call MPI_Type_free(t, ierr)
+  end subroutine made_of
 
   subroutine groups
     integer :: world, some, ranks(2), n
