@@ -127,12 +127,15 @@ func TestLinksThatLook(t *testing.T) {
 	}
 	blockedTwice(t, all[0].n.dir.Path) // all links of the procs are there
 	before := made()
-	for _, s := range all {
-		if j := blockedJob(t, s.n.dir.Path); len(j.Sites) != 2 {
-			t.Errorf("%+v", j)
+	const questions = 25 // of each node, more than links of the procs that may be counted late
+	for range questions {
+		for _, s := range all {
+			if j := blockedJob(t, s.n.dir.Path); len(j.Sites) != 2 {
+				t.Errorf("%+v", j)
+			}
 		}
 	}
-	if after := made(); after != before || before == 0 {
+	if after := made(); after-before >= questions || before == 0 {
 		t.Errorf("%d links, and %d after questions", before, after)
 	}
 }
