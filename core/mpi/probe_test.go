@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 func TestProbeTellsTheSize(t *testing.T) {
@@ -70,4 +73,28 @@ func TestMatchedProbeReservesTheMessage(t *testing.T) {
 		m, _, err = Improbe(c, 0, 1)
 		return first(err, expect("another", m == nil, true))
 	})
+}
+
+// TestIprobeOffersTheCore: a program that probes in a loop does not keep the core from the proc whose
+// message it wants.
+func TestIprobeOffersTheCore(t *testing.T) {
+	var offers atomic.Int32
+	before := proc.OfferCore
+	proc.OfferCore = func() {
+		offers.Add(1)
+		before()
+	}
+	defer func() { proc.OfferCore = before }()
+	const probes = 160
+	layout{procs: 1}.run(t, func(t *testing.T, c *Comm) error {
+		for range probes {
+			if found, _, err := Iprobe(c, AnySource, 17); found || err != nil {
+				return fmt.Errorf("found %v: %w", found, err)
+			}
+		}
+		return nil
+	})
+	if n := offers.Load(); n < probes/20 || n > probes/10 {
+		t.Errorf("in %d probes the core was offered %d times", probes, n)
+	}
 }

@@ -33,6 +33,7 @@ type Process struct {
 	Probing Probing
 	told    uint64 // the engine's Events when sleepers were roused last
 	streak  uint32 // receives in a row that polled only their own link, or could have
+	vain    uint32 // calls of Test in a row without progress
 	spin    poll.Spinner
 
 	Job         *wireup.Job
