@@ -34,8 +34,26 @@ var P4est = Program{origin{
 // Suite has the test programs of MPICH, in the folder test/mpi.
 var Suite = Program{mpich.origin}
 
+// HDF5 writes files of many arrays from many procs. Its tests of parallel files check what they read.
+var HDF5 = Program{origin{
+	"HDF5", "hdf5", "hdf5_1.10.8+repack1.orig.tar.gz",
+	"7b38e58ff83b13fd8959a90b13bf896bc318ba096c940ab0847abf3ad41a0b31",
+}}
+
+// FFTW has Fourier transforms of arrays that are spread over procs, and a program that verifies them.
+var FFTW = Program{origin{
+	"FFTW", "fftw3", "fftw3_3.3.10.orig.tar.gz",
+	"56c932549852cddcfafdab3820b0200c7742675be92179e59e6215b340e26467",
+}}
+
+// Hypre solves linear equations on grids that are spread over procs.
+var Hypre = Program{origin{
+	"hypre", "hypre", "hypre_2.26.0.orig.tar.gz",
+	"c214084bddc61a06f3758d82947f7f831e76d7e3edeac2c78bb82d597686e05d",
+}}
+
 // Programs are all of them.
-var Programs = []Program{HPCC, NetPIPE, P4est, Suite}
+var Programs = []Program{HPCC, NetPIPE, P4est, Suite, HDF5, FFTW, Hypre}
 
 // FetchPrograms gets the sources of all programs, unless they are there, and says on out
 // what it does.
