@@ -141,7 +141,7 @@ func TestSilentHost(t *testing.T) {
 	for _, want := range []string{
 		"    rank 1  10.0.0.1   pid 101  blocked for 3.0 s",
 		"    rank 2  10.0.0.22  pid ?    silent since " + since.Format(time.TimeOnly) + ", 1h0m0s ago: the node does not answer\n",
-		"all procs that are known of wait for others; whether that is a deadlock depends on ranks 2, of which nothing is known\n",
+		"all procs that are known of wait for others; whether that is a deadlock depends on rank 2, of which nothing is known\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

@@ -70,8 +70,16 @@ func writeJob(w io.Writer, j *Job) {
 		writeDeadlock(w, j.Deadlock)
 	}
 	if silent := unheard(&j.Job); len(silent) > 0 {
-		fmt.Fprintf(w, "\n  all procs that are known of wait for others; whether that is a deadlock depends on ranks %s, of which nothing is known\n", few(silent))
+		fmt.Fprintf(w, "\n  all procs that are known of wait for others; whether that is a deadlock depends on %s, of which nothing is known\n", ranksOf(silent))
 	}
+}
+
+// ranksOf names ranks in a sentence.
+func ranksOf(ranks []int) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	return "ranks " + few(ranks)
 }
 
 // servers says which sites are connected with the job's server, and since when others are not.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -45,7 +46,7 @@ func open(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // a child of the browser may write there still
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true), chromedp.WSURLReadTimeout(5*time.Minute))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -228,6 +229,10 @@ func TestPage(t *testing.T) {
 	b.key(kb.Escape)
 	b.await(`window.taken === undefined && document.querySelectorAll("main img, aside img").length === 0 && document.body.textContent.includes("<img src=x")`)
 
+	for _, theme := range []string{"dark", "light"} { // as the system says, until the user chooses
+		b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+		b.await(fmt.Sprintf(`document.documentElement.dataset.theme === %q`, theme))
+	}
 	var colour, theme string
 	b.do(chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, &colour), chromedp.Evaluate(`document.documentElement.dataset.theme`, &theme))
 	another := fmt.Sprintf(`getComputedStyle(document.body).backgroundColor !== %q && document.documentElement.dataset.theme !== %q`, colour, theme)
@@ -259,7 +264,7 @@ func TestPage(t *testing.T) {
 	b.await(`document.getElementById("name").textContent === "large def456" && document.getElementById("job").hidden`)
 	b.check(s)
 	s.Close()
-	b.await(`document.getElementById("live").textContent.startsWith("nothing answers here any more")`)
+	b.await(`/^(nothing answers here any more|the job has ended: this is what was seen last)/.test(document.getElementById("live").textContent)`) // whether its end has been told or not
 }
 
 // TestLargePage: a job of 1,024 ranks is shown by host.

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -162,7 +163,11 @@ func siteOf(p *links.Part, first int) site {
 		x.Hosts = append(x.Hosts, machine{Rank: first + i, Name: address, Problem: p.HostProblem(i)})
 	}
 	for _, t := range p.Transports {
-		x.Plugins = append(x.Plugins, plugin{Name: t.Name, Host: t.Host, State: t.State, Links: t.Links, Note: cmp.Or(t.Error, t.Problem)})
+		note := cmp.Or(t.Error, t.Problem)
+		if t.Starts > 1 && note != "" {
+			note = fmt.Sprintf("started %d times; its last fault: %s", t.Starts, note)
+		}
+		x.Plugins = append(x.Plugins, plugin{Name: t.Name, Host: t.Host, State: t.State, Links: t.Links, Note: note})
 	}
 	return x
 }

@@ -337,7 +337,9 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Reque
 		d.Account = p.Account()
 	}
 	if err != nil {
-		d.Silent = err.Error()
+		if d.State, d.Ended = stateOf(p); d.State != links.ProcEnded { // it may have ended meanwhile
+			d.Silent = err.Error()
+		}
 		return d, nil
 	}
 	d.Blocked, d.Counts = blocked(s.Wait), countsOf(s)

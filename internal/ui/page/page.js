@@ -3,6 +3,7 @@
 "use strict";
 
 const every = 1000;
+const ended = "the job has ended: this is what was seen last";
 const gone = "nothing answers here any more: the job is over, or impi-node ui was ended";
 const views = ["map", "matrix", "procs", "events", "log"];
 const $ = (id) => document.getElementById(id);
@@ -52,7 +53,7 @@ async function look() {
       state.lost = 0;
     } catch (e) {
       state.lost++;
-      live(e instanceof TypeError ? gone : e.message, true);
+      live(e instanceof TypeError ? (state.job && endOf(state.job).length ? ended : gone) : e.message, true);
       if (e instanceof TypeError) past("unknown");
     }
   }
@@ -483,13 +484,22 @@ function show(view) {
   draw();
 }
 
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  try { localStorage.setItem("theme", name); } catch { /* it is not kept */ }
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+
+// setTheme follows the system, unless the user has chosen.
+function setTheme() {
+  let chosen = null;
+  try { chosen = localStorage.getItem("theme"); } catch { /* none is kept */ }
+  document.documentElement.dataset.theme = chosen || (systemDark.matches ? "dark" : "light");
   if (state.job) draw();
 }
 
-function switchTheme() { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); }
+function switchTheme() {
+  const name = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  try { localStorage.setItem("theme", name); } catch { /* it is not kept */ }
+  document.documentElement.dataset.theme = name;
+  if (state.job) draw();
+}
 
 function pause() {
   state.paused = !state.paused;
@@ -534,8 +544,7 @@ $("cells").addEventListener("click", (e) => { const c = cellAt(e); if (c) { stat
 $("job").addEventListener("change", () => { state.before = null; state.job = state.offered[$("job").value] || state.job; draw(); });
 addEventListener("resize", draw);
 
-let theme = null;
-try { theme = localStorage.getItem("theme"); } catch { /* none is kept */ }
-setTheme(theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+systemDark.addEventListener("change", setTheme);
+setTheme();
 show("map");
 look();
