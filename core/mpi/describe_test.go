@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"io"
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
@@ -31,7 +32,7 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	if s.State != "computing" || s.Budget == 0 || !s.Agent.Counted || s.Agent.Sent != 0 || s.More {
 		t.Errorf("%+v", s)
 	}
-	want := wireup.LinkStats{Peer: 1, Messages: 1, Data: 5, Counted: true, Sent: wire.HeaderSize + 5, Direct: true, Routed: true}
+	want := wireup.LinkStats{Peer: 1, Messages: 1, Data: 5, Counted: true, Pure: true, Sent: wire.HeaderSize + 5, Direct: true, Routed: true}
 	if len(s.Links) != 1 || s.Links[0] != want {
 		t.Errorf("%+v, want %+v", s.Links, want)
 	}
@@ -43,6 +44,16 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	for state := ""; state != "asleep"; state = askStats(t, n).State { // it polls before it sleeps
 	}
 	_ = direct.Close()
+	p.Lock()
+	for _, q := range p.Endpoints.List {
+		if q != nil && q.Peer == 1 {
+			q.Drop(io.EOF)
+		}
+	}
+	p.Unlock()
+	if s := askStats(t, n); s.Counts.EndedSent != want.Sent || s.Counts.EndedReceived != 0 { // what has left has left
+		t.Errorf("after the link's end: %+v", s.Counts)
+	}
 	p.Lock()
 	p.SetFailed(ErrPeerGone)
 	p.Unlock()
@@ -56,11 +67,17 @@ func askStats(t *testing.T, n *node) *wireup.Stats {
 	if err := n.control.Send(wireup.Message{Kind: wireup.KindStats}); err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := n.control.Recv()
-	if err != nil || m.Kind != wireup.KindStats || m.Stats == nil {
-		t.Fatalf("%+v %v", m, err)
+	for {
+		m, _, err := n.control.Recv()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case m.Kind == wireup.KindStats && m.Stats != nil:
+			return m.Stats
+		case m.Kind != wireup.KindLost:
+			t.Fatalf("%+v", m)
+		}
 	}
-	return m.Stats
 }
 
 func TestStatsInParts(t *testing.T) {

@@ -61,7 +61,7 @@ var table = []metric{
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Messages) })},
 	{name: "impi_proc_sent_data_bytes_total", counter: true, labels: []string{"rank"}, help: "Bytes of data in these messages, whatever way they went.",
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Data) })},
-	{name: "impi_proc_sent_bytes_total", counter: true, labels: []string{"rank"}, help: "Bytes sent over the direct links that the proc has now, headers included, but for messages of up to 64 KiB within a machine, which pass by this counter. A link that is made anew counts from 0.",
+	{name: "impi_proc_sent_bytes_total", counter: true, labels: []string{"rank"}, help: "Bytes sent over direct links, headers included, but for messages of up to 64 KiB within a machine, which pass by this counter.",
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Sent) })},
 	{name: "impi_proc_received_bytes_total", counter: true, labels: []string{"rank"}, help: "The same, received.",
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Received) })},

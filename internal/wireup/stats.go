@@ -33,6 +33,8 @@ type Counts struct {
 	UnexpectedBytes int64  `json:"unexpected_bytes,omitempty"` // of these, that are here
 	Sleeps          uint64 `json:"sleeps,omitempty"`           // in calls of MPI
 	Slept           int64  `json:"slept_ns,omitempty"`         // in all
+	EndedSent       uint64 `json:"ended_sent,omitempty"`       // bytes, by direct links that have ended
+	EndedReceived   uint64 `json:"ended_received,omitempty"`
 }
 
 // Bounds of a Wait.

@@ -163,7 +163,10 @@ func (cs *communicators) own(x message.Pending) bool {
 // counts returns what the proc counts. The process is locked.
 func (nc *nodeControl) counts() wireup.Counts {
 	p := nc.p
-	c := wireup.Counts{Sleeps: p.rest.sleeps, Slept: int64(p.rest.slept)}
+	c := wireup.Counts{
+		Sleeps: p.rest.sleeps, Slept: int64(p.rest.slept),
+		EndedSent: p.Endpoints.sent, EndedReceived: p.Endpoints.received,
+	}
 	if p.Asleep {
 		c.Sleeps++
 		c.Slept += int64(time.Since(p.rest.began))
@@ -179,10 +182,9 @@ func (nc *nodeControl) counts() wireup.Counts {
 
 // measure takes a link's own statistics.
 func measure(q *Endpoint, x *wireup.LinkStats) {
-	if c, ok := q.Link.(counter); ok {
+	if sent, received, ok := q.counted(); ok {
 		x.Counted, x.Pure = true, true
-		x.Sent, x.Received = c.Counts()
-		x.Sent, x.Received = x.Sent-q.before.sent, x.Received-q.before.received
+		x.Sent, x.Received = sent, received
 	}
 	if q.Resumable != nil {
 		x.Apart, _ = q.Resumable.Broken()

@@ -72,8 +72,10 @@ type endpoints struct {
 	Flusher    machine.Timer    // writes what is held back if the program does not call MPI again soon
 	Armed      bool             // Flusher is running
 	Grace      time.Duration    // grace, or another time in tests
-	breaks     []brokenLink     // links that broke and are kept from the program
-	lost       error            // why there is no link to the agent any more
+	sent       uint64           // bytes by direct links that have ended, as far as these count them
+	received   uint64
+	breaks     []brokenLink // links that broke and are kept from the program
+	lost       error        // why there is no link to the agent any more
 }
 
 // Add makes an endpoint of link l, which carries packets of peer only, or of all procs for NoPeer.
@@ -337,6 +339,10 @@ func (q *Endpoint) Drop(cause error) {
 	if p.FastPath != nil {
 		p.FastPath.leave(q)
 	}
+	if sent, received, ok := q.counted(); ok && q.Peer != message.NoPeer {
+		p.Endpoints.sent += sent
+		p.Endpoints.received += received
+	}
 	_ = q.Link.Close()
 	if errors.Is(cause, io.EOF) {
 		cause = fmt.Errorf("%w: %s closed it", ErrPeerGone, q.who())
@@ -347,6 +353,16 @@ func (q *Endpoint) Drop(cause error) {
 		return
 	}
 	q.broke(cause)
+}
+
+// counted returns the bytes that the link has sent and received since it came here, if it counts them.
+func (q *Endpoint) counted() (sent, received uint64, ok bool) {
+	c, ok := q.Link.(counter)
+	if !ok {
+		return 0, 0, false
+	}
+	sent, received = c.Counts()
+	return sent - q.before.sent, received - q.before.received, true
 }
 
 // Lose fails all requests that need q. A proc cannot go on without its agent, even in Finalize: the
