@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"fmt"
 	"io"
 	"testing"
 
@@ -59,6 +60,45 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	p.Unlock()
 	if err := <-received; err == nil {
 		t.Error("something came")
+	}
+}
+
+// TestNodeIsToldNames: what a proc waits for is in a communicator that has the name that the program gave.
+func TestNodeIsToldNames(t *testing.T) {
+	p, n, err := startUnder(t, layout{procs: 1}.job(0), goodWelcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := (*Comm)(p.Comms.World).Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan error, 1)
+	for _, name := range []string{"", "evens"} {
+		want := name
+		if name == "" {
+			want = fmt.Sprintf("the communicator with context ID %d", c.in().Context())
+		} else if err := c.SetName(name); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Irecv(c, make([]byte, 1), 0, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := r.Wait()
+			received <- err
+		}()
+		var w *wireup.Wait
+		for w == nil || len(w.Partners) == 0 {
+			w = askStats(t, n).Wait
+		}
+		if w.Partners[0].Comm != want {
+			t.Errorf("it is told as %q, want %q", w.Partners[0].Comm, want)
+		}
+		if err := first(Send(c, make([]byte, 1), 0, 7), <-received); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

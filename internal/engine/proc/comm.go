@@ -59,6 +59,7 @@ type communicators struct {
 	Parent      atomic.Pointer[Comm] // nil: this world was not spawned
 	Contexts    comm.Contexts
 	windows     map[wire.ContextID]int // contexts in which windows receive what may come; guarded by the process's lock
+	names       sync.Map               // by a communicator's first context ID: the string that the program calls it
 	groups      sync.Map               // by a communicator's first context ID: *comm.Group; used with the draft dialect only
 }
 
@@ -292,6 +293,7 @@ func (c *Comm) SetName(name string) error {
 		return err
 	}
 	c.state.Name.Set(name)
+	c.p.Comms.names.Store(c.Context(), c.state.Name.Get())
 	return nil
 }
 
@@ -310,8 +312,9 @@ func (cs *communicators) enroll(c *comm.Comm) {
 	}
 }
 
-// Strike undoes enroll.
+// Strike undoes enroll, and forgets the name.
 func (cs *communicators) Strike(c *comm.Comm) {
+	cs.names.Delete(c.Context())
 	if cs.p.Job.Dialect != wire.Draft {
 		return
 	}

@@ -139,6 +139,9 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 			return c.Name()
 		}
 	}
+	if name, ok := cs.names.Load(id &^ 1); ok && name != "" {
+		return name.(string)
+	}
 	if id >= comm.WideLimit {
 		return "a communicator of several worlds"
 	}
