@@ -74,6 +74,7 @@ func TestMain(m *testing.M) {
 }
 
 func program(mode string) {
+	signal.Notify(enough, syscall.SIGUSR1) // before it says that it is ready
 	early := make(chan os.Signal, 1)
 	switch mode {
 	case "never": // does it call Init
@@ -213,12 +214,11 @@ func busy() error {
 	return nil
 }
 
-// hang waits for a signal that nobody sends.
-func hang() {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGUSR1)
-	<-c
-}
+// enough gets the signal that ends a program that hangs.
+var enough = make(chan os.Signal, 1)
+
+// hang waits for a signal, which few tests send.
+func hang() { <-enough }
 
 // command is impi-node with arguments, whose procs run program.
 func command(t *testing.T, program string, args ...string) (cmd *exec.Cmd, out, err *bytes.Buffer) {
