@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,8 +67,7 @@ func (p pack) make(t *testing.T) (dir string, k *ctest.Kit) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	words := []string{"tar", "-xf", archive, "--strip-components=1", "--no-same-owner"}
-	if _, err := ctest.Run(t.Context(), dir, nil, words[0], words[1:]...); err != nil {
+	if _, err := ctest.Run(t.Context(), dir, nil, "tar", "-xf", archive, "--strip-components=1", "--no-same-owner"); err != nil {
 		t.Fatal(err)
 	}
 	env := append(p.environment(dir, k), "CC="+k.Command("impicc")+" -norpath")
@@ -141,7 +141,7 @@ func TestHDF5(t *testing.T) {
 			}
 		}
 		for _, name := range hdf5Tests {
-			if isLong(name) && os.Getenv(wholeSuite) == "" {
+			if slices.Contains(longHDF5, name) && os.Getenv(wholeSuite) == "" {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s on %d sites", name, sites), func(t *testing.T) {
@@ -152,8 +152,6 @@ func TestHDF5(t *testing.T) {
 		}
 	}
 }
-
-func isLong(name string) bool { return strings.Contains(strings.Join(longHDF5, " ")+" ", name+" ") }
 
 // TestFFTW verifies transforms of several shapes, complex and real, over procs of one site and of two.
 func TestFFTW(t *testing.T) {
