@@ -11,6 +11,8 @@ DESTDIR ?=
 PKGS    ?= ./...
 # A file of the tests that may be skipped: the others fail if they are. Empty: all may be.
 STRICT  ?=
+# How often a test that failed runs again: 0 never.
+RERUN   ?= 1
 # What make soak repeats: 1 what CI has time for, long everything.
 SOAK    ?= 1
 # How long all fuzz targets run together, and how often each Go benchmark runs.
@@ -122,12 +124,15 @@ demo: build ## run heat2d on two sites of this machine
 FIRST = $(if $(filter ./...,$(PKGS)),$(LONGEST))
 # gotestsum prints a line for each package, what failed and the numbers; what was not run, and
 # why, comes last. $(1) are flags of go test. Paths are trimmed, so that what another checkout
-# has compiled counts.
-run-tests = @mkdir -p out; status=0; \
+# has compiled counts. A test that fails, by no data race, runs once more when all others have
+# ended; one that passes then is named: docs/decisions/0053-a-failed-test-runs-again.md.
+run-tests = @mkdir -p out; rm -f out/unsteady.txt; status=0; \
 	all=$$($(GO) list $(FIRST) $(PKGS)) || exit 1; \
 	export GOFLAGS="$$GOFLAGS -trimpath"; \
-	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json --raw-command -- \
-		$(GO) test -json $(1) $$(echo $$all) || status=$$?; \
+	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json \
+		--rerun-fails=$(RERUN) --rerun-fails-max-failures 6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
+		--rerun-fails-report out/unsteady.txt --packages "$$(echo $$all)" -- $(1) || status=$$?; \
+	if [ -s out/unsteady.txt ]; then echo "FAILED AT FIRST, and ran again. Find out why:"; sed 's/^/  /' out/unsteady.txt; fi; \
 	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/tests.json || status=1; \
 	exit $$status
 

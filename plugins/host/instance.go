@@ -94,7 +94,7 @@ func (i *instance) aside(f func(ctx context.Context)) {
 func (i *instance) introduce(ctx context.Context) error {
 	answer, err := i.rpc.Info(ctx, &proto.InfoRequest{Call: i.call(ctx)})
 	if err != nil {
-		return i.broken(ctx, "Info", err)
+		return i.silent(i.broken(ctx, "Info", err), "Info")
 	}
 	i.info = transports.Info{Name: answer.GetName(), Version: answer.GetVersion(), Vendor: answer.GetVendor()}
 	i.sdk = answer.GetSdk()
@@ -108,10 +108,18 @@ func (i *instance) introduce(ctx context.Context) error {
 	}
 	schema, err := i.rpc.Schema(ctx, &proto.SchemaRequest{Call: i.call(ctx)})
 	if err != nil {
-		return i.broken(ctx, "Schema", err)
+		return i.silent(i.broken(ctx, "Schema", err), "Schema")
 	}
 	i.schema = proto.ToSchema(schema.GetSettings())
 	return nil
+}
+
+// silent adds to the error of a call to which no answer came what the control connection was doing.
+func (i *instance) silent(err error, call string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer to %s, the control connection is %v: %w", call, i.conn.GetState(), err)
+	}
+	return err
 }
 
 // defaultTimeout is for calls whose context has no deadline.

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
@@ -107,6 +109,10 @@ func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error
 	return conn.(*grpc.ClientConn), nil
 }
 
+// connecting is how the control connection is made. By itself gRPC waits 20 s for an attempt that got
+// stuck, which is longer than a plugin has for its start.
+var connecting = grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 3 * time.Second}
+
 // clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have, if it
 // is not nil. made receives the connection.
 func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) (*plugin.ClientConfig, error) {
@@ -139,6 +145,7 @@ func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointe
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
 			grpc.WithInitialWindowSize(proto.StreamWindow), grpc.WithInitialConnWindowSize(proto.ConnWindow),
+			grpc.WithConnectParams(connecting),
 			grpc.WithIdleTimeout(0), // the socket has no name, so gRPC could not connect again
 			grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 				made.Store(c)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -84,6 +86,14 @@ func servePlugin(mode string) {
 		if odd.fds, err = handover.Open(fd); err != nil {
 			log.Fatal(err)
 		}
+	case "mute": // shakes hands, and then nobody listens
+		path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "mute")
+		if _, err := net.Listen("unix", path); err != nil {
+			log.Fatal(err)
+		}
+		out := os.NewFile(uintptr(realStdout()), "stdout")
+		fmt.Fprintf(out, "1|%d|unix|%s|grpc|\n", proto.Version, path)
+		select {}
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	}

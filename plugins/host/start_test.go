@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/transports"
 )
@@ -55,6 +56,7 @@ func TestStartErrors(t *testing.T) {
 		{"net/rpc", Config{Name: "rpc", Path: script(t, dir, "rpc", "#!/bin/sh\necho '1|1|unix|/x|netrpc|'\nexec sleep 100\n")}, ErrVersion, []string{"gRPC"}},
 		{"no mTLS", Config{Name: "other", Path: other, Env: []string{envMode + "=nomtls"}}, ErrMTLS, []string{"PLUGIN_CLIENT_CERT"}},
 		{"another transport", Config{Name: "other", Path: other, Env: []string{envMode + "="}}, ErrName, []string{`"tcp"`, `"other"`}},
+		{"mute", Config{Name: "tcp", Builtin: true, NoMTLS: true, Env: []string{envMode + "=mute"}, StartTimeout: 3 * time.Second}, ErrHung, []string{"no answer to Info, the control connection is"}},
 		{"silent", Config{Name: "silent", Path: script(t, dir, "silent", "#!/bin/sh\nexec sleep 100\n"), StartTimeout: 1}, ErrHung, []string{"no handshake within"}},
 	}
 	for _, c := range cases {
