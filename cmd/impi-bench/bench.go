@@ -13,12 +13,21 @@ type benchmark struct {
 	ranks    bool   // it is about messages between ranks
 	pairs    bool   // which are pairs
 	optional bool   // not every library can do it
+	whole    bool   // it has a measurement of its own, which does not take turns
 	value    func(f figure) float64
 }
 
-var collectiveNames = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split"}
+// The groups of benchmarks.
+var (
+	collectiveNames  = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "reduce_scatter", "comm_dup", "comm_split"}
+	nonblockingNames = []string{"ibarrier", "ibcast", "ireduce", "iallreduce", "ialltoall", "iallgather", "overlap"}
+	onesidedNames    = []string{"put", "get", "accumulate", "fetch_and_op", "compare_and_swap", "fence", "win_create"}
+)
 
-var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, []string{"connect", "spawn", "start", "memory", "plugins"})
+var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, nonblockingNames, onesidedNames, []string{"connect", "spawn", "start", "memory", "plugins"})
+
+// groups are the words that stand for several benchmarks.
+var groups = map[string][]string{"all": benchNames, "collectives": collectiveNames, "nonblocking": nonblockingNames, "onesided": onesidedNames}
 
 var benchmarks = map[string]benchmark{
 	"pingpong": {
@@ -33,17 +42,35 @@ var benchmarks = map[string]benchmark{
 		unit: "k/s", higher: true, ranks: true, pairs: true, sizes: []int{8, 64, 512},
 		value: func(f figure) float64 { return window * float64(f.Iterations) / f.Seconds / 1e3 },
 	},
-	"barrier":    collectiveAlone,
-	"bcast":      collectiveSized,
-	"reduce":     collectiveSized,
-	"allreduce":  collectiveSized,
-	"alltoall":   collectiveSized,
-	"gather":     collectiveSized,
-	"scatter":    collectiveSized,
-	"allgather":  collectiveSized,
-	"comm_dup":   collectiveAlone,
-	"comm_split": collectiveAlone,
-	"connect":    {unit: "us", ranks: true, sizes: []int{0}, fixed: true, optional: true, value: eachTakes},
+	"barrier":        collectiveAlone,
+	"bcast":          collectiveSized,
+	"reduce":         collectiveSized,
+	"allreduce":      collectiveSized,
+	"alltoall":       collectiveSized,
+	"gather":         collectiveSized,
+	"scatter":        collectiveSized,
+	"allgather":      collectiveSized,
+	"reduce_scatter": collectiveSized,
+	"comm_dup":       collectiveAlone,
+	"comm_split":     collectiveAlone,
+	"ibarrier":       collectiveAlone,
+	"ibcast":         collectiveSized,
+	"ireduce":        collectiveSized,
+	"iallreduce":     collectiveSized,
+	"ialltoall":      collectiveSized,
+	"iallgather":     collectiveSized,
+	"overlap": {
+		unit: "%", higher: true, ranks: true, whole: true, sizes: []int{1 << 10, 32 << 10, 1 << 20},
+		value: func(f figure) float64 { return max(1, 100*f.Overlap) }, // 1: a ratio to nothing is none
+	},
+	"put":              onesidedSized,
+	"get":              onesidedSized,
+	"accumulate":       onesidedSized,
+	"fetch_and_op":     onesidedNumber,
+	"compare_and_swap": onesidedNumber,
+	"fence":            {unit: "us", ranks: true, pairs: true, sizes: []int{8, 32 << 10}, value: eachTakes},
+	"win_create":       collectiveAlone,
+	"connect":          {unit: "us", ranks: true, sizes: []int{0}, fixed: true, optional: true, value: eachTakes},
 	"spawn": {
 		unit: "ms", axis: "procs", ranks: true, sizes: []int{1, 4}, fixed: true, optional: true,
 		value: func(f figure) float64 { return eachTakes(f) / 1e3 },
@@ -62,8 +89,10 @@ var benchmarks = map[string]benchmark{
 	},
 }
 
-// The collective operations with data, and those without.
+// The collective operations with data and those without; one-sided ones with data, and of a number.
 var (
+	onesidedSized   = benchmark{unit: "us", ranks: true, pairs: true, sizes: []int{8, 512, 4 << 10, 16 << 10, 256 << 10}, value: eachTakes}
+	onesidedNumber  = benchmark{unit: "us", ranks: true, pairs: true, sizes: []int{8}, fixed: true, value: eachTakes}
 	collectiveSized = benchmark{unit: "us", ranks: true, sizes: []int{8, 1 << 10, 32 << 10, 1 << 20}, value: eachTakes}
 	collectiveAlone = benchmark{unit: "us", ranks: true, sizes: []int{0}, fixed: true, value: eachTakes}
 )

@@ -33,9 +33,9 @@ func (w *worker) collective(bench string, root int) error {
 	case "bcast":
 		return mpi.Bcast(w.world, w.out[:w.size], root)
 	case "reduce":
-		return mpi.Reduce(w.world, w.sums[0], w.sums[1], mpi.Sum, root)
+		return mpi.Reduce(w.world, w.numbers(0), w.numbers(1), mpi.Sum, root)
 	case "allreduce":
-		return mpi.Allreduce(w.world, w.sums[0], w.sums[1], mpi.Sum)
+		return mpi.Allreduce(w.world, w.numbers(0), w.numbers(1), mpi.Sum)
 	case "alltoall":
 		return mpi.Alltoall(w.world, w.out, w.in)
 	case "gather":
@@ -44,12 +44,17 @@ func (w *worker) collective(bench string, root int) error {
 		return mpi.Scatter(w.world, w.out, w.in[:w.size], root)
 	case "allgather":
 		return mpi.Allgather(w.world, w.out[:w.size], w.in)
+	case "reduce_scatter":
+		return mpi.ReduceScatterBlock(w.world, w.sums[0], w.numbers(1), mpi.Sum)
 	case "comm_dup":
 		return free(w.world.Dup())
 	default:
 		return free(w.world.Split(w.rank%2, w.rank))
 	}
 }
+
+// numbers are as many as a message of the size has.
+func (w *worker) numbers(i int) []float64 { return w.sums[i][:w.size/8] }
 
 // free frees a communicator that was just made.
 func free(c *mpi.Comm, err error) error {

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -125,7 +126,7 @@ func child(args []string) error {
 func newCommand() (*cmdline.Command, *options) {
 	o := &options{}
 	c := cmdline.NewProgram("impi-bench", "", "")
-	c.Args = "`" + strings.Join(append(slices.Clone(benchNames), "collectives", "all"), "|") + "`"
+	c.Args = "`" + strings.Join(append(slices.Clone(benchNames), groupNames()...), "|") + "`"
 	f := c.Flags
 	sizes := f.String("sizes", "", "message sizes in bytes, as 8,64K,1M (default: depends on the benchmark)")
 	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
@@ -204,11 +205,11 @@ func (o *options) readMachines(on, hosts, counts string) (err error) {
 
 func (o *options) check() error {
 	if len(o.benches) == 0 {
-		return fmt.Errorf("say what to measure: %s, collectives or all; -help shows examples", strings.Join(benchNames, ", "))
+		return fmt.Errorf("say what to measure: %s, or of each group all: %s; -help shows examples", strings.Join(benchNames, ", "), strings.Join(groupNames(), ", "))
 	}
 	for _, b := range o.benches {
 		if !slices.Contains(benchNames, b) {
-			return fmt.Errorf("no benchmark %q; there are %s, collectives and all", b, strings.Join(benchNames, ", "))
+			return fmt.Errorf("no benchmark %q; there are %s, and the groups %s", b, strings.Join(benchNames, ", "), strings.Join(groupNames(), ", "))
 		}
 	}
 	for _, word := range o.peers {
@@ -232,20 +233,22 @@ func (o *options) check() error {
 	case o.repeat < 1 || o.rounds < 1 || o.seconds <= 0:
 		return errors.New("-repeat, -rounds and -seconds must be positive")
 	case slices.ContainsFunc(o.ranks, func(n int) bool { return n%2 != 0 }) && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].pairs }):
-		return errors.New("-procs must be even: pingpong, stream and rate have pairs of ranks")
+		return errors.New("-procs must be even: pingpong, stream, rate and one-sided operations have pairs of ranks")
+	case len(o.beside) > 0 && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].whole }):
+		return errors.New("-beside: overlap is two measurements one after the other, which cannot take turns with others")
 	}
 	return errors.Join(o.checkMachines(), o.checkBeside())
 }
 
+// groupNames are the words that stand for several benchmarks.
+func groupNames() []string { return slices.Sorted(maps.Keys(groups)) }
+
 // spelled replaces the names of groups of benchmarks by those of their members.
 func spelled(words []string) (names []string) {
 	for _, word := range words {
-		group := []string{word}
-		switch word {
-		case "all":
-			group = benchNames
-		case "collectives":
-			group = collectiveNames
+		group, ok := groups[word]
+		if !ok {
+			group = []string{word}
 		}
 		for _, name := range group {
 			if !slices.Contains(names, name) {

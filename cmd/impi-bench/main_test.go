@@ -90,6 +90,7 @@ func TestUsage(t *testing.T) {
 		{"-transport", "tcp", "-beside", "in-process", "-procs", "4", "rate"},
 		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-peer", "c=/opt", "pingpong"}, {"-peer", "mpich=", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
+		{"-transport", "tcp", "-beside", "resume", "overlap"}, {"-procs", "3", "put"},
 	} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%v was taken", args)
@@ -112,7 +113,7 @@ func TestUsage(t *testing.T) {
 // A group stands for its members, once each.
 func TestGroups(t *testing.T) {
 	o := parsed(t, "bcast", "collectives", "pingpong")
-	if want := []string{"bcast", "barrier", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split", "pingpong"}; !slices.Equal(o.benches, want) {
+	if want := []string{"bcast", "barrier", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "reduce_scatter", "comm_dup", "comm_split", "pingpong"}; !slices.Equal(o.benches, want) {
 		t.Errorf("got %v", o.benches)
 	}
 	if o := parsed(t, "-procs", "3,4", "collectives"); !slices.Equal(o.ranks, []int{3, 4}) {
@@ -145,9 +146,9 @@ func TestRatiosSayHowMuchBetterOursIs(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	f := figure{Size: 1000, Iterations: 10, Seconds: 1, Resident: 5e6}
+	f := figure{Size: 1000, Iterations: 10, Seconds: 1, Resident: 5e6, Overlap: 0.25}
 	for name, want := range map[string]float64{
-		"pingpong": 50_000, "stream": 0.16, "rate": 0.64, "allreduce": 100_000, "start": 1, "memory": 5, "plugins": 5,
+		"overlap": 25, "pingpong": 50_000, "stream": 0.16, "rate": 0.64, "allreduce": 100_000, "start": 1, "memory": 5, "plugins": 5,
 	} {
 		if got := benchmarks[name].value(f); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -217,7 +218,7 @@ func TestRunsUnderNode(t *testing.T) {
 		if path == "channel" && !soak.On() {
 			break // make test has the other
 		}
-		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "collectives")
+		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "collectives", "nonblocking", "onesided")
 		var out bytes.Buffer
 		if err := compare(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
@@ -225,7 +226,7 @@ func TestRunsUnderNode(t *testing.T) {
 		var got struct {
 			Results []result `json:"results"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 13 {
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 28 {
 			t.Fatalf("%v in %s", err, out.String())
 		}
 		for _, r := range got.Results {

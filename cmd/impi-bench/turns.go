@@ -176,6 +176,9 @@ func runTurns(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := w.freeWindow(); err != nil {
+		return err
+	}
 	return mpi.Finalize()
 }
 

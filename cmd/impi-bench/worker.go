@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -24,6 +25,7 @@ type figure struct {
 	Iterations int64   `json:"iterations"`
 	Seconds    float64 `json:"seconds"`
 	Resident   int64   `json:"resident,omitempty"` // bytes of memory, of `memory` alone
+	Overlap    float64 `json:"overlap,omitempty"`  // part of the operation's time that computation hid, of `overlap` alone
 }
 
 // worker is one rank of a measured job. The loops are those of peers/bench.c.
@@ -33,8 +35,10 @@ type worker struct {
 	peer  int // even ranks send to the odd ones above them
 	buffer
 	buffers map[int]buffer // by size
+	words   [3]int64       // of one-sided operations: what is added or put, what was there, what is compared
 	reqs    [window]mpi.Request
 	partner *partner // of rank 0, in `connect`
+	compute int64    // steps of computation behind each start, in `overlap`
 }
 
 // buffer is the memory of messages of one size.
@@ -42,6 +46,8 @@ type buffer struct {
 	size    int    // of messages and blocks, in bytes
 	out, in []byte // a block for each rank
 	sums    [2][]float64
+	win     *mpi.Win // of one-sided operations
+	locked  bool     // all ranks of win are
 }
 
 // runWorker is the program that impi-node starts: BENCHMARK SECONDS SIZE...
@@ -71,7 +77,13 @@ func runLoops(world *mpi.Comm, args []string) error {
 	for _, size := range sizes {
 		w.buffers = nil // those of other sizes are not needed any more
 		w.prepare(size)
+		if err := w.needWindow(bench); err != nil {
+			return err
+		}
 		if err := w.measure(bench, size, target); err != nil {
+			return err
+		}
+		if err := w.freeWindow(); err != nil {
 			return err
 		}
 	}
@@ -92,7 +104,7 @@ func (w *worker) prepare(size int) {
 		w.buffers = map[int]buffer{}
 	}
 	n := size * w.world.Size()
-	w.buffer = buffer{size, filled(n), filled(n), [2][]float64{filledNumbers(size / 8), filledNumbers(size / 8)}}
+	w.buffer = buffer{size, filled(n), filled(n), [2][]float64{filledNumbers(size / 8 * w.world.Size()), filledNumbers(size / 8 * w.world.Size())}, nil, false}
 	w.buffers[size] = w.buffer
 }
 
@@ -151,6 +163,9 @@ func residentBytes(statm string) (int64, error) {
 
 // measure writes a figure for the size, of as many iterations as fill the target.
 func (w *worker) measure(bench string, size int, target float64) (err error) {
+	if bench == "overlap" {
+		return w.overlap(size, target)
+	}
 	if w.rank != 0 {
 		return follow(w, bench)
 	}
@@ -268,9 +283,14 @@ func (w *worker) iterate(bench string, n int64) error {
 			return w.spawn(n)
 		}
 		return w.partner.connect(n)
-	default:
-		return w.collectives(bench, n)
 	}
+	switch {
+	case slices.Contains(nonblockingNames, bench):
+		return w.nonblocking(bench, n)
+	case slices.Contains(onesidedNames, bench):
+		return w.onesided(bench, n)
+	}
+	return w.collectives(bench, n)
 }
 
 // pingpong: half a round trip per iteration counts. Pairs of ranks do it at the

@@ -1,5 +1,5 @@
 /* The loops of impi-bench, for other MPI implementations. They are the same as
- * in worker.go and collective.go, line by line, so that ratios compare libraries and not loops.
+ * in worker.go, collective.go, nonblocking.go and onesided.go, line by line, so that ratios compare libraries and not loops.
  *
  * usage: bench BENCHMARK TARGET_SECONDS SIZE...
  * Rank 0 prints one JSON object per size. */
@@ -18,6 +18,10 @@ static MPI_Comm other; /* rank 0 to its partner */
 static char port[MPI_MAX_PORT_NAME];
 static char *out, *in; /* a block for each rank */
 static double *sums[2];
+static MPI_Win win = MPI_WIN_NULL; /* of one-sided operations */
+static int locked;                 /* all ranks of win are */
+static int64_t words[3];           /* what is added or put, what was there, what is compared */
+static int64_t steps;              /* of computation behind each start, in overlap */
 static MPI_Request reqs[WINDOW];
 static MPI_Status statuses[WINDOW];
 
@@ -77,6 +81,8 @@ static void collective(const char *bench, int len, int root)
         MPI_Scatter(out, len, MPI_BYTE, in, len, MPI_BYTE, root, MPI_COMM_WORLD);
     } else if (is(bench, "allgather")) {
         MPI_Allgather(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD);
+    } else if (is(bench, "reduce_scatter")) {
+        MPI_Reduce_scatter_block(sums[0], sums[1], len / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } else if (is(bench, "comm_dup")) {
         MPI_Comm_dup(MPI_COMM_WORLD, &made);
         MPI_Comm_free(&made);
@@ -97,6 +103,132 @@ static void collectives(const char *bench, int64_t n, int len)
     }
     if (is(bench, "bcast") || is(bench, "reduce") || is(bench, "gather") || is(bench, "scatter"))
         MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Work without memory and without MPI. */
+static volatile double computed;
+static void compute(int64_t n)
+{
+    double x = computed;
+    for (int64_t i = 0; i < n; i++)
+        x = x * 0.5 + 1;
+    computed = x;
+}
+
+static double steps_per_second(void)
+{
+    enum { STEPS = 1 << 20 };
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) {
+        double t0 = MPI_Wtime();
+        compute(STEPS);
+        double t = MPI_Wtime() - t0;
+        if (t < best)
+            best = t;
+    }
+    return STEPS / best;
+}
+
+static void start(const char *bench, int len, int root, MPI_Request *r)
+{
+    if (is(bench, "ibarrier"))
+        MPI_Ibarrier(MPI_COMM_WORLD, r);
+    else if (is(bench, "ibcast"))
+        MPI_Ibcast(out, len, MPI_BYTE, root, MPI_COMM_WORLD, r);
+    else if (is(bench, "ireduce"))
+        MPI_Ireduce(sums[0], sums[1], len / 8, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD, r);
+    else if (is(bench, "ialltoall"))
+        MPI_Ialltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD, r);
+    else if (is(bench, "iallgather"))
+        MPI_Iallgather(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD, r);
+    else
+        MPI_Iallreduce(sums[0], sums[1], len / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, r);
+}
+
+/* Starts an operation and waits for it, n times; the ranks take turns as root. */
+static void nonblocking(const char *bench, int64_t n, int len)
+{
+    int root = 0;
+    MPI_Request r;
+    for (int64_t i = 0; i < n; i++) {
+        start(bench, len, root, &r);
+        if (steps > 0)
+            compute(steps);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        root = root == size - 1 ? 0 : root + 1;
+    }
+    if (is(bench, "ibcast") || is(bench, "ireduce"))
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Even ranks do an operation at their partners, odd ones wait. */
+static void access_partner(const char *bench, int len)
+{
+    int peer = rank ^ 1;
+    if (is(bench, "get"))
+        MPI_Get(in, len, MPI_BYTE, peer, 0, len, MPI_BYTE, win);
+    else if (is(bench, "accumulate"))
+        MPI_Accumulate(sums[0], len / 8, MPI_DOUBLE, peer, 0, len / 8, MPI_DOUBLE, MPI_SUM, win);
+    else if (is(bench, "fetch_and_op"))
+        MPI_Fetch_and_op(&words[0], &words[1], MPI_INT64_T, peer, 0, MPI_SUM, win);
+    else if (is(bench, "compare_and_swap"))
+        MPI_Compare_and_swap(&words[0], &words[2], &words[1], MPI_INT64_T, peer, 0, win);
+    else
+        MPI_Put(out, len, MPI_BYTE, peer, 0, len, MPI_BYTE, win);
+}
+
+static int is_onesided(const char *bench)
+{
+    return is(bench, "put") || is(bench, "get") || is(bench, "accumulate") || is(bench, "fetch_and_op") || is(bench, "compare_and_swap") ||
+           is(bench, "fence") || is(bench, "win_create");
+}
+
+/* The window that an operation needs, with all ranks locked for as long as it lives. */
+static void need_window(const char *bench, int len)
+{
+    void *base;
+    int lock = !is(bench, "fence");
+    if (!is_onesided(bench) || is(bench, "win_create"))
+        return;
+    MPI_Win_allocate(len < 8 ? 8 : len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    locked = lock;
+    if (lock)
+        MPI_Win_lock_all(0, win);
+}
+
+static void free_window(void)
+{
+    if (win == MPI_WIN_NULL)
+        return;
+    if (locked)
+        MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+static void onesided(const char *bench, int64_t n, int len)
+{
+    if (is(bench, "win_create")) {
+        for (int64_t i = 0; i < n; i++) {
+            MPI_Win made;
+            MPI_Win_create(words, sizeof words, sizeof words[0], MPI_INFO_NULL, MPI_COMM_WORLD, &made);
+            MPI_Win_free(&made);
+        }
+        return;
+    }
+    if (is(bench, "fence")) {
+        MPI_Win_fence(0, win);
+        for (int64_t i = 0; i < n; i++) {
+            if (rank % 2 == 0)
+                access_partner("put", len);
+            MPI_Win_fence(0, win);
+        }
+        return;
+    }
+    for (int64_t i = 0; rank % 2 == 0 && i < n; i++) {
+        access_partner(bench, len);
+        MPI_Win_flush(rank ^ 1, win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* A proc that rank 0 has spawned, a world of its own; an empty port means that it is
@@ -177,7 +309,11 @@ static void iterate(const char *bench, int64_t n, int len)
             spawns(n, len);
         else if (rank == 0)
             connects(n);
-    } else
+    } else if (bench[0] == 'i' || is(bench, "overlap"))
+        nonblocking(bench, n, len);
+    else if (is_onesided(bench))
+        onesided(bench, n, len);
+    else
         collectives(bench, n, len);
 }
 
@@ -223,6 +359,54 @@ static void measure(const char *bench, int len, double target)
             final = 1;
         }
     }
+}
+
+/* All ranks compute for so many seconds behind each start, as rank 0 says. */
+static void learn_compute(double seconds)
+{
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    steps = (int64_t)(seconds * steps_per_second());
+}
+
+/* An iallreduce alone, and then with computation between start and wait that takes as long
+ * as it. What the computation hides of the operation's time is the overlap. */
+static void overlap(int len, double target)
+{
+    int64_t n = 8, enough = 0;
+    double alone = 0;
+    int final = 0;
+    steps = 0;
+    for (;;) {
+        n = agree(n);
+        if (n == 0)
+            break;
+        double t0 = MPI_Wtime();
+        iterate("overlap", n, len);
+        double t = MPI_Wtime() - t0;
+        if (rank != 0)
+            continue;
+        if (final) {
+            alone = t;
+            enough = n;
+            n = 0;
+        } else if (t < target / 10) {
+            n *= 2;
+        } else {
+            n = (int64_t)(n * target / t) + 1;
+            final = 1;
+        }
+    }
+    learn_compute(rank == 0 ? alone / (double)enough : 0);
+    n = agree(enough);
+    double t0 = MPI_Wtime();
+    iterate("overlap", n, len);
+    double both = MPI_Wtime() - t0;
+    if (rank == 0) {
+        double hidden = (2 * alone - both) / alone;
+        printf("{\"size\":%d,\"iterations\":%lld,\"seconds\":%.9f,\"overlap\":%.6f}\n", len, (long long)n, both, hidden > 0 ? hidden : 0);
+        fflush(stdout);
+    }
+    steps = 0;
 }
 
 /* A program that does nothing; rank 0 says how much memory that took. */
@@ -280,9 +464,14 @@ int main(int argc, char **argv)
         int len = atoi(argv[i]);
         out = filled((size_t)len * size);
         in = filled((size_t)len * size);
-        sums[0] = numbers(len / 8);
-        sums[1] = numbers(len / 8);
-        measure(argv[1], len, atof(argv[2]));
+        sums[0] = numbers(len / 8 * size);
+        sums[1] = numbers(len / 8 * size);
+        need_window(argv[1], len);
+        if (is(argv[1], "overlap"))
+            overlap(len, atof(argv[2]));
+        else
+            measure(argv[1], len, atof(argv[2]));
+        free_window();
         free(out);
         free(in);
         free(sums[0]);
