@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/openimpi/impi/internal/links"
 )
@@ -24,7 +24,7 @@ func TestNothingForTheTerminal(t *testing.T) {
 	s := newScreen(nil, time.Second)
 	s.Update(tea.WindowSizeMsg{Width: 1000, Height: 10})
 	s.Update(look{r, time.Now()})
-	for name, text := range map[string]string{"status": b.String(), "top": s.View()} {
+	for name, text := range map[string]string{"status": b.String(), "top": s.draw()} {
 		if strings.ContainsAny(text, "\x1b\a\x00\u202e") {
 			t.Errorf("%s: %q", name, text)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	tea "charm.land/bubbletea/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/links"
@@ -59,7 +60,10 @@ func (s *screen) shown() []row {
 }
 
 // View implements tea.Model.
-func (s *screen) View() string {
+func (s *screen) View() tea.View { return tea.View{Content: s.draw(), AltScreen: true} }
+
+// draw is what the screen shows.
+func (s *screen) draw() string {
 	rows, t := s.shown(), s.table()
 	page := rows[min(s.top, len(rows)):min(s.top+s.page(), len(rows))]
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/openimpi/impi/internal/cmdline"
 )
@@ -27,13 +27,23 @@ func TopCommand(in, out *os.File) *cmdline.Command {
 		if len(o.ask().Jobs) == 0 {
 			return statusNoJob, ErrNothing
 		}
-		m, err := tea.NewProgram(newScreen(o.ask, o.interval()), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()
+		s, err := run(newScreen(o.ask, o.interval()), in, out)
 		if err != nil {
 			return statusPartial, err
 		}
-		return m.(*screen).last.report.status(), nil
+		return s.last.report.status(), nil
 	}
 	return c
+}
+
+// run shows a screen in a terminal until the user has enough. Of the terminal nothing is asked that is waited
+// for: some answer no questions.
+func run(s *screen, in, out *os.File) (*screen, error) {
+	m, err := tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out)).Run()
+	if err != nil {
+		return nil, err
+	}
+	return m.(*screen), nil
 }
 
 // dueMsg says that it is time to look again.
@@ -81,30 +91,22 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return s, tea.Tick(s.every, func(time.Time) tea.Msg { return dueMsg{} })
 		}
 		return s, s.lookAgain
-	case tea.KeyMsg:
-		if x.Type == tea.KeyCtrlC {
+	case tea.KeyPressMsg:
+		if x.String() == "ctrl+c" {
 			return s, tea.Quit
 		}
-		return s, s.keys(x)
+		return s, s.key(x)
+	case tea.PasteMsg:
+		if s.typing {
+			s.filter += x.Content
+		}
 	}
 	s.scroll(0)
 	return s, nil
 }
 
-// keys takes a key, or several that came together.
-func (s *screen) keys(k tea.KeyMsg) (quit tea.Cmd) {
-	if k.Type != tea.KeyRunes {
-		return s.oneKey(k)
-	}
-	for _, r := range k.Runes {
-		if quit = s.oneKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}); quit != nil {
-			break
-		}
-	}
-	return quit
-}
-
-func (s *screen) oneKey(k tea.KeyMsg) (quit tea.Cmd) {
+// key takes a key.
+func (s *screen) key(k tea.KeyPressMsg) (quit tea.Cmd) {
 	if s.typing {
 		s.edit(k)
 	} else {
@@ -124,19 +126,18 @@ func (s *screen) fill() {
 }
 
 // edit changes the filter by a key.
-func (s *screen) edit(k tea.KeyMsg) {
-	switch k.Type {
+func (s *screen) edit(k tea.KeyPressMsg) {
+	switch k.Code {
 	case tea.KeyEnter:
 		s.typing = false
-	case tea.KeyEsc:
+	case tea.KeyEscape:
 		s.typing, s.filter = false, ""
 	case tea.KeyBackspace:
 		if r := []rune(s.filter); len(r) > 0 {
 			s.filter = string(r[:len(r)-1])
 		}
-	case tea.KeyRunes, tea.KeySpace:
-		s.filter += string(k.Runes)
-	default: // has no meaning in a line
+	default:
+		s.filter += k.Text // nothing, of keys that have no meaning in a line
 	}
 }
 
@@ -151,7 +152,7 @@ func (s *screen) command(k string) (quit tea.Cmd) {
 		s.scroll(1)
 	case "pgup":
 		s.scroll(-s.page())
-	case "pgdown", " ":
+	case "pgdown", "space":
 		s.scroll(s.page())
 	case "home", "g":
 		s.top = 0

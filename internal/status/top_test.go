@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
@@ -21,8 +22,8 @@ func counted(rank int, messages uint64, slept time.Duration) links.Proc {
 }
 
 // press has a screen take keys, and reports whether one of them ends it.
-func press(s *screen, keys ...tea.KeyMsg) (ended bool) {
-	for _, k := range keys {
+func press(s *screen, list ...keys) (ended bool) {
+	for _, k := range slices.Concat(list...) {
 		if _, cmd := s.Update(k); cmd != nil {
 			ended = true
 		}
@@ -30,11 +31,20 @@ func press(s *screen, keys ...tea.KeyMsg) (ended bool) {
 	return ended
 }
 
-func typed(text string) tea.KeyMsg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text)} }
+type keys []tea.KeyPressMsg
+
+func typed(text string) (list keys) {
+	for _, r := range text {
+		list = append(list, tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	return list
+}
+
+func pressed(code rune) keys { return keys{{Code: code}} }
 
 // ranks are those of the rows on the screen, in their order.
 func shownRanks(s *screen) (list string) {
-	for _, line := range strings.Split(s.View(), "\n")[3:] {
+	for _, line := range strings.Split(s.draw(), "\n")[3:] {
 		if f := strings.Fields(line); len(f) > 2 && f[1] == "alpha" {
 			list += f[0] + " "
 		}
@@ -49,7 +59,7 @@ func TestTop(t *testing.T) {
 	s := newScreen(nil, time.Second)
 	s.Update(tea.WindowSizeMsg{Width: 100, Height: 9})
 	s.Update(look{&Report{Jobs: []Job{{Job: *first}}}, at})
-	if v := s.View(); strings.Contains(v, " 5 ") || !strings.HasPrefix(v, "12:00:00  job heat: 2 running, 1 blocked\n\nRANK*") {
+	if v := s.draw(); strings.Contains(v, " 5 ") || !strings.HasPrefix(v, "12:00:00  job heat: 2 running, 1 blocked\n\nRANK*") {
 		t.Errorf("after one look:\n%s", v)
 	}
 	s.Update(look{&Report{Jobs: []Job{{Job: *second, Deadlock: &Deadlock{For: time.Minute}}}}, at.Add(2 * time.Second)})
@@ -62,21 +72,21 @@ RANK*  HOST   STATE      FOR   MSG/S  SENT/S  RECV/S  ASLEEP  DOES
 
 
 s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
-	if v := s.View(); v != want {
+	if v := s.draw(); v != want {
 		t.Errorf("got\n%s\nwant\n%s", v, want)
 	}
 	for _, c := range []struct {
-		keys []tea.KeyMsg
+		keys []keys
 		want string
 	}{
-		{[]tea.KeyMsg{typed("r")}, "2 1 0"},
-		{[]tea.KeyMsg{typed("rsss")}, "2 0 1"},                     // for how long they are blocked
-		{[]tea.KeyMsg{typed("s")}, "1 0 2"},                        // messages
-		{[]tea.KeyMsg{typed("SS")}, "2 0 1"},                       // state
-		{[]tea.KeyMsg{typed("/mpi_"), typed("RECV")}, "2"},         // a filter
-		{[]tea.KeyMsg{{Type: tea.KeyEnter}, typed("s")}, "2"},      // it stays
-		{[]tea.KeyMsg{typed("/x"), {Type: tea.KeyBackspace}}, "2"}, // and goes on
-		{[]tea.KeyMsg{{Type: tea.KeyEsc}}, "2 0 1"},
+		{[]keys{typed("r")}, "2 1 0"},
+		{[]keys{typed("rsss")}, "2 0 1"},                      // for how long they are blocked
+		{[]keys{typed("s")}, "1 0 2"},                         // messages
+		{[]keys{typed("SS")}, "2 0 1"},                        // state
+		{[]keys{typed("/mpi_"), typed("RECV")}, "2"},          // a filter
+		{[]keys{pressed(tea.KeyEnter), typed("s")}, "2"},      // it stays
+		{[]keys{typed("/x"), pressed(tea.KeyBackspace)}, "2"}, // and goes on
+		{[]keys{pressed(tea.KeyEscape)}, "2 0 1"},
 	} {
 		if press(s, c.keys...) {
 			t.Errorf("%v end it", c.keys)
@@ -85,7 +95,7 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 			t.Errorf("after %v: %q, want %q", c.keys, got, c.want)
 		}
 	}
-	if !press(s, typed("q")) || !press(s, tea.KeyMsg{Type: tea.KeyCtrlC}) {
+	if !press(s, typed("q")) || !press(s, keys{{Code: 'c', Mod: tea.ModCtrl}}) {
 		t.Error("neither q nor Ctrl-C ends it")
 	}
 }
@@ -105,7 +115,7 @@ heat aaaa      1  alpha  running                                      computing
 rain bbbb      0  alpha  running                                      computing
 
 s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
-	if v := s.View(); v != want {
+	if v := s.draw(); v != want {
 		t.Errorf("got\n%s\nwant\n%s", v, want)
 	}
 }
@@ -155,11 +165,11 @@ RANKS*  LINK    STATE   MSG/S >  MSG/S <    B/S >    B/S <  SITES
  1 - 2  tcp fd  linked        1               3 B           alpha
 
 s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
-	if v := s.View(); v != want {
+	if v := s.draw(); v != want {
 		t.Errorf("got\n%s\nwant\n%s", v, want)
 	}
 	order := func() (list string) {
-		for _, line := range strings.Split(s.View(), "\n")[3:] {
+		for _, line := range strings.Split(s.draw(), "\n")[3:] {
 			if f := strings.Fields(line); len(f) > 4 && f[1] == "-" {
 				list += f[0] + "-" + f[2] + " "
 			}
@@ -167,14 +177,14 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 		return strings.TrimSpace(list)
 	}
 	for _, c := range []struct {
-		keys []tea.KeyMsg
+		keys []keys
 		want string
 	}{
-		{[]tea.KeyMsg{typed("r")}, "1-2 0-10 0-2 0-1"},
-		{[]tea.KeyMsg{typed("rssss")}, "0-1 0-2 0-10 1-2"}, // messages back
-		{[]tea.KeyMsg{typed("r")}, "1-2 0-2 0-10 0-1"},
-		{[]tea.KeyMsg{typed("/4.00")}, "0-1"},
-		{[]tea.KeyMsg{{Type: tea.KeyEsc}, typed("ll")}, "1-2 0-2 0-10 0-1"}, // to the procs, and back
+		{[]keys{typed("r")}, "1-2 0-10 0-2 0-1"},
+		{[]keys{typed("rssss")}, "0-1 0-2 0-10 1-2"}, // messages back
+		{[]keys{typed("r")}, "1-2 0-2 0-10 0-1"},
+		{[]keys{typed("/4.00")}, "0-1"},
+		{[]keys{pressed(tea.KeyEscape), typed("ll")}, "1-2 0-2 0-10 0-1"}, // to the procs, and back
 	} {
 		press(s, c.keys...)
 		if got := order(); got != c.want {
@@ -187,7 +197,7 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 	fourth := third
 	fourth.Pairs = append(fourth.Pairs, pair(3, 4, sent(9, 9, 9), sent(9, 9, 9)))
 	s.Update(look{&Report{Jobs: []Job{{Job: fourth}}}, at.Add(4 * time.Second)})
-	if v := s.View(); !strings.Contains(v, "of 7 more pairs nothing is told") || !strings.Contains(strings.Join(strings.Fields(v), " "), "3 - 4 tcp fd linked alpha") {
+	if v := s.draw(); !strings.Contains(v, "of 7 more pairs nothing is told") || !strings.Contains(strings.Join(strings.Fields(v), " "), "3 - 4 tcp fd linked alpha") {
 		t.Errorf("a pair of which nothing was told before:\n%s", v)
 	}
 }
@@ -223,25 +233,25 @@ func TestTopScrolls(t *testing.T) {
 	s.Update(tea.WindowSizeMsg{Width: 80, Height: around + 5})
 	s.Update(look{&Report{Jobs: []Job{{Job: *job(procs...)}}}, time.Now()})
 	for _, c := range []struct {
-		key  tea.KeyMsg
+		key  keys
 		want string
 	}{
-		{tea.KeyMsg{Type: tea.KeyDown}, "1 2 3 4 5"}, {tea.KeyMsg{Type: tea.KeyPgDown}, "6 7 8 9 10"}, {tea.KeyMsg{Type: tea.KeyUp}, "5 6 7 8 9"},
-		{tea.KeyMsg{Type: tea.KeyEnd}, "25 26 27 28 29"}, {tea.KeyMsg{Type: tea.KeyDown}, "25 26 27 28 29"}, {tea.KeyMsg{Type: tea.KeyHome}, "0 1 2 3 4"},
-		{tea.KeyMsg{Type: tea.KeyPgUp}, "0 1 2 3 4"},
+		{pressed(tea.KeyDown), "1 2 3 4 5"}, {pressed(tea.KeyPgDown), "6 7 8 9 10"}, {pressed(tea.KeyUp), "5 6 7 8 9"},
+		{pressed(tea.KeyEnd), "25 26 27 28 29"}, {pressed(tea.KeyDown), "25 26 27 28 29"}, {pressed(tea.KeyHome), "0 1 2 3 4"},
+		{pressed(tea.KeyPgUp), "0 1 2 3 4"},
 	} {
 		press(s, c.key)
 		if got := shownRanks(s); got != c.want {
 			t.Errorf("after %v: %s, want %s", c.key, got, c.want)
 		}
 	}
-	press(s, tea.KeyMsg{Type: tea.KeyEnd})
+	press(s, pressed(tea.KeyEnd))
 	s.Update(look{&Report{Jobs: []Job{{Job: *job(procs[:3]...)}}}, time.Now()})
 	if got := shownRanks(s); got != "0 1 2" {
 		t.Errorf("after most have gone: %s", got)
 	}
 	s.Update(look{&Report{}, time.Now()})
-	if v := s.View(); !strings.Contains(v, "no job any more") {
+	if v := s.draw(); !strings.Contains(v, "no job any more") {
 		t.Errorf("after the end:\n%s", v)
 	}
 }

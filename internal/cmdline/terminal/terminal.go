@@ -21,6 +21,16 @@ func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 		signal.Notify(heard, syscall.SIGHUP)
 		t.Cleanup(func() { signal.Stop(heard); signal.Ignore(syscall.SIGHUP) })
 	}
+	master, tty := Open(t)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, tty)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2 + len(cmd.ExtraFiles)}
+	return func() { master.Close() }
+}
+
+// Open makes a terminal of 80 by 24. What programs write to tty is read from master, and answered by
+// nobody else. Both are closed when the test is over.
+func Open(t *testing.T) (master, tty *os.File) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -33,12 +43,13 @@ func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err := unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tty.Close() })
-	cmd.ExtraFiles = append(cmd.ExtraFiles, tty)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2 + len(cmd.ExtraFiles)}
-	return func() { master.Close() }
+	return master, tty
 }
