@@ -39,12 +39,13 @@ const (
 	fewFiles   = 4096       // open files: a node has several for each link
 	fewProcs   = 1024       // processes and threads of the user
 	smallUDP   = 7500 << 10 // bytes of a socket's buffer that QUIC asks for
-	littleRoom = 64 << 20   // bytes in the folder for sockets, logs and traces
+	littleRoom = 64 << 20   // bytes in the folder for sockets, logs and traces, and of memory
 )
 
 // machine is where the checks look; tests have another one.
 type machine struct {
 	proc   string // /proc
+	groups string // /sys/fs/cgroup
 	limit  func(resource int) (soft, hard uint64, err error)
 	free   func(dir string) (uint64, error)
 	synced func() (bool, error) // the clock
@@ -55,7 +56,8 @@ type machine struct {
 // here is this machine.
 func here() *machine {
 	return &machine{
-		proc: "/proc",
+		proc:   "/proc",
+		groups: "/sys/fs/cgroup",
 		limit: func(resource int) (soft, hard uint64, err error) {
 			var r unix.Rlimit
 			err = unix.Getrlimit(resource, &r)
@@ -170,7 +172,15 @@ func (m *machine) shared() Check {
 	if err := m.memory(); err != nil {
 		return Check{name, Fail, "none: " + err.Error(), `give the job more memory (cgroup), or do without: prefer = ["unix"], and board = false in host`}
 	}
-	return ok(name, "there is some")
+	total, free, of := m.roomFor()
+	if total == 0 {
+		return ok(name, "there is some; how much cannot be seen here")
+	}
+	found := fmt.Sprintf("%s free of %s, %s", quantity.Bytes(free), quantity.Bytes(total), of)
+	if free < littleRoom {
+		return Check{name, Warn, found, "give the job more memory, or end what else has it"}
+	}
+	return ok(name, found)
 }
 
 func (m *machine) lending() Check {

@@ -21,6 +21,7 @@ func fit(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{
 		proc:   t.TempDir(),
+		groups: t.TempDir(),
 		limit:  func(int) (soft, hard uint64, err error) { return 65536, 65536, nil },
 		free:   func(string) (uint64, error) { return 1 << 40, nil },
 		synced: func() (bool, error) { return true, nil },
@@ -29,6 +30,7 @@ func fit(t *testing.T) *machine {
 	}
 	for name, text := range map[string]string{
 		"sys/kernel/osrelease": "6.1.0\n", "loadavg": "0.00 0.01 0.05 1/80 7\n", "sys/kernel/yama/ptrace_scope": "0\n",
+		"meminfo":               "MemTotal:       16000000 kB\nMemFree:          100 kB\nMemAvailable:    9000000 kB\n",
 		"sys/net/core/rmem_max": "8388608\n", "sys/net/core/wmem_max": "8388608\n",
 	} {
 		put(t, m, name, text)
@@ -85,6 +87,34 @@ func TestUnfit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSharedMemory: the size and what is free are those of what limits it most.
+func TestSharedMemory(t *testing.T) {
+	m := fit(t)
+	group := func(path, limit, used string) {
+		dir := filepath.Join(m.groups, path)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "memory.max"), []byte(limit+"\n"), 0o644),
+			os.WriteFile(filepath.Join(dir, "memory.current"), []byte(used+"\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(state State, text string) {
+		t.Helper()
+		if c := m.shared(); c.State != state || !strings.Contains(c.Found, text) {
+			t.Errorf("%+v, want %q", c, text)
+		}
+	}
+	want(OK, "9.22 GB free of 16.4 GB, the machine's memory (/dev/shm is not used)")
+	put(t, m, "self/cgroup", "0::/a.slice/b.scope\n")
+	group("a.slice/b.scope", "max", "1000")
+	want(OK, "the machine's memory")
+	group("a.slice", "2000000000", "1950000000")
+	want(Warn, "50.0 MB free of 2.00 GB, the limit of the control group "+m.groups+"/a.slice")
+	group("a.slice/b.scope", "4000000000", "1000")
+	want(Warn, "a.slice")
+	put(t, m, "meminfo", "")
+	want(OK, "how much cannot be seen here")
 }
 
 // limited has one limit that is low.

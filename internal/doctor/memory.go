@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// roomFor returns how much memory procs can share, how much of that is free, and what limits it: the machine,
+// or a control group that this process is in. Procs share memory by memfd, so that /dev/shm and its size do
+// not matter. 0: it is not known.
+func (m *machine) roomFor() (total, free uint64, of string) {
+	total, free = m.meminfo("MemTotal"), m.meminfo("MemAvailable")
+	of = "the machine's memory (/dev/shm is not used)"
+	if total == 0 {
+		return 0, 0, ""
+	}
+	for _, dir := range m.memoryGroups() {
+		for ; strings.HasPrefix(dir, m.groups); dir = filepath.Dir(dir) { // a group has no more than those above it
+			limit, used, found := groupLimit(dir)
+			if !found {
+				continue
+			}
+			left := limit - min(used, limit)
+			if limit < total && left <= free {
+				total, free, of = limit, left, "the limit of the control group "+dir
+			}
+		}
+	}
+	return total, free, of
+}
+
+// meminfo returns a line of /proc/meminfo, in bytes; 0: it is not there.
+func (m *machine) meminfo(name string) uint64 {
+	b, err := os.ReadFile(m.proc + "/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name+":" {
+			kb, _ := strconv.ParseUint(f[1], 10, 54) // 0 if it is no number
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// memoryGroups are the folders of the control groups that limit this process's memory.
+func (m *machine) memoryGroups() (dirs []string) {
+	b, err := os.ReadFile(m.proc + "/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) != 3:
+		case f[1] == "": // version 2
+			dirs = append(dirs, filepath.Join(m.groups, f[2]))
+		case strings.Contains(","+f[1]+",", ",memory,"):
+			dirs = append(dirs, filepath.Join(m.groups, "memory", f[2]))
+		}
+	}
+	return dirs
+}
+
+// groupLimit returns the limit of a control group, in bytes, and how much of it is used.
+func groupLimit(dir string) (limit, used uint64, found bool) {
+	for _, names := range [][2]string{{"memory.max", "memory.current"}, {"memory.limit_in_bytes", "memory.usage_in_bytes"}} {
+		l, err1 := number(filepath.Join(dir, names[0]))
+		u, err2 := number(filepath.Join(dir, names[1]))
+		if err1 == nil && err2 == nil {
+			return l, u, true
+		}
+	}
+	return 0, 0, false // there is none: "max"
+}
+
+func number(path string) (uint64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+}
