@@ -204,6 +204,13 @@ func TestPage(t *testing.T) {
 	b.await(`document.getElementById("scale").textContent.includes("up to 12 µs")`)
 	b.await(`document.getElementById("scale").textContent.includes("3 pairs are left out")`)
 
+	b.key("?")
+	b.await(`document.getElementById("help").open`)
+	b.key("5") // not behind the dialog
+	b.key("p")
+	b.key(kb.Escape)
+	b.await(`!document.getElementById("help").open`)
+	b.await(fmt.Sprintf(visible, "matrix"))
 	b.key("3")
 	b.await(fmt.Sprintf(visible, "procs") + ` && document.querySelectorAll("#ranks tbody tr").length === 4`)
 	b.await(`/[0-9] k?B/.test(document.querySelector('#ranks tr[data-rank="0"]').textContent)`) // each second

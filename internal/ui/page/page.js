@@ -434,6 +434,8 @@ function traffic(name, a, b) {
   return [[a, b], [b, a]].filter(([from, to], i) => i === 0 || from !== to).map(([from, to]) => `${name} ${from} → ${to}: ${toldOf(cells.get(from + "," + to))}`).join("\n");
 }
 
+const processOf = (r) => (r.pid ? `process ${r.pid}` : "a process whose number is not told");
+
 // explain shows what is known of a rank, and of its link to another one if there is a second.
 function explain(a, b) {
   const job = state.job;
@@ -441,7 +443,7 @@ function explain(a, b) {
   const others = job.matrix.by === "rank" ? job.matrix.cells.filter((c) => c.from === a && c.to !== a).map((c) => c.to) : [];
   const buttons = others.map((to) => choice(`with ${to}`, to === b, () => explain(a, to)));
   if (b === undefined || b === a) {
-    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid || "?"} on host ${hostOf(r)} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
+    panel(`rank ${a}`, buttons, r ? `${r.does}\n${processOf(r)} on host ${hostOf(r)} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
     return;
   }
   const sums = job.matrix.by === "rank" ? traffic("rank", a, b) + "\n\n" : "";
@@ -460,7 +462,7 @@ async function explainHosts(a, b) {
     const others = byHost ? job.matrix.cells.filter((c) => c.from === a).map((c) => c.to) : job.sites.flatMap((s) => s.hosts.map((h) => h.rank)).filter((h) => h !== a);
     const ranks = job.ranks.filter((r) => r.host === a);
     panel(`host ${a}`, others.map((to) => choice(`with ${to}`, false, () => explainHosts(a, to))),
-      named(a) + "\n" + ranks.map((r) => `rank ${r.rank}, process ${r.pid || "?"}: ${r.does}`).join("\n"));
+      named(a) + "\n" + ranks.map((r) => `rank ${r.rank}, ${processOf(r)}: ${r.does}`).join("\n"));
     return;
   }
   const way = job.host_paths.find((p) => p.a === Math.min(a, b) && p.b === Math.max(a, b));
@@ -508,7 +510,7 @@ function pause() {
 }
 
 function key(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return; // the dialog has its own
   if (event.key === "Escape") { document.activeElement.blur(); closePanel(); return; }
   if (event.key === "Enter" && event.target.id === "filter" && $("ranks").tBodies[0].rows.length) { explain(Number($("ranks").tBodies[0].rows[0].dataset.rank)); return; }
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox") return;
