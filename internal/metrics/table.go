@@ -31,10 +31,23 @@ func (m *metric) kind() prometheus.ValueType {
 	return prometheus.GaugeValue
 }
 
+// hostOf is the host that a node runs on, or the addresses of those that it runs, as a site on one machine.
+func hostOf(n *links.Node) string {
+	if n.Host != "" {
+		return n.Host
+	}
+	for i := range n.Sites {
+		if n.Sites[i].Client == n.Client {
+			return strings.Join(n.Sites[i].Hosts, ",")
+		}
+	}
+	return ""
+}
+
 // table has all metrics. docs/metrics.md is compared with it.
 var table = []metric{
 	{name: "impi_node_info", labels: []string{"job_id", "host", "version"}, help: "1, of each node. The ID is the same for all nodes of a job.",
-		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, n.Host, version.String()) }},
+		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, hostOf(n), version.String()) }},
 	{name: "impi_job_phase", labels: []string{"phase"}, help: "1 for the phase in which this node is: starting, running or ending.",
 		values: func(n *links.Node, add func(float64, ...string)) {
 			for _, p := range []links.Phase{links.PhaseStarting, links.PhaseRunning, links.PhaseEnding} {
