@@ -66,7 +66,7 @@ func TestReload(t *testing.T) {
 	if _, job := r.report(t); job.Pairs[0].Transport != "unix" {
 		t.Errorf("a link that was there is %s", job.Pairs[0].Transport)
 	}
-	if _, out, _ := r.links(t, "-explain"); !strings.Contains(out, `prefer ["tcp" "unix"]`) || strings.Contains(out, `prefer ["unix" "tcp"]`) {
+	if _, out, _ := r.links(t, "-explain"); !strings.Contains(out, `prefer ["tcp", "unix"]`) || strings.Contains(out, `prefer ["unix", "tcp"]`) {
 		t.Errorf("links -explain:\n%s", out)
 	}
 	if status, out, _ := r.reload(t); status != statusOK || strings.Contains(out, "log level") || !strings.Contains(out, "procs of host 127.0.0.3: 1 -> 8: needs a restart") {

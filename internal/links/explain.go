@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/openimpi/impi/internal/quantity"
@@ -212,17 +213,26 @@ func (p *Pair) reasons(w io.Writer, j *Job) {
 	}
 }
 
+// listed is a list as a job file has it.
+func listed(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
 func (r Route) describe() string {
 	s := "the default route: "
 	if r.Site != "" {
 		s = fmt.Sprintf("route %q: ", r.Site)
 	}
-	s += fmt.Sprintf("prefer %q", r.Prefer)
+	s += "prefer " + listed(r.Prefer)
 	if !r.Direct {
 		s += ", direct = false"
 	}
 	if len(r.DataPlane) > 0 {
-		s += fmt.Sprintf(", data_plane %q", r.DataPlane)
+		s += ", data_plane " + listed(r.DataPlane)
 	}
 	if r.RequireTLS {
 		s += ", require_tls"

@@ -17,7 +17,7 @@ const (
 	maxRequest   = 16 << 10 // bytes
 	maxAnswer    = 64 << 20
 	maxAbout     = 16 << 10
-	maxAsking    = 8                // connections that a node serves at a time
+	maxAsking    = 64               // connections that a node serves at a time; others wait until one has ended
 	requestLimit = 5 * time.Second  // for a connection to begin, and without a request
 	serveLimit   = 30 * time.Second // for the answer to be made and taken
 )

@@ -161,6 +161,26 @@ func TestFewAskAtATime(t *testing.T) {
 	}
 }
 
+// TestManyAskAtOnce: each of many who ask at the same time, and more than are served at a time, has an answer.
+func TestManyAskAtOnce(t *testing.T) {
+	dir := serve(t, hello)
+	const many = 2 * maxAsking
+	errs := make(chan error, many)
+	for range many {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_, err := Ask(ctx, filepath.Join(dir, SocketName), Request{Op: OpLinks})
+			errs <- err
+		}()
+	}
+	for range many {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {
 		peer, self uint32
