@@ -23,6 +23,16 @@ func (a *Arrivals) Missing(ranks []int) (rank int, missing bool) {
 	return 0, false
 }
 
+// AllMissing returns those of ranks from which no notice has come.
+func (a *Arrivals) AllMissing(ranks []int) (missing []int) {
+	for _, r := range ranks {
+		if a.count[r] == 0 {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
 // Take consumes one notice from each rank if all are there, and reports whether it did.
 func (a *Arrivals) Take(ranks []int) bool {
 	if _, missing := a.Missing(ranks); missing {

@@ -52,6 +52,18 @@ func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	return l.admit(granted), nil
 }
 
+// Contended returns who holds the lock and who waits for it, in the order of their requests; nil and
+// nil if nobody waits. The slices are the caller's.
+func (l *Locks) Contended() (holders, waiters []int) {
+	if len(l.queue) == 0 {
+		return nil, nil
+	}
+	for _, c := range l.queue {
+		waiters = append(waiters, c.origin)
+	}
+	return slices.Clone(l.holders), waiters
+}
+
 // admit grants the lock to the first in the queue, and to as many after it as may share it.
 func (l *Locks) admit(granted []int) []int {
 	for len(l.queue) > 0 {

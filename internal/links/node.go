@@ -184,6 +184,7 @@ type Site struct {
 	Hosts  []string `json:"hosts"` // addresses
 
 	HostProcs []int `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
+	PIDs      []int `json:"pids,omitempty"`          // of its procs, as they said at the start; older nodes do not say
 }
 
 // Host is an agent.
@@ -263,6 +264,8 @@ type Blocked struct {
 	Partners []Partner     `json:"partners,omitempty"`
 	Left     int           `json:"left_out,omitempty"` // partners that are left out
 
+	Locks []Lock `json:"window_locks,omitempty"` // of the proc's memory in windows, for which others wait
+
 	Computes bool `json:"other_threads_compute,omitempty"` // threads of it that are not in MPI use a core
 }
 
@@ -272,15 +275,32 @@ type Call struct {
 	At   string `json:"at,omitempty"` // file and line of a Go program
 }
 
+// Lock is the lock of a proc's memory in a window.
+type Lock struct {
+	Window  string `json:"window"`
+	Holders []int  `json:"holders"`
+	Waiters []int  `json:"waiters"` // ranks whose requests for it have come
+}
+
+// What procs want of others in windows, as Partner.What.
+const (
+	WantsPost     = wireup.WantsPost     // its MPI_Win_post
+	WantsComplete = wireup.WantsComplete // its MPI_Win_complete
+	WantsLock     = wireup.WantsLock     // the lock of its memory
+	WantsWindow   = wireup.WantsWindow   // that it serves operations, as it does in any call of MPI
+)
+
 // Partner is another proc, and what is wanted of it.
 type Partner struct {
-	What string `json:"what"`                  // "recv", "send", or "collective": that it comes to an operation
+	What string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or one of those above
 	Any  bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
 	Away bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
 	Peer int    `json:"peer"`                  // its rank in the world
 	Tag  int    `json:"tag"`                   // -1: any
-	Comm string `json:"comm,omitempty"`
-	Why  string `json:"why,omitempty"` // what one that has begun waits for
+	Comm string `json:"comm,omitempty"`        // or the window
+	Why  string `json:"why,omitempty"`         // what one that has begun waits for
+
+	Holders []int `json:"holders,omitempty"` // of the lock, if Peer says who they are; in a Job
 }
 
 // Transport is a transport that the node runs.

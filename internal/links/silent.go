@@ -28,6 +28,9 @@ func (p *Part) addSilent(first int) {
 			continue
 		}
 		x := Proc{Rank: rank, Host: -1, State: ProcNotTold, Silent: p.Problem, Since: p.Since, away: true}
+		if len(p.PIDs) == p.Procs {
+			x.PID = p.PIDs[rank-p.First]
+		}
 		if h := p.hostOf(rank); h >= 0 {
 			x.Host, x.Address = first+h, p.Hosts[h]
 			if n := p.node(h); n != nil && n.Problem != "" {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -103,7 +104,7 @@ func TestStatusOfOtherSites(t *testing.T) {
 				if x.What == "collective" {
 					x.Peer = 0 // it depends on the algorithm
 				}
-				if got, w := (blockedIn{b.Calls[0].Name, x}), wantBlocked[p.Rank]; got != w || !strings.Contains(b.Calls[0].At, "programs_test.go:") {
+				if got, w := (blockedIn{b.Calls[0].Name, x}), wantBlocked[p.Rank]; !reflect.DeepEqual(got, w) || !strings.Contains(b.Calls[0].At, "programs_test.go:") {
 					t.Errorf("rank %d: %+v, want %+v", p.Rank, b, w)
 				}
 			}

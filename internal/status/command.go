@@ -173,7 +173,8 @@ func (o *options) ask() *Report {
 func Look(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
 	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
 		x := Job{Job: j}
-		x.Deadlock, x.UnderWay = verdict(&j)
+		findHolders(&x.Job)
+		x.Deadlock, x.UnderWay = verdict(&x.Job)
 		jobs = append(jobs, x)
 	}
 	return jobs

@@ -42,6 +42,11 @@ func findDeadlock(j *links.Job) *Deadlock {
 			}
 		}
 	}
+	for rank, b := range procs {
+		if !locksAreHeld(rank, b, procs) {
+			return nil
+		}
+	}
 	if len(procs) == 0 || len(procs) != size || leaving == size { // if all are in Finalize, the job ends
 		return nil
 	}
@@ -93,14 +98,72 @@ func few(ranks []int) string {
 // stuck reports whether a proc waits for others of its world, and nothing moves.
 func stuck(b *links.Blocked) bool {
 	return b != nil && !b.Computes && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
-		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.Away || p.Why != "" && p.Why != whySyncAck })
+		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool {
+			return p.Away || p.What == links.WantsWindow || p.Why != "" && p.Why != whySyncAck
+		})
 }
 
-// waitsElsewhere reports whether a call waits for procs of other worlds, or for a window, whoever
-// its partners are.
+// locksAreHeld reports whether all locks of windows that a proc waits for are held by others, as their own
+// procs say: otherwise the question or the answer is under way. If the proc does not name all, one is
+// enough for a proc in a single call, which needs them all.
+func locksAreHeld(rank int, b *links.Blocked, procs map[int]*links.Blocked) bool {
+	wanted, left := make(map[int]int), b.Left > 0
+	for _, p := range b.Partners {
+		if p.What == links.WantsLock {
+			wanted[p.Peer]++
+		}
+	}
+	if len(wanted) > 0 && left && len(b.Calls) != 1 {
+		return false
+	}
+	for peer, n := range wanted {
+		if of := procs[peer]; of == nil || countLocks(of, rank) < n {
+			return false
+		}
+	}
+	return true
+}
+
+// countLocks is how many locks a proc's memory has that another one waits for.
+func countLocks(of *links.Blocked, waiter int) (n int) {
+	for _, l := range of.Locks {
+		if len(l.Holders) > 0 && slices.Contains(l.Waiters, waiter) {
+			n++
+		}
+	}
+	return n
+}
+
+// findHolders adds to the procs' partners who holds the locks of windows that they wait for.
+func findHolders(j *links.Job) {
+	procs := make(map[int]*links.Blocked)
+	for i := range j.Sites {
+		for k := range j.Sites[i].Ranks {
+			if p := &j.Sites[i].Ranks[k]; p.Blocked != nil {
+				procs[p.Rank] = p.Blocked
+			}
+		}
+	}
+	for rank, b := range procs {
+		for i := range b.Partners {
+			p := &b.Partners[i]
+			if of := procs[p.Peer]; p.What == links.WantsLock && !p.Away && of != nil {
+				for _, l := range of.Locks {
+					if slices.Contains(l.Waiters, rank) {
+						p.Holders = append(p.Holders, l.Holders...)
+					}
+				}
+				slices.Sort(p.Holders)
+				p.Holders = slices.Compact(p.Holders)
+			}
+		}
+	}
+}
+
+// waitsElsewhere reports whether a call waits for procs of other worlds, whoever its partners are.
 func waitsElsewhere(c links.Call) bool {
 	name := strings.ToLower(c.Name)
-	for _, word := range []string{"accept", "connect", "spawn", "join", "win", "session"} {
+	for _, word := range []string{"accept", "connect", "spawn", "join", "session"} {
 		if strings.Contains(name, word) {
 			return true
 		}
@@ -138,8 +201,14 @@ func cycle(procs map[int]*links.Blocked) []int {
 			if p.Any {
 				continue
 			}
-			if c := visit(p.Peer); c != nil {
-				return c
+			of := []int{p.Peer}
+			if p.What == links.WantsLock {
+				of = p.Holders
+			}
+			for _, peer := range of {
+				if c := visit(peer); c != nil {
+					return c
+				}
 			}
 		}
 		return nil

@@ -24,6 +24,16 @@ func from(peer int) links.Partner {
 	return links.Partner{What: "recv", Peer: peer, Tag: 7, Comm: world}
 }
 
+func lock(peer int) links.Partner {
+	return links.Partner{What: links.WantsLock, Peer: peer, Comm: "window w"}
+}
+
+// holds is a proc of whose memory some hold the lock, for which others wait.
+func holds(p links.Proc, holders []int, waiters ...int) links.Proc {
+	p.Blocked.Locks = append(p.Blocked.Locks, links.Lock{Window: "w", Holders: holders, Waiters: waiters})
+	return p
+}
+
 func job(procs ...links.Proc) *links.Job {
 	s := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
 	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.Part{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
@@ -54,12 +64,21 @@ func TestDeadlock(t *testing.T) {
 		"one has left":        {job(waits(0, "MPI_Reduce", long, links.Partner{What: "collective", Peer: 1}), waits(1, "MPI_Finalize", long, links.Partner{What: "collective", Peer: 0})), &Deadlock{long, []int{0, 1}}},
 		"all leave":           {job(waits(0, "MPI_Finalize", long, links.Partner{What: "collective", Peer: 1}), waits(1, "mpi.Finalize", long, links.Partner{What: "collective", Peer: 0})), nil},
 		"one leaves for good": {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Finalize", long)), nil},
+		"a lock each":         {job(holds(waits(0, "MPI_Win_lock", long, lock(1)), []int{0}, 1), holds(waits(1, "mpi.Win.Lock", long, lock(0)), []int{1}, 0)), &Deadlock{long, []int{0, 1}}},
+		"a lock, a message":   {job(waits(0, "MPI_Recv", long, from(2)), holds(waits(1, "MPI_Recv", long, from(0)), []int{0}, 2), waits(2, "MPI_Win_lock", long, lock(1))), &Deadlock{long, []int{0, 2}}},
+		"its own memory":      {job(waits(0, "MPI_Recv", long, from(1)), holds(waits(1, "MPI_Win_lock", long, lock(1)), []int{0}, 1)), &Deadlock{long, []int{0, 1}}},
+		"not asked for yet":   {job(waits(0, "MPI_Recv", long, from(2)), holds(waits(1, "MPI_Recv", long, from(0)), []int{0}, 3), waits(2, "MPI_Win_lock", long, lock(1)), waits(3, "MPI_Win_lock", long, lock(1))), nil},
+		"one of two locks":    {job(holds(waits(0, "MPI_Win_lock", long, lock(1), lock(1)), []int{0}, 1), holds(waits(1, "MPI_Win_lock", long, lock(0)), []int{1}, 0)), nil},
+		"a silent lock":       {job(waits(0, "MPI_Win_lock", long, lock(1)), links.Proc{Rank: 1, State: links.ProcRunning, Silent: "it does not answer"}), nil},
+		"post and complete":   {job(waits(0, "MPI_Win_start", long, links.Partner{What: links.WantsPost, Peer: 1}), waits(1, "MPI_Win_wait", long, links.Partner{What: links.WantsComplete, Peer: 0})), &Deadlock{long, []int{0, 1}}},
+		"operations":          {job(waits(0, "MPI_Win_flush", long, links.Partner{What: links.WantsWindow, Peer: 1}), waits(1, "MPI_Recv", long, from(0))), nil},
 		"another world":       {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", Away: true})), nil},
 		"call not known":      {job(links.Proc{Rank: 0, State: links.ProcRunning, Blocked: &links.Blocked{Time: long, Partners: []links.Partner{from(0)}}}), nil},
 		"in MPI_Init":         {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcInit}), nil},
 		"an older node":       {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1}), nil},
 		"nobody":              {job(), nil},
 	} {
+		findHolders(c.job)
 		got := findDeadlock(c.job)
 		if (got == nil) != (c.want == nil) || got != nil && (got.For != c.want.For || !slices.Equal(got.Cycle, c.want.Cycle)) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -127,7 +146,7 @@ func TestSilentHost(t *testing.T) {
 	about := func(number int) links.About {
 		return links.About{Job: "heat", ID: "a1b2", Site: "alpha", Number: number, Host: []string{"10.0.0.1", "10.0.0.22"}[number]}
 	}
-	site := links.Site{Name: "alpha", Own: true, Procs: 3, Hosts: []string{"10.0.0.1", "10.0.0.22"}, HostProcs: []int{2, 1}}
+	site := links.Site{Name: "alpha", Own: true, Procs: 3, Hosts: []string{"10.0.0.1", "10.0.0.22"}, HostProcs: []int{2, 1}, PIDs: []int{200, 201, 202}}
 	node := &links.Node{About: about(0), Phase: links.PhaseRunning, Sites: []links.Site{site}, Hosts: []links.Host{{Address: "10.0.0.1"}},
 		Procs: []links.Proc{waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0))}}
 	since := time.Now().Add(-time.Hour)
@@ -140,7 +159,7 @@ func TestSilentHost(t *testing.T) {
 	write(&b, &Report{Jobs: []Job{{Job: j}}})
 	for _, want := range []string{
 		"    rank 1  10.0.0.1   pid 101  blocked for 3.0 s",
-		"    rank 2  10.0.0.22  pid ?    silent since " + since.Format(time.TimeOnly) + ", 1h0m0s ago: the node does not answer\n",
+		"    rank 2  10.0.0.22  pid 202  silent since " + since.Format(time.TimeOnly) + ", 1h0m0s ago: the node does not answer\n",
 		"all procs that are known of wait for others; whether that is a deadlock depends on rank 2, of which nothing is known\n",
 	} {
 		if !strings.Contains(b.String(), want) {

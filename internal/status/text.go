@@ -51,7 +51,7 @@ func writeJob(w io.Writer, j *Job) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
-			fmt.Fprintf(t, "    %s\t%spid %s\t%s\n", label(x), hostOf(p, x), pid(x), does(x))
+			fmt.Fprintf(t, "    %s\t%s%s\t%s\n", label(x), hostOf(p, x), pid(x), does(x))
 		}
 		_ = t.Flush()
 	}
@@ -164,10 +164,10 @@ func label(p *links.Proc) string {
 }
 
 func pid(p *links.Proc) string {
-	if p.PID == 0 { // of one that is not told of
-		return "?"
+	if p.PID == 0 { // of one that an older node does not tell of
+		return "pid not told"
 	}
-	return strconv.Itoa(p.PID)
+	return "pid " + strconv.Itoa(p.PID)
 }
 
 // hostOf returns the column with the address of a proc's host; there is none if the site has one
@@ -268,6 +268,20 @@ func wanted(p links.Partner) string {
 		who = "a proc of another world"
 	}
 	switch {
+	case p.What == links.WantsPost:
+		return who + " to post" + in
+	case p.What == links.WantsComplete:
+		return who + " to complete" + in
+	case p.What == links.WantsWindow:
+		return who + " to serve operations" + in
+	case p.What == links.WantsLock && len(p.Holders) > 0:
+		held := ", which rank " + few(p.Holders) + " holds"
+		if len(p.Holders) > 1 {
+			held = ", which ranks " + few(p.Holders) + " hold"
+		}
+		return "the lock of " + who + in + held
+	case p.What == links.WantsLock:
+		return "the lock of " + who + in
 	case p.What == "collective":
 		return who + in
 	case p.Any:

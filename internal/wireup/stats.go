@@ -42,6 +42,8 @@ const (
 	maxCalls    = 16
 	maxCallName = 256
 	MaxPartners = 16
+	MaxWaiters  = 1024 // for the locks of one proc's windows
+	maxHolders  = 16
 )
 
 // Wait is what a proc waits for.
@@ -54,6 +56,9 @@ type Wait struct {
 	Partners []Partner `json:"partners,omitempty"`
 	Left     int       `json:"left,omitempty"` // how many more there are
 
+	// Locks are those of this proc's own windows for which others wait, MaxWaiters of these at most.
+	Locks []Lock `json:"locks,omitempty"`
+
 	// Computes means that threads of the proc used a core while it was blocked. It is only found out
 	// of waits that are long already.
 	Computes bool `json:"computes,omitempty"`
@@ -65,15 +70,30 @@ type Call struct {
 	At   string `json:"at,omitempty"` // file and line of a Go program
 }
 
+// What a proc wants of another member of a window, as Partner.What.
+const (
+	WantsPost     = "post"      // its MPI_Win_post
+	WantsComplete = "complete"  // its MPI_Win_complete
+	WantsLock     = "lock"      // the lock of its memory, for which it has been asked
+	WantsWindow   = "one-sided" // that it serves operations, as it does in any call of MPI
+)
+
+// Lock is the lock of a proc's memory in a window (MPI-4.1, 12.5.3).
+type Lock struct {
+	Window  string           `json:"window"`
+	Holders []wire.WorldRank `json:"holders"` // one of them at least must give it back
+	Waiters []wire.WorldRank `json:"waiters"` // whose requests have come
+}
+
 // Partner is another proc, and what is wanted of it.
 type Partner struct {
-	What string         `json:"what"`           // "recv", "send" or "collective"
+	What string         `json:"what"`           // "recv", "send", "collective", or one of those above
 	Any  bool           `json:"any,omitempty"`  // recv: from any source; Peer has no meaning
 	Away bool           `json:"away,omitempty"` // it is of another world; Peer has no meaning
 	Peer wire.WorldRank `json:"peer"`
-	Tag  int            `json:"tag"` // recv and send; AnyTag: any
-	Comm string         `json:"comm,omitempty"`
-	Why  string         `json:"why,omitempty"` // what a send or a receive that has begun waits for
+	Tag  int            `json:"tag"`            // recv and send; AnyTag: any
+	Comm string         `json:"comm,omitempty"` // or the window
+	Why  string         `json:"why,omitempty"`  // what a send or a receive that has begun waits for
 }
 
 // Bound cuts what is longer than a proc of this release says.
@@ -91,6 +111,16 @@ func (w *Wait) Bound() {
 		short(&p.What)
 		short(&p.Comm)
 		short(&p.Why)
+	}
+	left := MaxWaiters
+	for i := range w.Locks {
+		l := &w.Locks[i]
+		short(&l.Window)
+		l.Holders, l.Waiters = l.Holders[:min(len(l.Holders), maxHolders)], l.Waiters[:min(len(l.Waiters), left)]
+		if left -= len(l.Waiters); left == 0 {
+			w.Locks = w.Locks[:i+1]
+			break
+		}
 	}
 }
 

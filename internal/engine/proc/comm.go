@@ -58,9 +58,9 @@ type communicators struct {
 	World, Self *Comm
 	Parent      atomic.Pointer[Comm] // nil: this world was not spawned
 	Contexts    comm.Contexts
-	windows     map[wire.ContextID]int // contexts in which windows receive what may come; guarded by the process's lock
-	names       sync.Map               // by a communicator's first context ID: the string that the program calls it
-	groups      sync.Map               // by a communicator's first context ID: *comm.Group; used with the draft dialect only
+	windows     map[wire.ContextID]Window // by the contexts in which they receive what may come; guarded by the process's lock
+	names       sync.Map                  // by a communicator's first context ID: the string that the program calls it
+	groups      sync.Map                  // by a communicator's first context ID: *comm.Group; used with the draft dialect only
 }
 
 // NewComm makes a communicator of a group that this proc is a member of.

@@ -3,7 +3,9 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -102,21 +104,76 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 			add(nc.partner(x))
 		}
 	}
+	nc.waitOfWindows(w, add)
 	if p.Probing.On {
 		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
 	for _, s := range p.Boards.places {
 		for rank, peer := range s.procs {
 			if s.wait.Left()&board.Member(rank) != 0 {
-				add(wireup.Partner{What: "collective", Peer: wire.WorldRank(peer), Comm: p.Comms.nameOf(s.C.Context())})
+				add(wireup.Partner{What: "collective", Peer: wire.WorldRank(peer), Comm: nc.commOf(s.C.Context())})
 			}
 		}
 	}
 	return w
 }
 
+// Window is a window, as far as those ask who want to know what the process waits for.
+type Window interface {
+	// Label is its name for messages.
+	Label() string
+	// Waits calls wants with what goroutines wait for, one of those of package wireup, and of whom. NoPeer is
+	// this proc, which waits for what it does itself. The process is locked.
+	Waits(wants func(what string, of message.Peer))
+	// Contended returns who holds the lock of this proc's memory, and who waits for it; nil and nil if nobody
+	// does. The process is locked.
+	Contended() (holders, waiters []message.Peer)
+}
+
+// waitOfWindows describes what is waited for by windows, here and by others.
+func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
+	windows := nc.p.Comms.windows
+	for _, id := range slices.Sorted(maps.Keys(windows)) {
+		win := windows[id]
+		win.Waits(func(what string, of message.Peer) {
+			if of == message.NoPeer {
+				of = message.Peer(nc.p.Job.Rank)
+			}
+			add(nc.member(what, of, win.Label()))
+		})
+		holders, waiters := win.Contended()
+		lock := wireup.Lock{Window: win.Label(), Holders: nc.ranks(holders), Waiters: nc.ranks(waiters)}
+		if len(lock.Holders) == len(holders) && len(lock.Waiters) > 0 { // of holders of other worlds nothing is known
+			w.Locks = append(w.Locks, lock)
+		}
+	}
+	w.Bound()
+}
+
+// member is a member of a window of which something is wanted.
+func (nc *nodeControl) member(what string, of message.Peer, window string) wireup.Partner {
+	w := wireup.Partner{What: what, Peer: rank(of), Comm: "window " + window}
+	if w.Away = int(of) >= nc.p.Job.Size(); w.Away {
+		w.Peer = 0
+	}
+	return w
+}
+
+// ranks returns the ranks of those of the peers that are of this world.
+func (nc *nodeControl) ranks(of []message.Peer) (list []wire.WorldRank) {
+	for _, p := range of {
+		if int(p) < nc.p.Job.Size() {
+			list = append(list, rank(p))
+		}
+	}
+	return list
+}
+
 func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
-	w := wireup.Partner{What: x.What, Peer: rank(x.Peer), Tag: int(x.Env.Tag), Comm: nc.p.Comms.nameOf(x.Env.Context)}
+	if win := nc.p.Comms.windows[x.Env.Context]; win != nil {
+		return nc.member(wireup.WantsWindow, x.Peer, win.Label())
+	}
+	w := wireup.Partner{What: x.What, Peer: rank(x.Peer), Tag: int(x.Env.Tag), Comm: nc.commOf(x.Env.Context)}
 	if w.Any = x.Peer == message.NoPeer; w.Any {
 		w.Peer = 0
 	}
@@ -130,6 +187,14 @@ func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 		w.What, w.Tag = "collective", 0
 	}
 	return w
+}
+
+// commOf is nameOf, which calls the communicator of a window like the window. The process is locked.
+func (nc *nodeControl) commOf(id wire.ContextID) string {
+	if win := nc.p.Comms.windows[id&^1]; win != nil {
+		return "window " + win.Label()
+	}
+	return nc.p.Comms.nameOf(id)
 }
 
 // nameOf returns the name of the communicator with a context ID, as far as that is known.
@@ -148,19 +213,22 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
 }
 
-// Serves counts the windows that receive what may come in a context; the process is locked.
-func (cs *communicators) Serves(id wire.ContextID, n int) {
-	if cs.windows == nil {
-		cs.windows = make(map[wire.ContextID]int)
-	}
-	if cs.windows[id] += n; cs.windows[id] == 0 {
+// Serves says that a window receives what may come in a context; nil: that it does so no more. The process
+// is locked.
+func (cs *communicators) Serves(id wire.ContextID, w Window) {
+	switch {
+	case w == nil:
 		delete(cs.windows, id)
+		return
+	case cs.windows == nil:
+		cs.windows = make(map[wire.ContextID]Window)
 	}
+	cs.windows[id] = w
 }
 
 // own reports whether a receive is the library's own, which is posted for whatever may come.
 func (cs *communicators) own(x message.Pending) bool {
-	return x.What == "recv" && (x.Env.Context >= firstOwnContext || cs.windows[x.Env.Context] > 0)
+	return x.What == "recv" && (x.Env.Context >= firstOwnContext || cs.windows[x.Env.Context] != nil)
 }
 
 // counts returns what the proc counts. The process is locked.

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // Constructors of windows (MPI-4.1, 12.2) are collective over the members of an intracommunicator.
@@ -142,7 +143,7 @@ func (w *Win) open() error {
 	for i := range w.server.slots {
 		w.server.listen(&w.server.slots[i])
 	}
-	p.Comms.Serves(w.c.Context(), 1)
+	p.Comms.Serves(w.c.Context(), w)
 	p.Background.Dispatch(&w.server)
 	p.Unlock()
 	return construct.PlainBarrier(w.c)
@@ -172,7 +173,7 @@ func (w *Win) end() error {
 	err := construct.PlainBarrier(w.c)
 	p := w.Process
 	p.Lock()
-	if e := w.server.until(func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {
+	if e := w.server.until(awaited{what: wireup.WantsWindow}, func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {
 		err = e
 	}
 	w.server.over = true
@@ -180,7 +181,7 @@ func (w *Win) end() error {
 		p.Eng.Cancel(w.server.slots[i].r)
 		p.Eng.Release(w.server.slots[i].r)
 	}
-	p.Comms.Serves(w.c.Context(), -1)
+	p.Comms.Serves(w.c.Context(), nil)
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)
 	w.c.LeaveBoard()

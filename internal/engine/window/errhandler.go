@@ -49,7 +49,7 @@ func (w *Win) CallErrhandler(err error) error {
 func (w *Win) handle(err error) {
 	switch h := w.handler.Current(); {
 	case h.Action() == proc.AbortJob:
-		w.Process.Fatal(fmt.Sprintf("window %s, rank %d of %d", w.label(), w.Rank(), w.Size()), err)
+		w.Process.Fatal(fmt.Sprintf("window %s, rank %d of %d", w.Label(), w.Rank(), w.Size()), err)
 	case h.Other() != nil:
 		h.Other()(w, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // Fence completes this member's operations at their targets, and then synchronises all members: after
@@ -64,7 +65,7 @@ func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	if err := e.epochs.Start(ranks); err != nil {
 		return err
 	}
-	if err := e.await(&e.w.server.posts, ranks); err != nil {
+	if err := e.await(wireup.WantsPost, &e.w.server.posts, ranks); err != nil {
 		e.epochs.Complete()
 		return err
 	}
@@ -95,7 +96,7 @@ func (e *Epochs) Wait() error {
 	defer e.w.Process.Unlock()
 	ranks, err := e.epochs.Posted()
 	if err == nil {
-		err = e.await(&e.w.server.completes, ranks)
+		err = e.await(wireup.WantsComplete, &e.w.server.completes, ranks)
 	}
 	if err == nil {
 		e.epochs.Wait()
@@ -150,8 +151,8 @@ func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 }
 
 // await waits for a notice from each rank.
-func (e *Epochs) await(notices *rma.Arrivals, ranks []int) error {
-	return e.w.server.until(func() (bool, error) {
+func (e *Epochs) await(what string, notices *rma.Arrivals, ranks []int) error {
+	return e.w.server.until(awaited{what: what, notices: notices, from: ranks}, func() (bool, error) {
 		if notices.Take(ranks) {
 			return true, nil
 		}

@@ -84,7 +84,7 @@ func (o *Origin) drain(ranks []int) error {
 		if t.reap(); len(t.open) == 0 {
 			continue
 		}
-		if err := o.w.server.until(func() (bool, error) {
+		if err := o.w.server.until(awaited{}, func() (bool, error) {
 			t.reap()
 			return len(t.open) == 0, nil
 		}); err != nil {

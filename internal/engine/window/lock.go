@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 func (e *Epochs) Lock(t rma.LockType, rank int, assert rma.Assert) error {
@@ -76,8 +77,12 @@ func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	for i, rank := range ranks {
 		asked[i] = question{o.ask(rank, h, parts{}), o.targets[rank].begun}
 	}
-	for _, a := range asked {
-		if err := o.w.server.until(func() (bool, error) { return a.Done(), nil }); err != nil {
+	what := wireup.WantsWindow
+	if h.Kind == rma.Lock {
+		what = wireup.WantsLock
+	}
+	for i, a := range asked {
+		if err := o.w.server.until(awaited{what: what, asked: asked[i:]}, func() (bool, error) { return a.Done(), nil }); err != nil {
 			return err
 		}
 		if t := &o.targets[a.rank]; h.Kind.Drains() {

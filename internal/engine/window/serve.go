@@ -54,8 +54,14 @@ func (s *server) CarryOn() bool {
 	return s.over
 }
 
-// until makes progress until so returns true or an error. The process is locked.
-func (s *server) until(so func() (bool, error)) error {
+// until makes progress until so returns true or an error, for which x is awaited. The process is locked.
+func (s *server) until(x awaited, so func() (bool, error)) error {
+	waits := false
+	defer func() {
+		if waits {
+			s.waits.end(x)
+		}
+	}()
 	for {
 		s.CarryOn()
 		if done, err := so(); done || err != nil {
@@ -64,6 +70,9 @@ func (s *server) until(so func() (bool, error)) error {
 		if s.w.Process.Failure != nil {
 			return s.w.Process.Failure
 		}
+		if !waits {
+			x, waits = s.waits.begin(x), true
+		}
 		s.w.Process.Account.AwaitFor(proc.ForWindow, message.NoPeer)
 	}
 }
@@ -71,7 +80,7 @@ func (s *server) until(so func() (bool, error)) error {
 // broken ends the job because a member does not follow the protocol.
 func (s *server) broken(rank int, err error) {
 	s.over = true
-	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.label(), rank, err))
+	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.Label(), rank, err))
 }
 
 // hear handles the next header, if one has come.

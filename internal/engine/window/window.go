@@ -79,6 +79,7 @@ type server struct {
 	granted   []int
 	posts     rma.Arrivals
 	completes rma.Arrivals
+	waits     waits
 	over      bool
 }
 
@@ -198,8 +199,8 @@ func (w *Win) GetInfo() (*proc.Info, error) {
 	return proc.InfoWith(presumed).With(hints), nil
 }
 
-// label returns a name of w for messages.
-func (w *Win) label() string {
+// Label returns a name of w for messages.
+func (w *Win) Label() string {
 	if name := w.name.Get(); name != "" {
 		return name
 	}

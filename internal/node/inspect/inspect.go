@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,7 +196,7 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 		a.Files = c.Site.Verify()
 	}
 	if err != nil {
-		a.Error = err.Error()
+		a.Error = strings.TrimPrefix(err.Error(), links.ErrRequest.Error()+": ") // which says nothing to people
 	}
 	return a
 }
@@ -280,13 +281,18 @@ func (c *Control) Phase() links.Phase {
 
 func (c *Control) sites() (sites []links.Site) {
 	onHost := make(map[wire.HostRank]int) // procs
+	var pids []int
 	for _, p := range c.Site.Routes.World.Procs.All() {
 		onHost[p.Host]++
+		pids = append(pids, int(p.ID.PID))
 	}
 	for _, x := range c.Site.Routes.World.Clients {
 		s := links.Site{
 			Name: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank), Own: x.Own,
 			First: int(x.FirstProc), Procs: x.NProcs,
+		}
+		if first := int(x.FirstProc); first >= 0 && first+x.NProcs <= len(pids) {
+			s.PIDs = pids[first : first+x.NProcs]
 		}
 		for i := range x.NHosts {
 			h := x.FirstHost + wire.HostRank(i)
@@ -390,7 +396,17 @@ func blocked(w *wireup.Wait) *links.Blocked {
 	for _, x := range w.Partners {
 		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, Away: x.Away, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
 	}
+	for _, l := range w.Locks {
+		b.Locks = append(b.Locks, links.Lock{Window: l.Window, Holders: plain(l.Holders), Waiters: plain(l.Waiters)})
+	}
 	return b
+}
+
+func plain(ranks []wire.WorldRank) (list []int) {
+	for _, r := range ranks {
+		list = append(list, int(r))
+	}
+	return list
 }
 
 // counted returns the bytes of a link, if they were counted.
