@@ -56,7 +56,8 @@ func (r *Report) HTML(w io.Writer) error {
 		Classes []string
 		Longest []string
 		Matrix  []row
-	}{r, r.classes(), r.longest(), r.matrix()}); err != nil {
+		Mixed   []string
+	}{r, r.classes(), r.longest(), r.matrix(), r.mixed()}); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "%s%s%s\n</body></html>\n", dataBegins, data, dataEnds)
@@ -158,6 +159,27 @@ func (r *Report) byClass() map[string]int64 {
 		sums[c.Class] += c.Time
 	}
 	return sums
+}
+
+// mixed says which figures are of other moments than the rest, a line each; nil: all are to the end.
+func (r *Report) mixed() (lines []string) {
+	for _, m := range r.Moments {
+		where := "site " + m.Site
+		if m.Host != "" {
+			where = "host " + m.Host + " of " + where
+		}
+		procs := "procs"
+		if m.Procs == 1 {
+			procs = "proc"
+		}
+		lines = append(lines, fmt.Sprintf("%d %s on %s: as of %s, when their node answered last", m.Procs, procs, where, clock(m.At)))
+	}
+	for _, s := range r.Sites {
+		if s.Known != toTheEnd && !strings.HasPrefix(s.Known, ranStill) {
+			lines = append(lines, "site "+s.Name+": "+s.Known)
+		}
+	}
+	return lines
 }
 
 // row is one of the matrix of messages.

@@ -41,7 +41,8 @@ type Report struct {
 	Status   int       `json:"exit_status"`       // of the node
 	Failure  string    `json:"failure,omitempty"` // the first; empty: there was none
 	Sites    []Site    `json:"sites,omitempty"`
-	ByHost   bool      `json:"by_host"` // Waits and Sent are of hosts, which Hosts names, not of ranks
+	Moments  []Moment  `json:"moments,omitempty"` // of procs whose figures are not those of their ends
+	ByHost   bool      `json:"by_host"`           // Waits and Sent are of hosts, which Hosts names, not of ranks
 	Hosts    []string  `json:"hosts,omitempty"`
 	Ranks    []Rank    `json:"ranks,omitempty"`
 	Left     int       `json:"ranks_left_out,omitempty"`
@@ -61,6 +62,14 @@ type Site struct {
 	First int    `json:"first_rank"`
 	Procs int    `json:"procs"`
 	Known string `json:"known"` // how much of it is: "to the end", "as of ...", or why nothing
+}
+
+// Moment is when the procs of a node told last what is known of them, as they went on then.
+type Moment struct {
+	Site  string    `json:"site"`
+	Host  string    `json:"host,omitempty"` // empty: all that the site's node runs
+	Procs int       `json:"procs"`
+	At    time.Time `json:"at"`
 }
 
 // Rank is a proc.
@@ -237,6 +246,9 @@ func (k *Known) Fill(r *Report, sites []links.Site) {
 	}
 	for _, key := range keys {
 		sum.add(k.nodes[key].node)
+		if a := k.nodes[key]; !a.final && len(r.Moments) < mostOthers {
+			r.Moments = append(r.Moments, Moment{short(a.node.Site), short(hostName(a.node)), len(a.node.Procs), a.at})
+		}
 		r.Faults = append(r.Faults, k.logs[key]...)
 	}
 	slices.SortStableFunc(r.Faults, func(a, b Fault) int { return a.At.Compare(b.At) })
@@ -250,7 +262,11 @@ func (k *Known) Fill(r *Report, sites []links.Site) {
 	}
 }
 
-const toTheEnd = "to the end"
+// What is known of a site, or how that begins.
+const (
+	toTheEnd = "to the end"
+	ranStill = "as of "
+)
 
 // of says how much is known of a site.
 func (k *Known) of(s links.Site) string {
@@ -275,7 +291,7 @@ func (k *Known) of(s links.Site) string {
 	case procs < s.Procs:
 		return "a part: not all of its hosts have answered"
 	case !final:
-		return "as of " + last.UTC().Format(time.RFC3339) + ", while it ran"
+		return ranStill + last.UTC().Format(time.RFC3339) + ", while it ran"
 	}
 	return toTheEnd
 }

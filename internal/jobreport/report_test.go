@@ -125,6 +125,37 @@ func TestByRankAndCall(t *testing.T) {
 	}
 }
 
+// TestDifferentMoments: above each table it is said which figures are as of when, host by host, if a node
+// has not told the end of its procs.
+func TestDifferentMoments(t *testing.T) {
+	k, sites := sample([]string{"alpha", "beta"}, 2)
+	page := func() string {
+		r := &Report{}
+		k.Fill(r, sites)
+		var b bytes.Buffer
+		if err := r.HTML(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const note = "These figures are of different moments"
+	if strings.Contains(page(), note) {
+		t.Error("figures to the end are said to be of different moments")
+	}
+	k.Add(links.Answer{Node: &links.Node{About: links.About{Site: "gamma", Client: 2, Host: "10.0.0.9"},
+		Procs: []links.Proc{{Rank: 4, State: links.ProcRunning, Account: &wireup.Account{Time: 1}}}}}, time.Unix(1e9-60, 0).UTC())
+	sites = append(sites, links.Site{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 2}, links.Site{Name: "delta", Client: 3, Own: true, First: 6, Procs: 1})
+	got := page()
+	for _, want := range []string{
+		note + ": those of 3 places are not to the end", "1 proc on host 10.0.0.9 of site gamma: as of 2001-09-09 01:45:40.000 UTC, when their node answered last",
+		"site gamma: a part: not all of its hosts have answered", "site delta: nothing: its nodes have not answered",
+	} {
+		if n := strings.Count(got, want); n != 5 { // calls, ranks, waits, messages, links
+			t.Errorf("%d times %q", n, want)
+		}
+	}
+}
+
 // TestFaults: what the nodes have logged of faults is in the file with its time, equal lines once, and
 // stays when a node that ends has no log any more.
 func TestFaults(t *testing.T) {
