@@ -11,22 +11,44 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 )
 
-// ofWindows runs a body on jobs of several shapes, whose members have a window of n
-// int64s each, all zero. In the last ones sites differ in their byte order, as far
-// as it is known.
+// ofWindows runs a body on jobs of several shapes, whose members have a window of n int64s each, all
+// zero: memory of the program's, and then memory that MPI has allocated, in which members of one site
+// operate directly. In the last ones sites differ in their byte order, as far as it is known.
 func ofWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
 	t.Helper()
+	ofCreatedWindows(t, procs, n, body)
+	onLayouts(t, procs, func(_ *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(int64(8*n), 8, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(body(w, numbersOf(w)), w.Free())
+	})
+}
+
+// ofCreatedWindows is ofWindows for memory of the program's.
+func ofCreatedWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
+	t.Helper()
+	onLayouts(t, procs, func(_ *testing.T, c *Comm) error {
+		mem := make([]int64, n)
+		w, err := WinCreate(c, mem, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(body(w, mem), w.Free())
+	})
+}
+
+// numbersOf is the memory of an allocated window.
+func numbersOf(w *Win) []int64 {
+	mem := w.Memory()
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8)
+}
+
+func onLayouts(t *testing.T, procs int, body func(t *testing.T, c *Comm) error) {
+	t.Helper()
 	run := func(name string, l layout) {
-		t.Run(name, func(t *testing.T) {
-			l.run(t, func(_ *testing.T, c *Comm) error {
-				mem := make([]int64, n)
-				w, err := WinCreate(c, mem, nil)
-				if err != nil {
-					return err
-				}
-				return errors.Join(body(w, mem), w.Free())
-			})
-		})
+		t.Run(name, func(t *testing.T) { l.run(t, body) })
 	}
 	run("one site", layout{procs: procs})
 	run("two sites", layout{procs: procs, client: func(r int) int { return r % 2 }})

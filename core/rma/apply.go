@@ -62,6 +62,9 @@ func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error 
 // combine is Accumulate for items whose elements are all of kind k.
 func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratch) error {
 	wire, size := x.Rep.Size(k), k.Size()
+	if there, ok := x.plain(k, data); ok && wire == size {
+		return op.Accumulate(data, there, k, len(data)/size)
+	}
 	step := batch / max(size, wire)
 	for first := 0; first < len(data)/wire; first += step {
 		n := min(step, len(data)/wire-first)
@@ -77,6 +80,20 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 		x.Type.Unpack(x.Mem, x.Count, off, inout)
 	}
 	return nil
+}
+
+// plain returns the memory of the items if they and data are elements of kind k as they are in memory,
+// in one piece and aligned.
+func (x *Items) plain(k datatype.Kind, data []byte) (mem []byte, ok bool) {
+	disp, ok := x.Type.Run(x.Count)
+	if !ok || !x.Type.Identity(x.Rep) || len(data) == 0 {
+		return nil, false
+	}
+	at := unsafe.Add(x.Mem, disp)
+	if (uintptr(at)|uintptr(unsafe.Pointer(unsafe.SliceData(data))))%uintptr(k.Align()) != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*byte)(at), len(data)), true
 }
 
 // Swappable reports whether CompareAndSwap is defined for a kind: integers, logical values and

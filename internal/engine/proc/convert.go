@@ -253,17 +253,43 @@ func (s *Stream) unpackGuarded(src []byte, off int64) {
 // rescue turns a fault of memory into the stream's error.
 func (s *Stream) rescue(before bool, dst []byte) {
 	debug.SetPanicOnFault(before)
-	r := recover()
+	if err := faulted(recover()); err != nil {
+		s.fault = err
+		clear(dst)
+	}
+}
+
+// faulted returns the error of a panic that a fault of memory has caused, and goes on panicking with
+// others.
+func faulted(r any) error {
 	if r == nil {
-		return
+		return nil
 	}
 	at, ok := r.(interface{ Addr() uintptr })
 	if !ok {
 		panic(r)
 	}
-	s.fault = fmt.Errorf("%w: there is no memory at %#x", ErrBuffer, at.Addr())
-	clear(dst)
+	return fmt.Errorf("%w: there is no memory at %#x", ErrBuffer, at.Addr())
 }
+
+// Touch calls f, which reads or writes the program's buffers. Where these may be no memory, a fault is
+// the error, and f has done a part of its work.
+func (cv *conversion) Touch(f func()) (err error) {
+	if cv.guarded {
+		defer func(before bool) {
+			debug.SetPanicOnFault(before)
+			err = faulted(recover())
+		}(debug.SetPanicOnFault(true))
+	}
+	f()
+	return nil
+}
+
+// Signs reports whether messages carry signatures of their elements.
+func (cv *conversion) Signs() bool { return cv.check }
+
+// Fault returns the fault of memory that moving the items of s, which may be nil, has met.
+func (s *Stream) Fault() error { return s.verdict(nil) }
 
 // verdict returns the error of a message: that of s, which may be nil, or else err.
 func (s *Stream) verdict(err error) error {

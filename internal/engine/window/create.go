@@ -1,6 +1,7 @@
 package window
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -65,12 +66,38 @@ func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, err
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
 	}
-	s := winSpec{flavor: WinFlavorAllocate, extent: rma.Extent{Size: size, Unit: int64(unit)}}
-	if s.bad = checkSize(size); s.bad == nil && size > 0 {
-		words := make([]complex128, (size+15)/16) // aligned for every kind
-		s.mem = unsafe.Pointer(unsafe.SliceData(words))
+	s := winSpec{flavor: WinFlavorAllocate, extent: rma.Extent{Size: size, Unit: int64(unit)}, bad: checkSize(size)}
+	w, err := unservedWin(c, s, info)
+	if err != nil {
+		return nil, err
 	}
-	return newWin(c, s, info)
+	if err := w.memory.allocate(size); err != nil {
+		return nil, err
+	}
+	return w, w.open()
+}
+
+// allocate has memory that the members of each machine share, or, where one of them cannot have it,
+// memory of each member's own.
+func (m *memory) allocate(size int64) error {
+	err := m.share(m.w.mayShare())
+	if errors.Is(err, rma.ErrShared) {
+		err = nil
+	}
+	if err == nil && m.mem == nil && size > 0 {
+		words := make([]complex128, (size+15)/16) // aligned for every kind
+		m.mem = unsafe.Pointer(unsafe.SliceData(words))
+	}
+	return err
+}
+
+// mayShare returns an error if this member wants the memory of an allocated window for itself: with
+// signatures, operations are compared as messages.
+func (w *Win) mayShare() error {
+	if w.Process.Data.Signs() {
+		return fmt.Errorf("%w: messages are compared", rma.ErrShared)
+	}
+	return nil
 }
 
 func checkSize(size int64) error {

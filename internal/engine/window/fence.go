@@ -3,8 +3,10 @@ package window
 import (
 	"errors"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
@@ -32,12 +34,22 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	if errors.Is(err, message.ErrPeerDown) {
 		lost = err
 	}
-	if e := construct.BarrierAfter(e.w.c, lost); e != nil {
+	if e := e.w.meet(lost); e != nil {
 		return errors.Join(err, e)
 	}
 	p.Lock()
 	defer p.Unlock()
 	e.epochs.Fence(assert&rma.NoSucceed == 0)
+	return err
+}
+
+// meet is a barrier, which fails at all members if failed is not nil at one.
+func (w *Win) meet(failed error) error {
+	worst := []int32{0}
+	err := collective.ReduceAll(w.c, []int32{int32(construct.FaultCode(failed))}, worst, datatype.Max)
+	if err == nil && worst[0] != 0 {
+		err = construct.FailedElsewhere(uint32(worst[0]))
+	}
 	return err
 }
 

@@ -31,8 +31,26 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 	if err := e.epochs.MayFlush(rank); err != nil {
 		return err
 	}
-	e.w.Process.Test() // so that the others make progress while this proc operates on itself
+	if o := &e.w.origin; o.settled(rank) {
+		o.idle++
+		if o.idle%idleFlushes == 0 {
+			e.w.Process.Test()
+		}
+		return nil
+	}
+	e.w.Process.Test()
 	return e.w.origin.flush([]int{rank}, remote)
+}
+
+// idleFlushes is how many flushes that have nothing to wait for it takes until one makes progress, so
+// that the others get on while this proc operates directly, in a loop, perhaps until one of them has
+// done something.
+const idleFlushes = 32
+
+// settled reports whether a flush of a rank has nothing to do.
+func (o *Origin) settled(rank int) bool {
+	t := &o.targets[rank]
+	return t.acked >= t.begun && len(t.open) == 0 && t.err == nil
 }
 
 func (e *Epochs) FlushAll(remote bool) error {

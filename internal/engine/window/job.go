@@ -79,7 +79,9 @@ func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 		s.fetch(c, h, at)
 	case rma.CompareAndSwap:
 		old := make([]byte, len(h.Data)/2)
+		lock := s.w.memory.lock(s.w.c.Rank())
 		at.CompareAndSwap(h.Data, old)
+		lock.release()
 		s.reply(c, h.AnswerTag(), proc.Payload{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
 	default:
 		return s.combine(c, h, at)
@@ -161,7 +163,10 @@ func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byt
 	if s.scratch == nil {
 		s.scratch = new(rma.Scratch)
 	}
-	if err := at.Accumulate(h.Op, data, old, s.scratch); err != nil {
+	lock := s.w.memory.lock(s.w.c.Rank())
+	err := at.Accumulate(h.Op, data, old, s.scratch)
+	lock.release()
+	if err != nil {
 		return err
 	}
 	if old != nil {

@@ -27,7 +27,7 @@ func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	if err != nil {
 		return nil, err
 	}
-	if err := w.memory.share(); err != nil {
+	if err := w.memory.share(nil); err != nil {
 		return nil, err
 	}
 	return w, w.open()
@@ -44,31 +44,39 @@ func together(c *proc.Comm) error {
 	return nil
 }
 
-// segments is the memory that the members share.
+// segments is the memory that the members of a machine share.
 type segments struct {
 	mem     []byte
-	offsets []int64 // of each rank's part
+	offsets []int64 // of each rank's part; -1 on another machine
+	locks   int64   // where the members' locks begin, for operations that are atomic
 }
 
-// memfd identifies the memory that rank 0 has created to the other members.
+// lockGrain is the bytes that a lock has for itself, so that two are in no cache line.
+const lockGrain = 64
+
+// memfd identifies the memory of a machine to its other members. Apart is not 0 if the parts need not
+// be contiguous, failed if there is no memory because that member cannot share it.
 type memfd struct{ pid, fd, dev, ino, apart int64 }
 
-// share makes rank 0 create the memory and all members map it. If it fails at one member, all get
-// an error.
-func (m *memory) share() error {
+const memfdWords = 5
+
+// share makes the first member of each machine create memory, which all members of it map. A machine
+// with one member has none. If it fails at one member, or if bad is not nil there, all get an error.
+func (m *memory) share(bad error) error {
+	first, several := m.neighbours()
 	var file memfd
-	own, bad := -1, error(nil)
-	if m.w.c.Rank() == 0 {
+	own := -1
+	if bad == nil && first == m.w.c.Rank() && several {
 		file.apart = m.w.apart()
-		own, bad = file.create(m.layout(file.apart != 0))
+		own, bad = file.create()
 	}
-	told := []int64{file.pid, file.fd, file.dev, file.ino, file.apart}
-	if err := collective.Execute(m.w.c, &collective.Call{What: collective.OpBcast, Send: datatype.Bytes(told), Kind: datatype.Int64}); err != nil {
+	told := make([]int64, memfdWords*m.w.c.Size())
+	if err := collective.GatherAll(m.w.c, []int64{file.pid, file.fd, file.dev, file.ino, file.apart}, told); err != nil {
 		return errors.Join(err, shut(own))
 	}
-	file = memfd{told[0], told[1], told[2], told[3], told[4]}
-	if bad == nil {
-		bad = m.mapped(&file)
+	if bad == nil && several {
+		t := told[memfdWords*first:]
+		bad = m.mapped(&memfd{t[0], t[1], t[2], t[3], t[4]})
 	}
 	ok, all := []int32{1}, []int32{0}
 	if bad != nil {
@@ -76,15 +84,36 @@ func (m *memory) share() error {
 	}
 	err := errors.Join(collective.ReduceAll(m.w.c, ok, all, datatype.Min), shut(own))
 	switch {
-	case bad != nil:
+	case err != nil:
+	case bad != nil && !errors.Is(bad, rma.ErrShared):
 		err = fmt.Errorf("%w: %w", rma.ErrShared, bad)
-	case err == nil && all[0] == 0:
+	case bad != nil:
+		err = bad
+	case all[0] == 0:
 		err = fmt.Errorf("%w: another member failed", rma.ErrShared)
 	}
 	if err != nil {
 		m.unmap()
 	}
 	return err
+}
+
+// neighbours returns the first rank on this proc's machine, and whether there are several.
+func (m *memory) neighbours() (first int, several bool) {
+	first, n := -1, 0
+	m.near = make([]bool, m.w.c.Size())
+	worlds := &m.w.Process.Worlds
+	self := worlds.ProcOf(m.w.c.Self())
+	for p, rank := range m.w.c.Comm.Group().All() {
+		if p != m.w.c.Self() && !proc.SameMachine(self, worlds.ProcOf(p)) {
+			continue
+		}
+		m.near[rank] = true
+		if n++; first < 0 || int(rank) < first {
+			first = int(rank)
+		}
+	}
+	return first, n > 1
 }
 
 // apart returns 1 if the members' parts need not be contiguous, else 0.
@@ -100,27 +129,27 @@ func (w *Win) apart() int64 {
 	return 0
 }
 
-// layout returns where each member's part begins, and the size of all.
-func (m *memory) layout(apart bool) (offsets []int64, total int64) {
+// layout returns where each member's part and the locks begin, and the size of all.
+func (m *memory) layout(apart bool) (x segments, total int64) {
 	grain := int64(1)
-	if apart {
+	if apart || m.w.flavor == WinFlavorAllocate {
 		grain = int64(os.Getpagesize())
 	}
-	offsets = make([]int64, len(m.extents))
-	for r, x := range m.extents {
-		offsets[r] = total
-		total += (x.Size + grain - 1) / grain * grain
+	x.offsets = make([]int64, len(m.extents))
+	for r, e := range m.extents {
+		if x.offsets[r] = -1; m.near[r] {
+			x.offsets[r] = total
+			total += (e.Size + grain - 1) / grain * grain
+		}
 	}
-	return offsets, max(total, 1)
+	x.locks = (total + lockGrain - 1) / lockGrain * lockGrain
+	return x, x.locks + lockGrain*int64(len(m.extents))
 }
 
-// create creates the memory.
-func (f *memfd) create(_ []int64, total int64) (fd int, err error) {
+// create creates the memory, whose members each give it its size.
+func (f *memfd) create() (fd int, err error) {
 	if fd, err = unix.MemfdCreate("impi-window", unix.MFD_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("memfd_create: %w", err)
-	}
-	if err := unix.Ftruncate(fd, total); err != nil {
-		return fd, fmt.Errorf("%d bytes of a memfd: %w", total, err)
 	}
 	f.pid, f.fd = int64(os.Getpid()), int64(fd)
 	f.dev, f.ino, err = identify(fd)
@@ -137,15 +166,15 @@ func identify(fd int) (dev, ino int64, err error) {
 	return int64(st.Dev), int64(st.Ino), nil
 }
 
-// mapped maps the memory that rank 0 has created.
+// mapped maps the memory that the first member of this machine has created.
 func (m *memory) mapped(f *memfd) error {
 	if f.pid == 0 {
-		return errors.New("rank 0 has no memory")
+		return errors.New("the first member of the machine has no memory")
 	}
 	name := fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.fd)
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("opening rank 0's memory %s: %w", name, err)
+		return fmt.Errorf("opening the first member's memory %s: %w", name, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	dev, ino, err := identify(fd)
@@ -153,14 +182,17 @@ func (m *memory) mapped(f *memfd) error {
 	case err != nil:
 		return err
 	case dev != f.dev || ino != f.ino:
-		return fmt.Errorf("%s is not rank 0's memory: it is in another PID namespace", name)
+		return fmt.Errorf("%s is not the first member's memory: it is in another PID namespace", name)
 	}
-	offsets, total := m.layout(f.apart != 0)
-	mem, err := unix.Mmap(fd, 0, int(total), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	x, total := m.layout(f.apart != 0)
+	if err := unix.Ftruncate(fd, total); err != nil {
+		return fmt.Errorf("%d bytes of a memfd: %w", total, err)
+	}
+	x.mem, err = unix.Mmap(fd, 0, int(total), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("mmap of %d bytes: %w", total, err)
 	}
-	m.shared = &segments{mem: mem, offsets: offsets}
+	m.shared = &x
 	m.mem = unsafe.Pointer(unsafe.SliceData(m.segment(m.w.c.Rank())))
 	return nil
 }
@@ -206,7 +238,7 @@ func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 // has none.
 func (m *memory) reach(rank int) []byte {
 	switch {
-	case m.shared != nil:
+	case m.shared != nil && m.w.flavor == WinFlavorShared:
 		return m.segment(rank)
 	case m.mem == nil || m.w.flavor == WinFlavorDynamic || rank != m.w.c.Rank():
 		return nil

@@ -1,0 +1,130 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/construct"
+)
+
+// Operations in allocated memory are complete although their target calls nothing, in each kind of
+// epoch and with items that have gaps.
+func TestOperationsNeedNoTarget(t *testing.T) {
+	var begun, done atomic.Bool
+	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(80, 8, nil)
+		if err != nil {
+			return err
+		}
+		mem := numbersOf(w)
+		if err := w.LockAll(0); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			mem[5] = 50
+			begun.Store(true)
+			for !done.Load() { // it computes
+				runtime.Gosched()
+			}
+		} else {
+			for !begun.Load() {
+				runtime.Gosched()
+			}
+			err = errors.Join(awayFrom(w, 1), w.Flush(1))
+			done.Store(true)
+		}
+		if err := errors.Join(err, construct.PlainBarrier(c.in()), w.UnlockAll()); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			err = expect("the memory", [10]int64(mem), [10]int64{12, 2, 7, 0, 8, 50, 9, 100, 0, 0})
+		}
+		return errors.Join(err, w.Free())
+	})
+}
+
+// awayFrom operates on a rank.
+func awayFrom(w *Win, rank int) error {
+	got, was, gaps := []int64{0}, []int64{0, 0}, []int64{0, 0, 0}
+	every, err := TypeVector(3, 1, 2, datatype.Basic(datatype.Int64))
+	if err == nil {
+		err = every.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		Put(w, []int64{2, 2}, rank, 0),
+		Accumulate(w, []int64{10}, rank, 0, Sum),
+		Get(w, got, rank, 5),
+		FetchAndOp(w, 1, &was[0], rank, 7, Sum), CompareAndSwap(w, 100, 1, &was[1], rank, 7),
+		w.Put(Of([]int64{7, 8, 9}), Target{rank, 2, 1, every}),
+		w.Get(Of(gaps), Target{rank, 2, 1, every}),
+	); err != nil {
+		return err
+	}
+	r, err := w.Rput(Of([]int64{100}), Target{rank, 7, 1, datatype.Basic(datatype.Int64)})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Wait(); err != nil {
+		return err
+	}
+	return errors.Join(expect("got", got[0], int64(50)), expect("was there", [2]int64(was), [2]int64{0, 1}), expect("with gaps", [3]int64(gaps), [3]int64{7, 8, 9}))
+}
+
+// Accumulates of procs of the target's machine, which they do themselves, and of others, which the
+// target does, are atomic with each other.
+func TestAtomicOverMachines(t *testing.T) {
+	const each = 300
+	layout{procs: 4, client: func(r int) int { return r / 2 }}.run(t, func(_ *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(16, 8, nil)
+		if err != nil {
+			return err
+		}
+		if err := w.LockAll(0); err != nil {
+			return err
+		}
+		for range each {
+			if err := Accumulate(w, []int64{1, -1}, 1, 0, Sum); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(w.UnlockAll(), construct.PlainBarrier(c.in())); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			err = expect("the sums", [2]int64(numbersOf(w)), [2]int64{4 * each, -4 * each})
+		}
+		return errors.Join(err, w.Free())
+	})
+}
+
+// A one-sided operation in allocated memory allocates nothing.
+func TestDirectOperationsAllocateNothing(t *testing.T) {
+	layout{procs: 1}.run(t, func(t *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(4096, 1, nil)
+		if err != nil {
+			return err
+		}
+		if err := w.LockAll(0); err != nil {
+			return err
+		}
+		b, in := Of(make([]int64, 512)), Of(make([]int64, 512))
+		at := Target{0, 0, 512, datatype.Basic(datatype.Int64)}
+		one, other := Of(make([]int64, 1)), Of(make([]int64, 1))
+		var failed error
+		round := func() {
+			failed = errors.Join(failed, w.Put(b, at), w.Get(in, at), w.Accumulate(b, at, Sum), w.FetchAndOp(one, other, 0, 0, Sum), w.CompareAndSwap(one, one, other, 0, 0), w.Flush(0))
+		}
+		round()
+		if a := testing.AllocsPerRun(200, round); a > 0 {
+			failed = errors.Join(failed, fmt.Errorf("%v allocations", a))
+		}
+		return errors.Join(failed, w.UnlockAll(), w.Free())
+	})
+}
