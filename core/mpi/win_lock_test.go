@@ -12,7 +12,7 @@ import (
 // Requests of operations are complete at this side when they say so, in any way of
 // waiting, and everywhere after a flush.
 func TestWindowRequests(t *testing.T) {
-	ofCreatedWindows(t, 2, 1000, func(w *Win, mem []int64) error {
+	ofDistantWindows(t, 2, 1000, func(w *Win, mem []int64) error {
 		other := 1 - w.Rank()
 		long, got, old := make([]int64, 900), make([]int64, 900), make([]int64, 2)
 		for i := range long {
@@ -111,7 +111,7 @@ func TestFlushOfOneRank(t *testing.T) {
 // target does the operation: at once where
 // something is to come back, else when it flushes. Nothing is changed.
 func TestLockConflict(t *testing.T) {
-	ofCreatedWindows(t, 3, 1000, func(w *Win, mem []int64) error {
+	ofDistantWindows(t, 3, 1000, func(w *Win, mem []int64) error {
 		if w.Rank() == 1 {
 			if err := w.Lock(LockExclusive, 0, 0); err != nil {
 				return err

@@ -256,7 +256,7 @@ func TestWindowOfTheDead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			procs := layout{procs: 2}.start(t)
+			procs := layout{procs: 2, client: func(r int) int { return r }}.start(t) // at two sites: the memory of one that only seems dead can be read
 			done, dead := make(chan error, 2), make(chan struct{})
 			for r, p := range procs {
 				go func() {

@@ -16,7 +16,8 @@ import (
 // operate directly. In the last ones sites differ in their byte order, as far as it is known.
 func ofWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
 	t.Helper()
-	ofCreatedWindows(t, procs, n, body)
+	ofDistantWindows(t, procs, n, body)
+	onLayouts(t, procs, createdWindow(n, body))
 	onLayouts(t, procs, func(_ *testing.T, c *Comm) error {
 		w, err := c.WinAllocate(int64(8*n), 8, nil)
 		if err != nil {
@@ -26,17 +27,28 @@ func ofWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error)
 	})
 }
 
-// ofCreatedWindows is ofWindows for memory of the program's.
-func ofCreatedWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
+// ofDistantWindows is ofWindows for members that are each at a site of its own, so that all operations
+// are messages.
+func ofDistantWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
 	t.Helper()
-	onLayouts(t, procs, func(_ *testing.T, c *Comm) error {
+	own := func(r int) int { return r }
+	for name, l := range map[string]layout{
+		"far": {procs: procs, client: own}, "far, small packets": {procs: procs, client: own, dataLen: 16},
+	} {
+		t.Run(name, func(t *testing.T) { l.run(t, createdWindow(n, body)) })
+	}
+}
+
+// createdWindow has a body get a window of the program's memory.
+func createdWindow(n int, body func(w *Win, mem []int64) error) func(t *testing.T, c *Comm) error {
+	return func(_ *testing.T, c *Comm) error {
 		mem := make([]int64, n)
 		w, err := WinCreate(c, mem, nil)
 		if err != nil {
 			return err
 		}
 		return errors.Join(body(w, mem), w.Free())
-	})
+	}
 }
 
 // numbersOf is the memory of an allocated window.

@@ -147,16 +147,23 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.memory.exchange(s.extent)
 }
 
-// exchange exchanges the sizes and units of the members' memory.
+// exchange exchanges the sizes and units of the members' memory, and where it is.
 func (m *memory) exchange(mine rma.Extent) error {
+	const words = 6
 	n := m.w.c.Size()
-	all := make([]int64, 2*n)
-	if err := collective.GatherAll(m.w.c, []int64{mine.Size, mine.Unit}, all); err != nil {
+	all := make([]int64, words*n)
+	me := m.whereabouts()
+	if err := collective.GatherAll(m.w.c, []int64{mine.Size, mine.Unit, me.pid, me.at, me.proofAt, me.proof}, all); err != nil {
 		return err
 	}
 	m.extents, m.w.origin.targets = make([]rma.Extent, n), make([]target, n)
+	places := make([]place, n)
 	for r := range m.extents {
-		m.extents[r] = rma.Extent{Size: all[2*r], Unit: all[2*r+1]}
+		x := all[words*r:]
+		m.extents[r], places[r] = rma.Extent{Size: x[0], Unit: x[1]}, place{x[2], x[3], x[4], x[5]}
+	}
+	if m.w.flavor == WinFlavorCreate {
+		m.approach(places)
 	}
 	return nil
 }

@@ -81,6 +81,9 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	if base := o.w.memory.base(to.Rank); base != nil && !p.Data.Signs() {
 		return o.nothing(), o.direct.operate(o.w, to, &h, &x, base)
 	}
+	if !p.Data.Signs() && o.across(to, &h, &x) {
+		return o.nothing(), nil
+	}
 	if h.Type, err = o.describe(to.Type); err != nil {
 		return proc.Request{}, err
 	}

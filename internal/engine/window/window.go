@@ -15,7 +15,8 @@ import (
 // by their own operations. nil is MPI_WIN_NULL.
 //
 // Operations in memory that MPI has allocated, at a rank on this proc's machine, are done by this proc
-// itself, at once. Other memory is accessed by the member whose it is, in whichever call of MPI it
+// itself, at once, and so are puts and gets without gaps in memory of WinCreate, if the kernel lets
+// procs copy each other's memory. Other memory is accessed by the member whose it is, in whichever call of MPI it
 // makes: as long as that computes and calls nothing, the others' operations wait, and so does a Flush
 // or Unlock that completes them.
 //
@@ -46,6 +47,7 @@ type memory struct {
 	extents []rma.Extent   // by rank
 	near    []bool         // ranks on this proc's machine, of windows whose memory is allocated
 	shared  *segments      // nil: all memory is the members' own
+	places  []place        // of the members whose memory the kernel copies for this proc; nil: of none
 	dynamic attachments    // of WinCreateDynamic
 }
 
