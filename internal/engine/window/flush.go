@@ -32,10 +32,7 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 		return err
 	}
 	if o := &e.w.origin; o.settled(rank) {
-		o.idle++
-		if o.idle%idleFlushes == 0 {
-			e.w.Process.Test()
-		}
+		o.idled()
 		return nil
 	}
 	e.w.Process.Test()
@@ -46,6 +43,13 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 // that the others get on while this proc operates directly, in a loop, perhaps until one of them has
 // done something.
 const idleFlushes = 32
+
+// idled is a flush that has nothing to wait for.
+func (o *Origin) idled() {
+	if o.idle++; o.idle%idleFlushes == 0 {
+		o.w.Process.Test()
+	}
+}
 
 // settled reports whether a flush of a rank has nothing to do.
 func (o *Origin) settled(rank int) bool {
@@ -61,6 +65,10 @@ func (e *Epochs) FlushAll(remote bool) error {
 	defer e.w.Process.Unlock()
 	if err := e.epochs.MayFlush(-1); err != nil {
 		return err
+	}
+	if o := &e.w.origin; len(o.dirty) == 0 {
+		o.idled()
+		return nil
 	}
 	e.w.Process.Test()
 	return e.w.origin.flushAll(remote)
