@@ -166,8 +166,9 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 			c := alone[i]
 			o.progress("%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
 			figures, err := o.limited(ctx, c, name, sizes)
-			if errors.Is(err, errStuck) && c.name != ours && ctx.Err() == nil {
-				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, err)
+			costs := errors.Is(err, errStuck) && c.name != ours || err != nil && b.frail && o.hasPeer(c.name)
+			if costs && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "\r\033[Kimpi-bench: %s: %s, repetition %d is left out: %v\n", name, c.name, rep+1, firstLine(err))
 				continue
 			}
 			if err != nil && b.optional && o.hasPeer(c.name) && ctx.Err() == nil {
@@ -194,6 +195,12 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 		r.Rows = append(r.Rows, t.row(size))
 	}
 	return r, nil
+}
+
+// firstLine is what an error says in one line: that of a crash may be many.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 // progress shows on the terminal what is being done.

@@ -270,6 +270,26 @@ func TestStuckRepetition(t *testing.T) {
 	}
 }
 
+// A peer that crashes in an operation in which they do now and then loses the repetition.
+func TestCrashedRepetition(t *testing.T) {
+	o := parsed(t, "-repeat", "2", "-quiet", "-sizes", "8", "-peer", "mpich", "put")
+	runs, crash := 0, errors.New("exit status 139\nand a trace")
+	crashOnce := func(context.Context, string, []int) ([]figure, error) {
+		if runs++; runs == 1 {
+			return nil, crash
+		}
+		return []figure{{Size: 8, Iterations: 1, Seconds: 2e-6}}, nil
+	}
+	r, err := o.measure(context.Background(), "put", []contender{{name: "mpich", run: crashOnce}})
+	if err != nil || r.Rows[0].Values["mpich"] != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	runs = 0
+	if _, err := o.measure(context.Background(), "put", []contender{{name: ours, run: crashOnce}}); !errors.Is(err, crash) {
+		t.Errorf("ours: %v", err)
+	}
+}
+
 // A library without dynamic processes is left out of what it cannot do, ours never.
 func TestPeerThatCannot(t *testing.T) {
 	o := parsed(t, "-repeat", "2", "-quiet", "-peer", "mpich,openmpi", "spawn")
