@@ -28,7 +28,7 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 	case len(names) == 0 && r.Op == links.OpUndrain:
 		return nil, fmt.Errorf("%w: no transport is drained here", links.ErrRequest)
 	case len(names) == 0:
-		return nil, fmt.Errorf("%w: no plugin of others runs at site %s, only transports that come with impi, which are replaced with impi-node itself; to have new links do without one of these name it by -transport: %s",
+		return nil, fmt.Errorf("%w: no plugin of others runs at site %s, only transports that come with impi, which are replaced with impi-node itself; to have new links do without one of these all the same, name one by -transport: %s",
 			links.ErrRequest, rt.Site.Name, strings.Join(builtin, ", "))
 	}
 	a := &links.Drain{Site: rt.Site.Name}
