@@ -57,6 +57,9 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 			return ending.StatusNode
 		}
 		running = append(running, p)
+		if x.host <= 0 {
+			s.started(x.site.Client, p.process)
+		}
 	}
 	forward := func(sig syscall.Signal) {
 		for _, p := range running {

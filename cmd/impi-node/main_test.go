@@ -389,6 +389,9 @@ func TestNodeOfASiteIsKilled(t *testing.T) {
 	if s := cmd.ProcessState.ExitCode(); s != 137 || !strings.Contains(err.String(), "site beta (client 1): its node was killed by SIGKILL") {
 		t.Errorf("status %d\n%s", s, err)
 	}
+	if !regexp.MustCompile(`connection was lost before FINI .*: its node was killed by SIGKILL`).Match(err.Bytes()) { // in what site alpha says
+		t.Errorf("the other site has not heard why:\n%s", err)
+	}
 }
 
 func TestUsage(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/server"
 )
@@ -19,6 +21,43 @@ import (
 type serving struct {
 	server *server.Server
 	told   order
+
+	mu    sync.Mutex
+	heads map[wire.ClientRank]*launch.Process // nodes that are connected with the server
+}
+
+// nodeEnd is how long the end of a node's process may take to be seen after that of its connections.
+const nodeEnd = 2 * time.Second
+
+// started notes the node of a site that talks to the server.
+func (s *serving) started(client int, p *launch.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heads == nil {
+		s.heads = make(map[wire.ClientRank]*launch.Process)
+		if s.server != nil {
+			s.server.Ask(s.whyEnded)
+		}
+	}
+	s.heads[wire.ClientRank(client)] = p
+}
+
+// whyEnded says how a node has ended whose connection to the server is lost, so that the other sites' pages and
+// reports have that, too; nil: it has not.
+func (s *serving) whyEnded(client wire.ClientRank, stop <-chan struct{}) error {
+	s.mu.Lock()
+	p := s.heads[client]
+	s.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.Exited():
+		return fmt.Errorf("its node %v", p.Exit())
+	case <-time.After(nodeEnd):
+	case <-stop:
+	}
+	return nil
 }
 
 // newServing starts the server, and adds what nodes need to know about it to their orders.

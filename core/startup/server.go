@@ -193,6 +193,15 @@ func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.T
 	}
 }
 
+// WouldFail returns the client of a server whose connection it is if the job would fail by its end.
+func WouldFail(s *Server, id ConnID) (client wire.ClientRank, would bool) {
+	c := s.conn(id)
+	if s.state == serverEnded || c == nil || c.wrong != nil || c.state < connColl || c.state >= connFini {
+		return 0, false
+	}
+	return c.rank, true
+}
+
 // Closed says that a connection has ended; cause is nil for an orderly end. An end of the
 // peer's sending half counts too: a peer that cannot send cannot take part.
 func (s *Server) Closed(id ConnID, cause error) {

@@ -79,6 +79,32 @@ func TestCutWhileTheJobRuns(t *testing.T) {
 	wantError(t, "server", <-srv.result, startup.ErrLost, "before FINI")
 }
 
+// TestWhyAConnectionEnded: who knows why a client's connection is lost is heard before the job fails by that,
+// once, and the other clients are told; who knows nothing leaves it as it is.
+func TestWhyAConnectionEnded(t *testing.T) {
+	for _, known := range []error{errors.New("its node was struck"), nil} {
+		asked := make(chan wire.ClientRank, 2)
+		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}, Why: func(client wire.ClientRank, _ <-chan struct{}) error {
+			asked <- client
+			return known
+		}})
+		r := relaytest.New(t, srv.addr, nil)
+		others := joinAll(t, r.Addr(), 2, &Own{NeedTLS: true})
+		r.Cut()
+		err := <-srv.result
+		wantError(t, "server", err, startup.ErrLost, "before FINI")
+		if known != nil && !strings.Contains(err.Error(), known.Error()) {
+			t.Errorf("%v, without %q", err, known)
+		}
+		if c := <-asked; c != 0 && c != 1 {
+			t.Errorf("asked about client %d", c)
+		}
+		for _, o := range others {
+			<-o.Lost()
+		}
+	}
+}
+
 // TestCutInStartup: connections that are cut after ever more bytes, from the first word of
 // the resumable stream on.
 func TestCutInStartup(t *testing.T) {

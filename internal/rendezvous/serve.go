@@ -49,6 +49,11 @@ type Config struct {
 	// MaxResume bounds how long a client's session is kept without a connection; 0 means
 	// the constant MaxResume, a negative value that sessions are not kept.
 	MaxResume time.Duration
+
+	// Why, if not nil, is asked why a client's connection has ended, if the job fails by that. It may take
+	// time to find out, until stop is closed; nil is that it does not know. It is called by a goroutine of
+	// its own.
+	Why func(client wire.ClientRank, stop <-chan struct{}) error
 }
 
 // Serve runs the server of one job. It returns nil when every client has finished, and
@@ -76,7 +81,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		greeter: g, needTLS: cfg.NeedTLS,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
-		names: cfg.Names, undecided: unproved.NewSet[net.Conn](room), maxLeaving: room.Total,
+		why: cfg.Why, names: cfg.Names, undecided: unproved.NewSet[net.Conn](room), maxLeaving: room.Total,
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
@@ -100,6 +105,7 @@ type server struct {
 	m      *startup.Server
 	log    hclog.Logger
 	notify func(startup.Event) // may be nil
+	why    func(client wire.ClientRank, stop <-chan struct{}) error
 	conns  map[startup.ConnID]*conn
 	last   startup.ConnID
 	events chan event
@@ -126,6 +132,7 @@ type event struct {
 	data  []byte   // valid until conn.ack
 	err   error    // the end of the connection
 
+	explained bool  // why the connection has ended was asked
 	refused   error // why welcome has refused conn
 	elsewhere bool  // conn has been taken over by a session
 }
@@ -204,6 +211,7 @@ func (s *server) take(e event) {
 		s.m.Forget(e.conn.id)
 		delete(s.conns, e.conn.id)
 		s.leaves(e.conn)
+	case e.err != nil && s.asks(e):
 	case e.err != nil:
 		s.greeter.end(e.conn.id)
 		s.m.Closed(e.conn.id, cause(e.err))
@@ -214,6 +222,26 @@ func (s *server) take(e event) {
 		s.m.Receive(e.conn.id, e.data, time.Now())
 		e.conn.ack <- struct{}{}
 	}
+}
+
+// asks has somebody find out why a connection has ended, before the job fails by that; false: there is nobody
+// to ask. The end is an event again when he has an answer.
+func (s *server) asks(e event) bool {
+	client, would := startup.WouldFail(s.m, e.conn.id)
+	if s.why == nil || e.explained || !would {
+		return false
+	}
+	s.wg.Go(func() {
+		e.explained = true
+		if why := s.why(client, s.stop); why != nil {
+			e.err = why
+		}
+		select {
+		case s.events <- e:
+		case <-s.stop:
+		}
+	})
+	return true
 }
 
 // act executes the actions that the startup.Server wants.

@@ -37,6 +37,28 @@ type Server struct {
 
 	mu      sync.Mutex
 	missing []wire.ClientRank
+	why     Why
+}
+
+// Why finds out why the connection of a client to the server has ended, until stop is closed; nil: it does
+// not know.
+type Why func(client wire.ClientRank, stop <-chan struct{}) error
+
+// Ask has f say why clients' connections have ended by which the job fails, from now on.
+func (s *Server) Ask(f Why) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.why = f
+}
+
+func (s *Server) whyEnded(client wire.ClientRank, stop <-chan struct{}) error {
+	s.mu.Lock()
+	f := s.why
+	s.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f(client, stop)
 }
 
 // Serve starts the server that a site's file embeds. It ends with its job, or by Close.
@@ -72,7 +94,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	cfg := rendezvous.Config{
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout},
 		Logger: report.Quiet{Logger: log.Named("server")},
-		Notify: s.heard, Names: kept,
+		Notify: s.heard, Names: kept, Why: s.whyEnded,
 		Identity: id, Unverified: optional, NeedTLS: needsTLS(job, site),
 	}
 	go func() {
