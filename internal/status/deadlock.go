@@ -18,6 +18,10 @@ const stuckAfter = time.Second
 type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
 	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: there is none
+
+	// Untold is how many pairs of procs no node tells of, as there are too many: messages may be under way
+	// between them.
+	Untold int `json:"pairs_not_told,omitempty"`
 }
 
 // findDeadlock returns the deadlock of a job, or nil: also if a proc was not asked.
@@ -50,7 +54,7 @@ func findDeadlock(j *links.Job) *Deadlock {
 	if len(procs) == 0 || len(procs) != size || leaving == size { // if all are in Finalize, the job ends
 		return nil
 	}
-	d := &Deadlock{For: -1, Cycle: cycle(procs)}
+	d := &Deadlock{For: -1, Cycle: cycle(procs), Untold: j.Left}
 	for _, b := range procs {
 		if d.For < 0 || b.Time < d.For {
 			d.For = b.Time

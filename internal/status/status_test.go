@@ -50,10 +50,10 @@ func TestDeadlock(t *testing.T) {
 		job  *links.Job
 		want *Deadlock
 	}{
-		"two":                 {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", 2*long, from(0))), &Deadlock{long, []int{0, 1}}},
-		"a tail":              {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(2)), waits(2, "mpi.Recv", long, from(1))), &Deadlock{long, []int{1, 2}}},
+		"two":                 {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", 2*long, from(0))), &Deadlock{For: long, Cycle: []int{0, 1}}},
+		"a tail":              {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(2)), waits(2, "mpi.Recv", long, from(1))), &Deadlock{For: long, Cycle: []int{1, 2}}},
 		"any source":          {job(waits(0, "mpi.Recv", long, anySource), waits(1, "mpi.Recv", long, from(0))), &Deadlock{For: long}},
-		"of one":              {job(waits(0, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0}}},
+		"of one":              {job(waits(0, "mpi.Recv", long, from(0))), &Deadlock{For: long, Cycle: []int{0}}},
 		"for who has ended":   {job(waits(0, "mpi.Recv", long, from(1)), finished), &Deadlock{For: long}},
 		"one computes":        {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning}), nil},
 		"a thread computes":   {job(waits(0, "mpi.Recv", long, from(1)), busy), nil},
@@ -61,16 +61,16 @@ func TestDeadlock(t *testing.T) {
 		"bytes move":          {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, moving)), nil},
 		"accepts others":      {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Accept", long)), nil},
 		"accepts, and more":   {job(waits(0, "MPI_Comm_accept", long, from(0))), nil},
-		"one has left":        {job(waits(0, "MPI_Reduce", long, links.Partner{What: "collective", Peer: 1}), waits(1, "MPI_Finalize", long, links.Partner{What: "collective", Peer: 0})), &Deadlock{long, []int{0, 1}}},
+		"one has left":        {job(waits(0, "MPI_Reduce", long, links.Partner{What: "collective", Peer: 1}), waits(1, "MPI_Finalize", long, links.Partner{What: "collective", Peer: 0})), &Deadlock{For: long, Cycle: []int{0, 1}}},
 		"all leave":           {job(waits(0, "MPI_Finalize", long, links.Partner{What: "collective", Peer: 1}), waits(1, "mpi.Finalize", long, links.Partner{What: "collective", Peer: 0})), nil},
 		"one leaves for good": {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Finalize", long)), nil},
-		"a lock each":         {job(holds(waits(0, "MPI_Win_lock", long, lock(1)), []int{0}, 1), holds(waits(1, "mpi.Win.Lock", long, lock(0)), []int{1}, 0)), &Deadlock{long, []int{0, 1}}},
-		"a lock, a message":   {job(waits(0, "MPI_Recv", long, from(2)), holds(waits(1, "MPI_Recv", long, from(0)), []int{0}, 2), waits(2, "MPI_Win_lock", long, lock(1))), &Deadlock{long, []int{0, 2}}},
-		"its own memory":      {job(waits(0, "MPI_Recv", long, from(1)), holds(waits(1, "MPI_Win_lock", long, lock(1)), []int{0}, 1)), &Deadlock{long, []int{0, 1}}},
+		"a lock each":         {job(holds(waits(0, "MPI_Win_lock", long, lock(1)), []int{0}, 1), holds(waits(1, "mpi.Win.Lock", long, lock(0)), []int{1}, 0)), &Deadlock{For: long, Cycle: []int{0, 1}}},
+		"a lock, a message":   {job(waits(0, "MPI_Recv", long, from(2)), holds(waits(1, "MPI_Recv", long, from(0)), []int{0}, 2), waits(2, "MPI_Win_lock", long, lock(1))), &Deadlock{For: long, Cycle: []int{0, 2}}},
+		"its own memory":      {job(waits(0, "MPI_Recv", long, from(1)), holds(waits(1, "MPI_Win_lock", long, lock(1)), []int{0}, 1)), &Deadlock{For: long, Cycle: []int{0, 1}}},
 		"not asked for yet":   {job(waits(0, "MPI_Recv", long, from(2)), holds(waits(1, "MPI_Recv", long, from(0)), []int{0}, 3), waits(2, "MPI_Win_lock", long, lock(1)), waits(3, "MPI_Win_lock", long, lock(1))), nil},
 		"one of two locks":    {job(holds(waits(0, "MPI_Win_lock", long, lock(1), lock(1)), []int{0}, 1), holds(waits(1, "MPI_Win_lock", long, lock(0)), []int{1}, 0)), nil},
 		"a silent lock":       {job(waits(0, "MPI_Win_lock", long, lock(1)), links.Proc{Rank: 1, State: links.ProcRunning, Silent: "it does not answer"}), nil},
-		"post and complete":   {job(waits(0, "MPI_Win_start", long, links.Partner{What: links.WantsPost, Peer: 1}), waits(1, "MPI_Win_wait", long, links.Partner{What: links.WantsComplete, Peer: 0})), &Deadlock{long, []int{0, 1}}},
+		"post and complete":   {job(waits(0, "MPI_Win_start", long, links.Partner{What: links.WantsPost, Peer: 1}), waits(1, "MPI_Win_wait", long, links.Partner{What: links.WantsComplete, Peer: 0})), &Deadlock{For: long, Cycle: []int{0, 1}}},
 		"operations":          {job(waits(0, "MPI_Win_flush", long, links.Partner{What: links.WantsWindow, Peer: 1}), waits(1, "MPI_Recv", long, from(0))), nil},
 		"another world":       {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", Away: true})), nil},
 		"call not known":      {job(links.Proc{Rank: 0, State: links.ProcRunning, Blocked: &links.Blocked{Time: long, Partners: []links.Partner{from(0)}}}), nil},
@@ -110,7 +110,7 @@ func TestText(t *testing.T) {
 	j.Sites = append(j.Sites, links.Part{Site: links.Site{Client: 2, First: 9, Procs: 1}})
 	j.Pairs = []links.Pair{{State: links.StateLinked, Transport: "tcp"}, {State: links.StateLinked, Transport: "tcp"}, {State: links.StateAgents}, {State: links.StateUnused}}
 	var b bytes.Buffer
-	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{90 * time.Second, []int{0, 3}}}}})
+	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{For: 90 * time.Second, Cycle: []int{0, 3}}}}})
 	want := `job heat  (a1b2)
 
   site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained

@@ -333,6 +333,9 @@ func ranks(p *links.Part) string {
 
 func writeDeadlock(w io.Writer, d *Deadlock) {
 	fmt.Fprintf(w, "\n  probable deadlock: all procs wait for others, for %s\n", ago(d.For))
+	if d.Untold > 0 {
+		fmt.Fprintf(w, "    but of %d pairs of procs nothing is told, between which messages may be under way\n", d.Untold)
+	}
 	if len(d.Cycle) == 0 {
 		return
 	}

@@ -134,6 +134,7 @@ func underWayInShort(j *Job) string {
 			add(c.Still, c.UnderWay)
 		}
 	}
+	unknown += j.Left
 	var s []string
 	if moving > 0 {
 		s = append(s, fmt.Sprintf("%s on %d links and channels", quantity.Bytes(bytes), moving))

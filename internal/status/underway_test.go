@@ -84,6 +84,25 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
+// TestTooManyPairs: of a job with more pairs than are told of, a deadlock is told with that, and what is under
+// way is not known of them.
+func TestTooManyPairs(t *testing.T) {
+	long := 3 * time.Second
+	j := merged(nil, nil, waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
+	j.Left = 7
+	d, _ := verdict(j)
+	if d == nil || d.Untold != 7 {
+		t.Fatalf("%+v", d)
+	}
+	var b strings.Builder
+	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: d}}})
+	for _, want := range []string{"under way: unknown of 7\n", "but of 7 pairs of procs nothing is told, between which messages may be under way\n    rank 0 --> rank 1 --> rank 0\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
+
 // TestStarting: where the procs are, and for whom the site waits.
 func TestStarting(t *testing.T) {
 	p := links.Part{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{
