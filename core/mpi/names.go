@@ -392,12 +392,18 @@ const Library = proc.Library
 type Figures struct {
 	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
 	Completed  uint64 // sends and receives that are complete
-	Sent       uint64 // bytes, by the links that count them
+	Data       uint64 // bytes of data in the messages
+	Sent       uint64 // bytes, by the links that count them, those that have ended included
 	Received   uint64
 	Links      int // direct links to other procs
 	Unexpected int // unexpected messages
 	Posted     int // posted receives
 	Buffered   int // bytes of the attached buffer that are in use
+
+	UnexpectedBytes int64  // of unexpected messages that are here
+	Sleeps          uint64 // in calls of MPI
+	Slept           int64  // nanoseconds, in all
+	Retransmits     uint64 // packets that transports have sent again
 
 	PacketData int // most bytes of data in a packet to another site (C_DATALEN)
 	AckMark    int // counted packets that one PROTOACK acknowledges

@@ -80,7 +80,7 @@ static void measures(void) {
   MPI_T_pvar_handle h, old;
   MPI_Request r;
   int n, i, count, class, readonly, continuous, x = 0;
-  unsigned long long before, value;
+  unsigned long long before, bytes, value;
   CALL(MPI_T_pvar_session_create(&s));
   CALL(MPI_T_pvar_session_create(&other));
   CALL(MPI_T_pvar_get_num(&n));
@@ -92,11 +92,19 @@ static void measures(void) {
     CHECK(t == MPI_UNSIGNED_LONG_LONG && readonly == 1 && continuous == 1);
     CALL(MPI_T_pvar_get_index(name, class, &index));
     CHECK(index == i);
-    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_TIMER, &index) == MPI_T_ERR_INVALID_NAME);
+    CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_STATE, &index) == MPI_T_ERR_INVALID_NAME);
   }
+  read_one(s, "impi_sleep_time", MPI_T_PVAR_CLASS_TIMER);
+  CHECK(read_one(s, "impi_calls_sendrecv", MPI_T_PVAR_CLASS_COUNTER) == 0); /* nobody has them counted */
+  bytes = read_one(s, "impi_data_bytes_sent", MPI_T_PVAR_CLASS_COUNTER);
   before = read_one(s, "impi_messages_sent", MPI_T_PVAR_CLASS_COUNTER);
   for (i = 0; i < 5; i++) CALL(MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % size, 0, &x, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   CHECK(read_one(s, "impi_messages_sent", MPI_T_PVAR_CLASS_COUNTER) >= before + 5);
+  CHECK(read_one(s, "impi_data_bytes_sent", MPI_T_PVAR_CLASS_COUNTER) >= bytes + 5 * sizeof(int));
+  before = read_one(s, "impi_unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL);
+  CALL(MPI_Send(&x, 1, MPI_INT, rank, 8, MPI_COMM_WORLD));
+  CHECK(read_one(s, "impi_unexpected_bytes", MPI_T_PVAR_CLASS_LEVEL) >= before + sizeof x);
+  CALL(MPI_Recv(&x, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   CHECK(size == 1 || read_one(s, "impi_bytes_sent", MPI_T_PVAR_CLASS_COUNTER) > 0);
   before = read_one(s, "impi_posted_receives", MPI_T_PVAR_CLASS_LEVEL);
   CALL(MPI_Irecv(&x, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &r));

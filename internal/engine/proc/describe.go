@@ -298,6 +298,9 @@ const (
 
 var causeNames = [causes]string{"other", "recv", "send", "collective", "one-sided"}
 
+// Causes are the names of all causes of waiting, as an account has them.
+func Causes() []string { return causeNames[:] }
+
 // account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock is
 // read. The process's lock guards it.
 type account struct {

@@ -140,12 +140,18 @@ func (p *Process) giveWay() {
 type Figures struct {
 	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
 	Completed  uint64 // sends and receives that are complete
-	Sent       uint64 // bytes, by the links that count them
+	Data       uint64 // bytes of data in the messages
+	Sent       uint64 // bytes, by the links that count them, those that have ended included
 	Received   uint64
 	Links      int // direct links to other procs
 	Unexpected int // unexpected messages
 	Posted     int // posted receives
 	Buffered   int // bytes of the attached buffer that are in use
+
+	UnexpectedBytes int64  // of unexpected messages that are here
+	Sleeps          uint64 // in calls of MPI
+	Slept           int64  // nanoseconds, in all
+	Retransmits     uint64 // packets that transports have sent again
 
 	PacketData int // most bytes of data in a packet to another site (C_DATALEN)
 	AckMark    int // counted packets that one PROTOACK acknowledges
@@ -159,7 +165,22 @@ func CurrentFigures() (Figures, error) {
 	if err != nil {
 		return Figures{}, err
 	}
-	return p.Figures(), nil
+	f := p.Figures()
+	for _, n := range p.Node.resent.Totals() {
+		f.Retransmits += n
+	}
+	return f, nil
+}
+
+// CurrentAccount returns what the program's process has counted of its calls, nil if it counts none.
+func CurrentAccount() *wireup.Account {
+	p, err := Current()
+	if err != nil {
+		return nil
+	}
+	p.Lock()
+	defer p.Unlock()
+	return p.Account.counted()
 }
 
 // Figures returns the Figures of p at present.
@@ -171,8 +192,14 @@ func (p *Process) Figures() Figures {
 		PacketData: int(p.Job.DataLen), AckMark: int(p.Job.AckMark), HiWater: int(p.Job.HiWater),
 	}
 	f.Unexpected, f.Posted = p.Eng.Waiting()
+	c := p.Node.counts()
+	f.UnexpectedBytes, f.Sleeps, f.Slept = c.UnexpectedBytes, c.Sleeps, c.Slept
+	f.Sent, f.Received = c.EndedSent, c.EndedReceived
+	byC := p.FastPath.sent()
 	for r := range p.Job.Size() {
-		f.Messages += p.Eng.SentTo(message.Peer(r))
+		peer := message.Peer(r)
+		f.Messages += p.Eng.SentTo(peer)
+		f.Data += p.Eng.BytesTo(peer) + byC[peer]
 	}
 	for _, q := range p.Endpoints.List {
 		if q == nil {
@@ -181,8 +208,7 @@ func (p *Process) Figures() Figures {
 		if q.Peer != message.NoPeer {
 			f.Links++
 		}
-		if c, ok := q.Link.(counter); ok {
-			sent, received := c.Counts()
+		if sent, received, ok := q.counted(); ok {
 			f.Sent, f.Received = f.Sent+sent, f.Received+received
 		}
 	}

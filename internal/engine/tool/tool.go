@@ -120,37 +120,3 @@ func number(on bool) int {
 	}
 	return 0
 }
-
-// The classes of performance variables, with the values of the MPI ABI.
-const (
-	Level   = 2 // a value at present
-	Counter = 7 // a count since Init
-)
-
-// Measure is a performance variable. All are read-only and always started.
-type Measure struct {
-	Name, Description string
-	Class             int
-	value             func(f *proc.Figures) uint64
-}
-
-// Read returns the value, 0 before Init and after Finalize.
-func (v *Measure) Read() uint64 {
-	f, err := proc.CurrentFigures()
-	if err != nil {
-		return 0
-	}
-	return v.value(&f)
-}
-
-// Measures are all performance variables.
-var Measures = []Measure{
-	{"impi_messages_sent", "messages to other procs and to this one", Counter, func(f *proc.Figures) uint64 { return f.Messages }},
-	{"impi_requests_completed", "sends and receives that are complete, those of the library's own included", Counter, func(f *proc.Figures) uint64 { return f.Completed }},
-	{"impi_bytes_sent", "bytes that have left by sockets and rings", Counter, func(f *proc.Figures) uint64 { return f.Sent }},
-	{"impi_bytes_received", "bytes that have come by sockets and rings", Counter, func(f *proc.Figures) uint64 { return f.Received }},
-	{"impi_links", "links to other procs, without an agent between", Level, func(f *proc.Figures) uint64 { return uint64(f.Links) }},
-	{"impi_unexpected_messages", "messages that wait for a receive", Level, func(f *proc.Figures) uint64 { return uint64(f.Unexpected) }},
-	{"impi_posted_receives", "receives that wait for a message", Level, func(f *proc.Figures) uint64 { return uint64(f.Posted) }},
-	{"impi_buffered_bytes", "bytes of the memory of MPI_Buffer_attach that are taken", Level, func(f *proc.Figures) uint64 { return uint64(f.Buffered) }},
-}
