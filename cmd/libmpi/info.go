@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/mpi"
+	rooms "github.com/openimpi/impi/internal/engine/object"
 )
 
 // newInfo makes info of keys and values.
@@ -19,12 +20,9 @@ func newInfo(pairs ...string) (*mpi.Info, error) {
 	return i, nil
 }
 
-// environment is a copy of MPI_INFO_ENV, empty before MPI_Init.
+// environment is a copy of what MPI_INFO_ENV has, before MPI_Init as well.
 func environment() (*mpi.Info, error) {
-	if env := mpi.InfoEnv(); env != nil {
-		return env.Dup()
-	}
-	return mpi.NewInfo(), nil
+	return (*mpi.Info)(rooms.EarlyEnvironment()).Dup()
 }
 
 // infoKey returns a key that has a length that keys have.

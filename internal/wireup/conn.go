@@ -24,6 +24,10 @@ import (
 // proc's end of the control socket.
 const EnvSocket = "IMPI_CONTROL_FD"
 
+// EnvProcs names the environment variable with the number of the job's procs, which a proc may want to
+// know before MPI_Init; it is not set if the node does not know it when the proc starts.
+const EnvProcs = "IMPI_PROCS"
+
 const (
 	maxMessage = 64 << 10 // bytes of one record
 	maxFDs     = 72       // descriptors of one record: a board has one for each proc

@@ -135,8 +135,42 @@ static void abi(void) {
 }
 #endif
 
+#if MPI_VERSION >= 4
+/* started keeps what MPI_Info_create_env gives before MPI_Init, or compares it with what it gives now. */
+static void started(int argc, char **argv, int before) {
+  static char values[16][2][1024];
+  static int n;
+  MPI_Info info;
+  int i, keys = -1, flag, length;
+  char key[MPI_MAX_INFO_KEY + 1], value[1024];
+  CALL(MPI_Info_create_env(argc, argv, &info));
+  CALL(MPI_Info_get_nkeys(info, &keys));
+  if (before) n = keys;
+  CHECK(keys == n && keys >= 5 && keys <= 16);
+  for (i = 0; i < keys && i < 16; i++) {
+    length = sizeof value;
+    CALL(MPI_Info_get_nthkey(info, i, key));
+    CALL(MPI_Info_get_string(info, key, &length, value, &flag));
+    CHECK(flag);
+    if (before) {
+      snprintf(values[i][0], sizeof values[i][0], "%.1023s", key);
+      snprintf(values[i][1], sizeof values[i][1], "%s", value);
+    }
+    CHECK(!strcmp(values[i][0], key) && !strcmp(values[i][1], value));
+    CHECK(before || strcmp(key, "maxprocs") || atoi(value) == size);
+  }
+  CALL(MPI_Info_free(&info));
+}
+#endif
+
 int main(int argc, char **argv) {
+#if MPI_VERSION >= 4
+  started(argc, argv, 1);
+#endif
   begin(&argc, &argv);
+#if MPI_VERSION >= 4
+  started(argc, argv, 0);
+#endif
   infos();
   generalised();
   surroundings();

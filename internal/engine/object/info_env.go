@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 func InfoEnv() *proc.Info {
@@ -16,6 +18,20 @@ func InfoEnv() *proc.Info {
 		return nil
 	}
 	return env(proc.ThisProcess)
+}
+
+// EarlyEnvironment is what MPI_Info_create_env gives at any time, before Init as well (MPI-4.1, 11.2). The number
+// of procs is not in it if the launcher did not know it.
+func EarlyEnvironment() *proc.Info {
+	if i := InfoEnv(); i != nil {
+		return i
+	}
+	wdir, _ := os.Getwd()
+	procs, err := strconv.Atoi(os.Getenv(wireup.EnvProcs))
+	if _, byNode := os.LookupEnv(wireup.EnvSocket); err != nil && !byNode && !bootstrap.Started() {
+		procs = 1
+	}
+	return Environment(os.Args, procs, proc.ProcessorName(), wdir)
 }
 
 // env returns MPI_INFO_ENV, made at the first call, as few programs need it.
@@ -34,10 +50,14 @@ func Environment(args []string, procs int, host, wdir string) *proc.Info {
 	if len(args) == 0 { // possible: whoever starts a program chooses its arguments
 		args = []string{""}
 	}
+	known := ""
+	if procs > 0 {
+		known = strconv.Itoa(procs)
+	}
 	for _, p := range []proc.InfoPair{
 		{Key: "command", Value: args[0]},
 		{Key: "argv", Value: strings.Join(args[1:], " ")},
-		{Key: "maxprocs", Value: strconv.Itoa(procs)},
+		{Key: "maxprocs", Value: known},
 		{Key: "host", Value: host},
 		{Key: "arch", Value: runtime.GOARCH},
 		{Key: "wdir", Value: wdir},

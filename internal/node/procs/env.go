@@ -15,7 +15,7 @@ import (
 var private = []string{
 	"IMPI_AUTH_KEY", "IMPI_AUTH_NONE", HandoffVariable, wireup.EnvSocket,
 	"IMPI_TRANSPORT_PLUGIN", "IMPI_BUILTIN_TRANSPORT", "IMPI_PLUGIN_LOG_LEVEL",
-	siteVariable, "IMPI_SITE_PROC",
+	siteVariable, "IMPI_SITE_PROC", wireup.EnvProcs,
 }
 
 // Private reports whether procs do not get a variable of the node's environment.
@@ -49,12 +49,16 @@ func launcherEnv(node, keys []string, site map[string]string) (env []string) {
 }
 
 // procEnv is the environment of a proc: the node's without the private variables and those with the
-// job's keys, the site's own variables, and those by which the proc finds its node.
-func procEnv(node, keys []string, site map[string]string, name string, local int) []string {
+// job's keys, the site's own variables, and those by which the proc finds its node. procs is how many
+// the job has, 0 if that is not known yet.
+func procEnv(node, keys []string, site map[string]string, name string, local, procs int) []string {
 	ours := map[string]string{
 		wireup.EnvSocket: fmt.Sprint(controlFD),
 		siteVariable:     name,
 		"IMPI_SITE_PROC": fmt.Sprint(local),
+	}
+	if procs > 0 {
+		ours[wireup.EnvProcs] = fmt.Sprint(procs)
 	}
 	env := launcherEnv(node, keys, site)
 	for _, vars := range []map[string]string{site, ours} {

@@ -170,7 +170,7 @@ func (s *Set) spec(p *Proc) launch.Spec {
 	}
 	return launch.Spec{
 		Path: program.Path, Args: program.Command, Dir: program.Dir, CPUs: s.cpus(p.Local),
-		Env:    procEnv(os.Environ(), keyVariables(s.Routes.Job), program.Env, s.Routes.Site.Name, p.Local),
+		Env:    procEnv(os.Environ(), keyVariables(s.Routes.Job), program.Env, s.Routes.Site.Name, p.Local, s.procs()),
 		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
 	}
 }
@@ -202,6 +202,17 @@ func (s *Set) firstRank() (first int, ok bool) {
 		}
 	}
 	return first, known == s.Routes.Site.Client
+}
+
+// procs is how many procs the job has, as far as its file says so; 0: it does not.
+func (s *Set) procs() (n int) {
+	for _, x := range s.Routes.Job.Sites {
+		if len(x.Hosts) == 0 || !x.CountsKnown() { // as in firstRank
+			return 0
+		}
+		n += x.Procs()
+	}
+	return n
 }
 
 // All are the procs that were started, by their numbers at the site.
