@@ -72,7 +72,7 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		ar rcs libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o; \
 		rm calls.o special.o callbacks.o choices.o descriptors.o calls8.o special8.o callbacks8.o choices8.o descriptors8.o); \
 		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
-		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
+		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; cp internal/mpiexec/files/impi-* $(LIB)/; \
 	fi
 
 # Programs that get man pages, and all but impicc completions; impi-node's commands have pages of their own.
@@ -82,7 +82,7 @@ install: build ## install programs, library, headers, man pages, docs and system
 	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
 	cp include/mpi.h include/mpi_generated.h include/mpif.h include/mpi.F90 include/mpi_f08.F90 $(DESTDIR)$(PREFIX)/include/
-	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a $(DESTDIR)$(PREFIX)/lib/; fi
+	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a $(LIB)/impi-valgrind.supp $(LIB)/impi-batch.gdb $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
 	for u in internal/packaging/*.service; do sed 's|/opt/impi/bin/|$(PREFIX)/bin/|' "$$u" >"$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; done

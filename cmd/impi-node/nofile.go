@@ -8,20 +8,27 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/mpiexec"
 )
 
+// slowStart is for how long procs may take to MPI_Init where a person sits at a debugger.
+const slowStart = 24 * time.Hour
+
 // ofParts makes the job of several programs, or of a list of machines.
 func ofParts(o *options) (job *config.Job, err error) {
-	parts := []config.Part{{Procs: o.procs, Program: config.Program{Command: o.command}}}
+	parts, slow := []config.Part{{Procs: o.procs, Program: config.Program{Command: o.command}}}, false
 	if o.programs != "" {
-		if parts, err = readParts(o.programs); err != nil {
+		if parts, slow, err = readParts(o.programs); err != nil {
 			return nil, err
 		}
 	}
-	if job, err = config.DefaultParts(parts, known()); err != nil || o.on == "" {
+	if job, err = config.DefaultParts(parts, known()); err == nil && slow {
+		job.Limits.Start = slowStart
+	}
+	if err != nil || o.on == "" {
 		return job, err
 	}
 	m, err := readMachines(o.on)
@@ -42,17 +49,19 @@ func decode(text string, v any) error {
 }
 
 // readParts parses the value of -programs: a JSON list.
-func readParts(text string) (parts []config.Part, err error) {
+// slow reports whether a tool may hold up procs before MPI_Init.
+func readParts(text string) (parts []config.Part, slow bool, err error) {
 	var list []mpiexec.Program
 	if err := decode(text, &list); err != nil {
-		return nil, fmt.Errorf(`-programs: %w; it is a list like [{"procs": 2, "command": ["./prog"]}]`, err)
+		return nil, false, fmt.Errorf(`-programs: %w; it is a list like [{"procs": 2, "command": ["./prog"]}]`, err)
 	}
 	for _, p := range list {
+		slow = slow || p.Slow
 		parts = append(parts, config.Part{Procs: p.Procs, Program: config.Program{
 			Command: p.Command, Env: p.Env, Dir: p.Dir, OutFile: p.Out, ErrFile: p.Err,
 		}})
 	}
-	return parts, nil
+	return parts, slow, nil
 }
 
 // readMachines parses the value of -on.
@@ -128,7 +137,7 @@ func everywhere(job *config.Job) (string, error) {
 	for i := range s.Parts {
 		p := &s.Parts[i].Program
 		p.Command[0] = p.Path
-		list = append(list, mpiexec.Program{Procs: s.Parts[i].Procs, Command: p.Command, Env: p.Env, Dir: p.Dir, Out: p.OutFile, Err: p.ErrFile})
+		list = append(list, mpiexec.Program{Procs: s.Parts[i].Procs, Command: p.Command, Env: p.Env, Dir: p.Dir, Out: p.OutFile, Err: p.ErrFile, Slow: job.Limits.Start == slowStart})
 	}
 	s.Program.Command = s.Parts[0].Program.Command
 	text, err := json.Marshal(list)

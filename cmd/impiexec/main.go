@@ -43,6 +43,9 @@ func run(args []string) int {
 		return complain(err)
 	}
 	here(r.Programs)
+	if err := r.UnderTool(mpiexec.ThisMachine()); err != nil {
+		return complain(err)
+	}
 	words, err := r.Args()
 	if err != nil {
 		return complain(err)

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -247,6 +249,11 @@ func ThisMachine() Machine {
 			return string(b), err
 		},
 		Allocation: allocated,
+		Has: func(program string) bool {
+			_, err := exec.LookPath(program)
+			return err == nil
+		},
+		Library: besides,
 		Local: func(host string) bool {
 			if a, err := netip.ParseAddr(host); err == nil {
 				return hasAddress(a)
@@ -256,6 +263,19 @@ func ThisMachine() Machine {
 			return host == "localhost" || host == "localhost.localdomain" || err == nil && (host == name || host == short)
 		},
 	}
+}
+
+// besides finds a file of the folder lib that is beside the folder of this program, as impicc finds the library.
+func besides(file string) (path string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("the folder of this program is not known: %w", err)
+	}
+	path = filepath.Join(filepath.Dir(filepath.Dir(self)), "lib", file)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w; make install puts it there, or make build", err)
+	}
+	return path, nil
 }
 
 // hasAddress reports whether an interface of this machine has the address.

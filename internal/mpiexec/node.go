@@ -44,7 +44,9 @@ func (r *Run) Args() ([]string, error) {
 
 // plain reports whether there is nothing to say of a program but its command and
 // its procs.
-func (p Program) plain() bool { return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" }
+func (p Program) plain() bool {
+	return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" && !p.Slow
+}
 
 // Help is what impiexec -help prints.
 func Help() string {
@@ -60,6 +62,8 @@ Examples:
   impiexec -n 4 -l ./prog                    each line of output begins with its rank
   impiexec -n 1 ./master : -n 3 ./worker     MPI_APPNUM is 0 and 1
   impiexec -n 4 -outfile-pattern out.%r ./prog
+  impiexec -n 4 -valgrind ./prog             what it finds is in valgrind.0.log, ...
+  impiexec -n 4 -gdb ./prog                  where in the program a proc falls
   impiexec -n 64 -hostfile nodes ./prog      by ssh; the first line is this machine
   salloc -N 4 --ntasks-per-node=16 impiexec ./prog
 

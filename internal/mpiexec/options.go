@@ -26,7 +26,9 @@ func (o *option) usage(name string) string {
 // options is filled by init, because help is an option and prints all.
 var options []option
 
-func init() { options = slices.Concat(common, environment, places, binding, output, ignored, refused) }
+func init() {
+	options = slices.Concat(common, environment, places, binding, output, tools, ignored, refused)
+}
 
 var common = []option{
 	{[]string{"-n", "-np", "-c"}, []string{"PROCS"}, "how many procs; 1 without it", func(p *parser, v []string) (err error) {

@@ -24,7 +24,11 @@ type Run struct {
 	Hosts    []Host    // in the order of the ranks, with the procs of all programs
 	Help     bool
 	Version  bool
-	Notes    []string // for the user: what was passed over
+
+	Tool      string // Valgrind, GDB, or empty; UnderTool puts it before the programs
+	ToolRanks []int  // the procs that run under it, ascending; nil: all
+
+	Notes []string // for the user: what was passed over
 }
 
 // Program is one of the programs that colons separate, and an element of the value of impi-node's
@@ -36,6 +40,9 @@ type Program struct {
 	Dir     string            `json:"dir,omitempty"` // empty: this one
 	Out     string            `json:"out,omitempty"` // file for standard output, %r is the rank; empty: ours
 	Err     string            `json:"err,omitempty"` // the same for standard error
+
+	// Slow means that a person or a tool may hold up the procs before MPI_Init.
+	Slow bool `json:"slow,omitempty"`
 }
 
 // Machine is what parsing has to know of this machine.
@@ -43,6 +50,10 @@ type Machine struct {
 	Getenv func(name string) (value string, set bool)
 	Read   func(file string) (string, error)
 	Local  func(host string) bool // whether a host's name or address is this machine's
+	Has    func(program string) bool
+
+	// Library gives the path of a file in the folder lib of this installation.
+	Library func(file string) (path string, err error)
 
 	// Allocation gives the machines of the scheduler's job that this process is part of: BySlurm,
 	// ByPBS, or "" if there is none. nil: there is none.

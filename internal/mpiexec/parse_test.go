@@ -3,6 +3,7 @@ package mpiexec
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,5 +229,62 @@ func TestThisMachine(t *testing.T) {
 	}
 	if name, err := os.Hostname(); err != nil || !m.Local(name) {
 		t.Errorf("%s: %v", name, err)
+	}
+}
+
+// TestUnderTool holds what the commands of procs become under a tool.
+func TestUnderTool(t *testing.T) {
+	m := fake
+	m.Has = func(program string) bool { return program == Valgrind || program == GDB }
+	m.Library = func(file string) (string, error) { return "/i'm/lib/" + file, nil }
+	for line, want := range map[string]string{
+		"-n 2 -valgrind ./a b":              `exec valgrind --suppressions='/i'\''m/lib/impi-valgrind.supp' --log-file=valgrind.%q{IMPI_SITE_PROC}.log "$@"`,
+		"-gdb ./a b":                        `exec gdb -q -batch -x '/i'\''m/lib/impi-batch.gdb' --args "$@"`,
+		"-n 9 -gdb -tool-ranks 4-5,0 ./a b": `case $IMPI_SITE_PROC in 0|4|5) exec gdb -q -batch -x '/i'\''m/lib/impi-batch.gdb' --args "$@";; esac; exec "$@"`,
+	} {
+		run, err := Parse(args(line), m)
+		if err == nil {
+			err = run.UnderTool(m)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		p := run.Programs[0]
+		if got, want := p.Command, []string{"/bin/sh", "-c", want, "impiexec", "./a", "b"}; !slices.Equal(got, want) {
+			t.Errorf("%s:\n got %q\nwant %q", line, got, want)
+		}
+		if !p.Slow || p.Env["GODEBUG"] != goSettings || p.plain() {
+			t.Errorf("%s: %+v", line, p)
+		}
+	}
+	m.Getenv = func(name string) (string, bool) { return "x=1", name == "GODEBUG" || name == "DISPLAY" }
+	run, err := Parse(args("-gdb ./a : -env GODEBUG y=1 ./b"), m)
+	if err == nil {
+		err = run.UnderTool(m)
+	}
+	if err != nil || !strings.Contains(run.Programs[0].Command[2], "xterm") ||
+		run.Programs[0].Env["GODEBUG"] != "x=1,"+goSettings || run.Programs[1].Env["GODEBUG"] != "y=1,"+goSettings {
+		t.Errorf("%+v, %v", run, err)
+	}
+	m = fake
+	m.Has = func(string) bool { return false }
+	for line, want := range map[string]string{
+		"-tool-ranks 1 -n 2 ./a":                 "write one of them as well",
+		"-gdb -tool-ranks 2 -n 2 ./a":            "no rank 2 among 2 procs",
+		"-valgrind -n 2 ./a":                     "apt-get install valgrind",
+		"-gdb -tool-ranks 1,x -n 2 ./a":          "\"x\" is no rank",
+		"-gdb -tool-ranks 5-3 -n 2 ./a":          "\"5-3\" is no rank",
+		"-gdb -tool-ranks 0-9999999999 -n 2 ./a": "more than 4096 ranks",
+		"-gdb -tool-ranks 0-99,9-9999 -n 2 ./a":  "more than 4096 ranks",
+		"-valgrind -tool-ranks , -n 2 ./a":       "\"\" is no rank",
+	} {
+		run, err := Parse(args(line), m)
+		if err == nil {
+			err = run.UnderTool(m)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
 	}
 }
