@@ -93,7 +93,7 @@ func shareFastPath() {
 		if t == nil {
 			continue
 		}
-		if kind, plain := t.Plain(); plain && datatype.HostOrder().Identity(kind) && t.Size() <= math.MaxUint8 {
+		if kind, plain := t.Plain(); plain && (datatype.HostOrder().Identity(kind) || kind == datatype.Bool) && t.Size() <= math.MaxUint8 {
 			C.impi_width[h], C.impi_kind[h] = C.uint8_t(t.Size()), C.uint8_t(kind)
 			if s := sortOfNumber(kind); s != 0 {
 				C.impi_number[h] = C.uint8_t(s | int(t.Size()))
@@ -127,6 +127,8 @@ func sortOfNumber(k datatype.Kind) int {
 		return C.FLOAT
 	case datatype.Byte:
 		return C.BITS
+	case datatype.Bool: // a byte
+		return C.TRUTH
 	}
 	return 0
 }

@@ -97,8 +97,8 @@ extern struct fastpath impi_fast_path;
 extern uint8_t impi_width[TYPES], impi_kind[TYPES];
 
 // How numbers of a predefined type are combined, or 0: as integers of so many bytes, signed or not, as
-// floats, or as bits alone.
-enum { SIGNED = 16, UNSIGNED = 32, FLOAT = 48, BITS = 64, SORT = 112, BYTES = 15 };
+// floats, as bits alone, or as truths.
+enum { SIGNED = 16, UNSIGNED = 32, FLOAT = 48, BITS = 64, TRUTH = 80, SORT = 112, BYTES = 15 };
 extern uint8_t impi_number[TYPES];
 
 // The predefined operations, by handle; 0 for others.

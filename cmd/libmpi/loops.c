@@ -98,6 +98,8 @@ loop *impi_loop_of(MPI_Op op, MPI_Datatype type)
 		return float_loops[i][log - 2];
 	case BITS:
 		return i >= BAND ? signed_loops[i][log] : NULL;
+	case TRUTH:
+		return i == LAND || i == LOR || i == LXOR ? signed_loops[i][log] : NULL;
 	}
 	return NULL;
 }

@@ -105,7 +105,9 @@ static void moved(int k, MPI_Comm c, int what, int n, int root, int in_place) {
   INTEGER(X, int32_t, MPI_INT) INTEGER(X, uint32_t, MPI_UNSIGNED)                     \
   INTEGER(X, int64_t, MPI_LONG) INTEGER(X, uint64_t, MPI_UNSIGNED_LONG)               \
   FLOATING(X, float, MPI_FLOAT) FLOATING(X, double, MPI_DOUBLE)                       \
-  X(unsigned char, MPI_BYTE, MPI_BAND, a & b) X(unsigned char, MPI_BYTE, MPI_BXOR, a ^ b)
+  X(unsigned char, MPI_BYTE, MPI_BAND, a & b) X(unsigned char, MPI_BYTE, MPI_BXOR, a ^ b) \
+  X(unsigned char, MPI_C_BOOL, MPI_LAND, a && b) X(unsigned char, MPI_C_BOOL, MPI_LOR, a || b) \
+  X(unsigned char, MPI_C_BOOL, MPI_LXOR, !a != !b)
 
 /* larger is the maximum where NaN is larger than all, and 0 larger than -0. */
 static double larger(double a, double b) {
