@@ -23,6 +23,7 @@ func TestReport(t *testing.T) {
 		files = append(files, strings.Replace(lines, "%r", fmt.Sprint(rank), 1))
 		wantTimeline(t, files[rank], rank)
 	}
+	wantFormat(t, files)
 	t.Run("in Chromium", func(t *testing.T) { wantViewed(t, files) })
 	for site, name := range []string{"alpha", "beta"} {
 		r, err := jobreport.Read(filepath.Join(filepath.Dir(path), name+".html"))
