@@ -129,6 +129,9 @@ func cut(text string, width int) string {
 
 // summary is the first line: the jobs, and what is wrong with them.
 func (s *screen) summary(rows int) string {
+	if s.last == nil {
+		return "asking the nodes"
+	}
 	states := make(map[string]int)
 	s.last.procs(func(_ who, _ *links.Part, x *links.Proc) { states[stateOf(x)]++ })
 	var list []string
@@ -179,10 +182,7 @@ func (s *screen) summary(rows int) string {
 			text += fmt.Sprintf("; of %d more pairs nothing is told", left)
 		}
 	}
-	if s.last != nil {
-		text = s.last.at.Format(time.TimeOnly) + "  " + text
-	}
-	return text
+	return s.last.at.Format(time.TimeOnly) + "  " + text
 }
 
 // hint is the last line.

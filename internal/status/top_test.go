@@ -57,6 +57,9 @@ func TestTop(t *testing.T) {
 	first := job(counted(0, 100, 0), counted(1, 100, 0), waits(2, "MPI_Recv", 3*time.Second, from(0)))
 	second := job(counted(0, 110, time.Second), counted(1, 2100, 0), waits(2, "MPI_Recv", 5*time.Second, from(0)))
 	s := newScreen(nil, time.Second)
+	if v := s.draw(); !strings.HasPrefix(v, "asking the nodes\n") {
+		t.Errorf("before the first look:\n%s", v)
+	}
 	s.Update(tea.WindowSizeMsg{Width: 100, Height: 9})
 	s.Update(look{&Report{Jobs: []Job{{Job: *first}}}, at})
 	if v := s.draw(); strings.Contains(v, " 5 ") || !strings.HasPrefix(v, "12:00:00  job heat: 2 running, 1 blocked\n\nRANK*") {
