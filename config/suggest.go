@@ -43,7 +43,7 @@ func edits(a, b string) int {
 	return above[len(b)]
 }
 
-// meant is Meant, for this package.
+// meant is the remedy for a word that is not among the known ones.
 func meant(word string, known []string) string { return suggest(nearest(word, known), known) }
 
 // suggest proposes the word that was probably meant, if there is one, and shows all that are known.
@@ -58,5 +58,3 @@ func suggest(near string, known []string) string {
 	return all
 }
 
-// Meant is the remedy for a word that is not among the known ones.
-func Meant(word string, known []string) string { return meant(word, known) }

@@ -51,6 +51,14 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
+// ValueOf returns a number that may be unknown, which then counts as 0.
+func ValueOf(n *uint64) uint64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
 // count shows a number that may be unknown.
 func count(n *uint64, unit string) string {
 	switch {

@@ -90,14 +90,14 @@ func writeSites(w io.Writer, j *Job) {
 	var t table
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.Answer("links")+"  "+p.waits()))
+		t.add("site "+p.Label(), p.RankText(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.Answer("links")+"  "+p.waits()))
 	}
 	t.write(w, "  ")
 	fmt.Fprintln(w)
 }
 
-// ranks is "ranks 0-3".
-func (p *Part) ranks() string {
+// RankText names the procs of a site: "ranks 0-3"; "" if it has none.
+func (p *Part) RankText() string {
 	switch p.Procs {
 	case 0:
 		return ""

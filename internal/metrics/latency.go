@@ -57,7 +57,7 @@ func (l *latencies) sample(n *links.Node, now time.Time) {
 		if rtt <= 0 || transport == "" {
 			return
 		}
-		bytes := valueOf(b.Sent) + valueOf(b.Received)
+		bytes := links.ValueOf(b.Sent) + links.ValueOf(b.Received)
 		l.moved[x] = bytes
 		if was, known := before[x]; known && was == bytes && b.Sent != nil {
 			return
@@ -76,13 +76,6 @@ func (l *latencies) sample(n *links.Node, now time.Time) {
 	if len(l.moved) > 0 { // otherwise nothing has an estimate yet, as at the start
 		l.last = now
 	}
-}
-
-func valueOf(n *uint64) uint64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // siteOf names the site of a rank.

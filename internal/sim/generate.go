@@ -140,8 +140,8 @@ func (g *generator) worlds(c *Case) {
 	} else {
 		o := script.Options{DataLen: 1 << (4 + g.IntN(8)), Steps: 4 + g.IntN(max(1, g.limits.Steps-3))}
 		spawns := g.One(2) && !g.limits.deaths && g.limits.Procs > 3
-		for left := g.Between(2-b2i(spawns), max(2, min(4, g.limits.Procs))-b2i(spawns)); left > 0; left-- {
-			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1-b2i(spawns))))
+		for left := g.Between(2-oneIf(spawns), max(2, min(4, g.limits.Procs))-oneIf(spawns)); left > 0; left-- {
+			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1-oneIf(spawns))))
 			o.Worlds, o.Procs = append(o.Worlds, n), o.Procs+n
 		}
 		c.Sites = g.homes(o.Worlds)
@@ -210,7 +210,7 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 	}
 }
 
-func b2i(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

@@ -22,7 +22,7 @@ func (m *Motion) See(jobs []Job, now time.Time) {
 	before := m.ways
 	m.ways = make(map[string]standing)
 	still := func(way string, sent, left *uint64) time.Duration {
-		if sent == nil || valueOf(left) == 0 {
+		if sent == nil || links.ValueOf(left) == 0 {
 			return 0
 		}
 		s := standing{*sent - *left, now}

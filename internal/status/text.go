@@ -47,7 +47,7 @@ func writeJob(w io.Writer, j *Job) {
 	fmt.Fprint(w, "\n")
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), waitsFor(p), plugins(p))))
+		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), p.RankText(), p.Answer("status"), waitsFor(p), plugins(p))))
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
@@ -318,17 +318,6 @@ func linksInShort(j *Job) string {
 		return ""
 	}
 	return strings.Join(s, ", ") + " (impi-node links shows them)"
-}
-
-// ranks is "ranks 0-3".
-func ranks(p *links.Part) string {
-	switch p.Procs {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("rank %d", p.First)
-	}
-	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
 }
 
 func writeDeadlock(w io.Writer, d *Deadlock) {

@@ -61,7 +61,7 @@ func underWay(j *links.Job) (list []UnderWay) {
 			from, to := &p.Views[i], &p.Views[1-i]
 			list = append(list, UnderWay{From: from.Local, To: to.Local, Transport: to.Transport, Ended: true})
 		}
-		for _, way := range []UnderWay{{From: p.A, To: p.B, Bytes: valueOf(p.AToB.UnderWay)}, {From: p.B, To: p.A, Bytes: valueOf(p.BToA.UnderWay)}} {
+		for _, way := range []UnderWay{{From: p.A, To: p.B, Bytes: links.ValueOf(p.AToB.UnderWay)}, {From: p.B, To: p.A, Bytes: links.ValueOf(p.BToA.UnderWay)}} {
 			if way.Transport = p.Transport; way.Bytes > 0 {
 				list = append(list, way)
 			}
@@ -74,19 +74,12 @@ func underWay(j *links.Job) (list []UnderWay) {
 func onChannels(j *links.Job) (list []UnderWay) {
 	for i := range j.Channels {
 		c := &j.Channels[i]
-		x := UnderWay{From: c.From, To: c.To, Hosts: true, Bytes: valueOf(c.UnderWay), Transport: c.Transport, Lost: c.State == links.StateLost}
+		x := UnderWay{From: c.From, To: c.To, Hosts: true, Bytes: links.ValueOf(c.UnderWay), Transport: c.Transport, Lost: c.State == links.StateLost}
 		if x.Bytes > 0 || x.Lost {
 			list = append(list, x)
 		}
 	}
 	return list
-}
-
-func valueOf(n *uint64) uint64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // halfEnded returns the view of the end where the link has ended, if it is still there at the other
@@ -112,7 +105,7 @@ func underWayInShort(j *Job) string {
 		still = max(still, d)
 		sum, ok := uint64(0), true
 		for _, x := range n {
-			sum, ok = sum+valueOf(x), ok && x != nil
+			sum, ok = sum+links.ValueOf(x), ok && x != nil
 		}
 		switch bytes += sum; {
 		case !ok:

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -289,16 +290,9 @@ type chatty struct {
 func (c *chatty) Detach() (int, []byte, error) {
 	fd, preread, err := c.Link.Detach()
 	if c.blocking {
-		return fd, preread, errOr(err, unix.SetNonblock(fd, false))
+		return fd, preread, cmp.Or(err, unix.SetNonblock(fd, false))
 	}
 	return fd, append([]byte("already read:"), preread...), err
-}
-
-func errOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // rogue sends descriptors that nobody asked for before the right one.

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"errors"
 	"math/bits"
 
@@ -37,7 +38,7 @@ type pieces struct {
 // could not.
 func returned(s *proc.BoardPlace, op operation, t board.Turn, lent []byte, members uint64) error {
 	err := s.Returned(members, t)
-	return first(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
+	return cmp.Or(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
 }
 
 // same is a length that is the same for all members.

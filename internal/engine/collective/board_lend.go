@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -152,7 +153,7 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		if a.Send != nil {
 			err = copyOwn(s, a.recv[me*block:][:block], a.Send)
 		}
-		return first(err, (&pieces{op: a.What, begun: t, behind: t, asked: asked, length: same(block), take: blocks(s, a, 0)}).exchange(s))
+		return cmp.Or(err, (&pieces{op: a.What, begun: t, behind: t, asked: asked, length: same(block), take: blocks(s, a, 0)}).exchange(s))
 	case scatter:
 		if me != a.Root {
 			return fetch(s, a, t, a.Root, a.recv, me*block, len(a.recv)*s.C.Size())
@@ -164,7 +165,7 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		if a.recv != nil {
 			err = copyOwn(s, a.recv, a.Send[me*block:][:block])
 		}
-		return first(err, returned(s, a.What, t, a.Send, others))
+		return cmp.Or(err, returned(s, a.What, t, a.Send, others))
 	case allreduce:
 		return allreduceLent(s, a, t, block)
 	case reduce:
@@ -193,11 +194,11 @@ func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	asked, err := fetchBlocks(s, a, t, at, len(from))
 	giveBack(s)
 	if a.Send != nil {
-		err = first(err, copyOwn(s, own, from[at:][:block]))
+		err = cmp.Or(err, copyOwn(s, own, from[at:][:block]))
 	}
 	if err != nil { // the others read on; those that do something else do not
 		s.Place.Done()
-		return first(err, returned(s, a.What, t, from, s.Place.Lenders(t, uint8(a.What), len(from))))
+		return cmp.Or(err, returned(s, a.What, t, from, s.Place.Lenders(t, uint8(a.What), len(from))))
 	}
 	if err := s.Returned(s.Place.Others(), t); err != nil {
 		return err
@@ -206,16 +207,6 @@ func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		op: a.What, begun: t, behind: t, lent: from, askers: s.Place.Askers(t, s.Place.Others()),
 		asked: asked, length: same(len(from)), take: blocks(s, a, at),
 	}).exchange(s)
-}
-
-// first returns the first error.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // giveBack says that this member has read all that it needs of the operation.
@@ -369,7 +360,7 @@ func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked ui
 		case errors.Is(bad, wireup.ErrUnreadable):
 			asked |= board.Member(m)
 		default:
-			err = first(err, bad)
+			err = cmp.Or(err, bad)
 		}
 	}
 	if err == nil && asked != 0 {

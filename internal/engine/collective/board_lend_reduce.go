@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if err != nil {
 		return err
 	}
-	return first(x.find(), x.fetch(), x.finish())
+	return cmp.Or(x.find(), x.fetch(), x.finish())
 }
 
 // parts are the parts of the result of an Allreduce.

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -192,7 +193,7 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if there := s.C.Process().Boards.There; inParts && there != nil && !there(a.recv) { // the others need this member's part
 		b := *a
 		b.recv = slices.Clone(a.recv)
-		return first(doParts(s, &b, t, block), fmt.Errorf("%w: there is no memory for a result of %d bytes", proc.ErrBuffer, block))
+		return cmp.Or(doParts(s, &b, t, block), fmt.Errorf("%w: there is no memory for a result of %d bytes", proc.ErrBuffer, block))
 	}
 	if inParts || lent(s, a, block) {
 		return doParts(s, a, t, block)

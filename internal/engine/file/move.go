@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -203,7 +204,7 @@ func (x *access) run() (proc.Status, error) {
 	if bad == nil {
 		bad = st.SetElements(bytesType, int(n))
 	}
-	return st, first(bad, err)
+	return st, cmp.Or(bad, err)
 }
 
 // memory returns the bytes of b in the file's representation. If they are a copy, back unpacks its

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -75,7 +76,7 @@ func (x *access) together() (moved int64, err error) {
 		l := v.Runs(pos, n)
 		mine := [1]record{x.describe(&l, int64(len(mem))-n)}
 		if failed := collective.Allgather(c, words(mine[:]), words(all)); failed != nil {
-			return moved, first(bad, failed)
+			return moved, cmp.Or(bad, failed)
 		}
 		more = false
 		for rank, r := range all {
@@ -91,7 +92,7 @@ func (x *access) together() (moved int64, err error) {
 		if lost != nil {
 			return moved, lost
 		}
-		err = first(err, failed)
+		err = cmp.Or(err, failed)
 		if whole {
 			moved += k
 		}
@@ -312,14 +313,4 @@ func complete(open []proc.Request) (err error) {
 		}
 	}
 	return err
-}
-
-// first returns the first error.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package meet
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -210,7 +211,7 @@ func (m *Meeting) hold(bad error) error {
 func (m *Meeting) acquaint(bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	text, err := own.describe()
-	m.recordError(errorsFirst(bad, err))
+	m.recordError(cmp.Or(bad, err))
 	if text, err = m.exchange(StepWorlds, text, nil); err != nil {
 		return err
 	}
@@ -225,14 +226,14 @@ func (m *Meeting) acquaint(bad error) error {
 	}
 	m.gather()
 	_, err = m.exchange(StepSync, nil, nil)
-	if err = errorsFirst(m.bad, err); err == nil {
+	if err = cmp.Or(m.bad, err); err == nil {
 		m.Took(StepBarrier, func() string { return "all members of both sides have it" })
 	}
 	return err
 }
 
 // recordError keeps err as the reason why this member cannot make the communicator, if it is the first.
-func (m *Meeting) recordError(err error) { m.bad = errorsFirst(m.bad, err) }
+func (m *Meeting) recordError(err error) { m.bad = cmp.Or(m.bad, err) }
 
 // agree agrees on context IDs within each side, and then between the two.
 func (m *Meeting) agree() error {
@@ -263,7 +264,7 @@ func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 	if err == nil {
 		m.Took(StepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
 	}
-	return errorsFirst(err, bad)
+	return cmp.Or(err, bad)
 }
 
 // make makes the communicator.

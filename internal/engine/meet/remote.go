@@ -1,6 +1,7 @@
 package meet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -130,7 +131,7 @@ func takeIntroductions(p *proc.Process) {
 // tag is the number of the step, which a trace shows.
 func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
-		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
+		return nil, step.fault(cmp.Or(bad, proc.ErrPeerGone))
 	}
 	g.exchange.Self.Tag = wire.Tag(step)
 	return swap(&g.exchange, 0, step, body, bad)
@@ -170,13 +171,6 @@ func outcome(text []byte) ([]byte, error) {
 		return nil, construct.FailedElsewhere(code)
 	}
 	return text[4:], nil
-}
-
-func errorsFirst(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // leave ends this side of the link once all is written. When the other side has done so too, the

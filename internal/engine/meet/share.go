@@ -1,6 +1,7 @@
 package meet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
 	if m.C.Rank() == m.Root {
 		n := len(body)
-		body, bad = m.remoteRoot.swap(s, body, errorsFirst(bad, m.bad))
+		body, bad = m.remoteRoot.swap(s, body, cmp.Or(bad, m.bad))
 		if bad = m.because(bad); bad == nil {
 			m.Took(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
 		}

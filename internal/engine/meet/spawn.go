@@ -1,6 +1,7 @@
 package meet
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -64,7 +65,7 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 		s.order, s.err = orderOf(commands)
 	}
 	if err := mayMeetTogether(c); err != nil {
-		return nil, nil, errorsFirst(s.err, err)
+		return nil, nil, cmp.Or(s.err, err)
 	}
 	m := newMeeting(c, root)
 	defer p.Disconnects.EndMeeting()

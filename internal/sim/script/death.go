@@ -321,7 +321,7 @@ func (m *survivor) served(c *mpi.Comm, why error) (who int, err error) {
 	if why == nil {
 		who, why = m.greet(c, true)
 	}
-	mine, all := []int64{int64(who), int64(b2i(why != nil))}, []int64{0, 0}
+	mine, all := []int64{int64(who), int64(truth[int](why != nil))}, []int64{0, 0}
 	if err := mpi.Allreduce(m.env.World(), mine, all, mpi.Max); err != nil {
 		return 0, fmt.Errorf("one's own world: %w", failed(err))
 	}

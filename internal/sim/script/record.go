@@ -86,7 +86,7 @@ type Membership struct {
 // overlaps reports whether two communicators have a context ID in common: intracommunicators have
 // two, others four.
 func (m *Membership) overlaps(o *Membership) bool {
-	return m.Context < o.Context+2<<b2i(o.Inter) && o.Context < m.Context+2<<b2i(m.Inter)
+	return m.Context < o.Context+2<<truth[int](o.Inter) && o.Context < m.Context+2<<truth[int](m.Inter)
 }
 
 // claim checks that the context IDs of a communicator differ from those of all others that the rank

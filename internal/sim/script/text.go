@@ -39,22 +39,15 @@ func init() {
 func Verb(s Step) string {
 	switch s := s.(type) {
 	case Start:
-		return [...]string{"i", ""}[b2i(s.Blocking)] + [...]string{"send", "recv"}[s.Side]
+		return [...]string{"i", ""}[truth[int](s.Blocking)] + [...]string{"send", "recv"}[s.Side]
 	case Exchange:
-		return [...]string{"exchange", "replace"}[b2i(s.Replace)]
+		return [...]string{"exchange", "replace"}[truth[int](s.Replace)]
 	case Wait:
 		return s.How.String()
 	case Collective:
 		return s.Call.String()
 	}
 	return strings.ToLower(reflect.TypeOf(s).Name())
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // lineOf returns a step as text.
