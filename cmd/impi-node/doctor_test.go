@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
 // TestDoctorReaches: the doctor on one machine of a site says which ports of the other machines it does not
@@ -17,7 +19,7 @@ func TestDoctorReaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := machines[on].Command(t.Context(), self, "doctor", file)
-		cmd.Env = append(os.Environ(), asNode+"=1", "XDG_RUNTIME_DIR="+runDirs(t))
+		cmd.Env = append(os.Environ(), asNode+"=1", "XDG_RUNTIME_DIR="+launchtest.ShortDir(t))
 		b, err := cmd.Output()
 		if _, exited := err.(*exec.ExitError); err != nil && !exited {
 			t.Fatal(err)

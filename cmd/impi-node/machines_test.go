@@ -10,15 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // machineJob writes the job of two sites, each on three machines of two procs, and gives the
@@ -72,67 +73,23 @@ type machineNode struct {
 	cmd      *exec.Cmd
 	dir      string // of its run directories
 	apart    bool   // the machine has files of its own
-	out, err *transcript
+	out, err *transcript.Writer
 	over     chan struct{} // closed when it has ended
 }
 
-// transcript is what a process has written so far.
-type transcript struct {
-	mu   sync.Mutex
-	text []byte
-	more chan struct{} // closed, and made anew, when text grows
-}
-
-func newTranscript() *transcript { return &transcript{more: make(chan struct{})} }
-
-func (w *transcript) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, b...)
-	close(w.more)
-	w.more = make(chan struct{})
-	return len(b), nil
-}
-
-func (w *transcript) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return string(w.text)
-}
-
 // awaits waits until the node has written text.
-func (n *machineNode) awaits(t *testing.T, w *transcript, text string) {
+func (n *machineNode) awaits(t *testing.T, w *transcript.Writer, text string) {
 	t.Helper()
 	n.awaitsTimes(t, w, text, 1)
 }
 
-// awaitsTimes waits until the node has written text some times.
-func (n *machineNode) awaitsTimes(t *testing.T, w *transcript, text string, times int) {
+// awaitsTimes waits until the node has written text some times. The test ends if the node ends
+// before that.
+func (n *machineNode) awaitsTimes(t *testing.T, w *transcript.Writer, text string, times int) {
 	t.Helper()
-	for {
-		w.mu.Lock()
-		seen, more := bytes.Count(w.text, []byte(text)) >= times, w.more
-		w.mu.Unlock()
-		if seen {
-			return
-		}
-		select {
-		case <-more:
-		case <-n.over:
-			t.Fatalf("it has ended, and never said %q", text)
-		}
+	if !w.Await(text, times) {
+		t.Fatalf("it has ended, and never said %q", text)
 	}
-}
-
-// runDirs makes a folder for the run directories of one machine. Its path is short.
-func runDirs(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "impi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // command runs a command of impi-node on the node's machine.
@@ -182,7 +139,7 @@ func startNodeOf(t *testing.T, path string, m *netns.Machine, mode, variable str
 // startNodeBy is startNode by a command for the machine with an address.
 func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *machineNode {
 	t.Helper()
-	n := &machineNode{dir: runDirs(t), cmd: cmd}
+	n := &machineNode{dir: launchtest.ShortDir(t), cmd: cmd}
 	cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
 	if variable != "" {
 		cmd.Env = append(cmd.Env, variable)
@@ -195,13 +152,15 @@ func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *m
 // start starts the node's command. If the test fails, what it has printed is shown under a title.
 func (n *machineNode) start(t *testing.T, title string) {
 	t.Helper()
-	n.out, n.err, n.over = newTranscript(), newTranscript(), make(chan struct{})
+	n.out, n.err, n.over = &transcript.Writer{}, &transcript.Writer{}, make(chan struct{})
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		_ = n.cmd.Wait()
+		n.out.Close()
+		n.err.Close()
 		close(n.over)
 	}()
 	t.Cleanup(func() {
@@ -347,7 +306,7 @@ func TestVerifyOnAllMachines(t *testing.T) {
 	}
 	nodes, dirs := make([]*machineNode, 6), make([]string, 6)
 	for i, m := range machines {
-		dirs[i] = runDirs(t)
+		dirs[i] = launchtest.ShortDir(t)
 		put(dirs[i], program)
 		nodes[i] = startNode(t, m, "block", "PLUGINS="+dirs[i], "-config", file)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/peers"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // nomadCluster is Nomad on machines: the first has the server, each is a client.
@@ -66,7 +67,7 @@ consul {
 		}
 		agent := m.Command(t.Context(), path, "agent", "-config", config)
 		agent.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
-		out := newTranscript()
+		out := &transcript.Writer{}
 		agent.Stdout, agent.Stderr = out, out
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/cmdline/terminal"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
 // Kinds of the processes of a job, by a variable of their environment.
@@ -100,7 +101,7 @@ func TestNoPluginOutlivesItsNode(t *testing.T) {
 			t.Setenv("TMPDIR", temp)
 			mark := "TMPDIR=" + temp + "\x00"
 			var hangUp func()
-			r := startProgramAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, runDirs(t), "exchange", 2, "-config", file(t, twoSites))
+			r := startProgramAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, launchtest.ShortDir(t), "exchange", 2, "-config", file(t, twoSites))
 			if end == nil {
 				end = func(*testing.T, *running, string) { hangUp() }
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/internal/cmdline/terminal"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/pki"
 	"github.com/openimpi/impi/internal/pki/pkitest"
@@ -138,7 +139,7 @@ func TestHangupReloads(t *testing.T) {
 					cmd.Path, _ = exec.LookPath("nohup")
 					terminal.Give(t, cmd)
 				}
-			}, runDirs(t), "exchange", 2, "-config", path)
+			}, launchtest.ShortDir(t), "exchange", 2, "-config", path)
 			w.Close()
 			lines := bufio.NewScanner(log)
 			reload := func(want string, times int) {

@@ -30,16 +30,9 @@ program { command = [%q] }
 		t.Fatal(err)
 	}
 	start := func(mode, name string, args ...string) *machineNode {
-		n := &machineNode{cmd: exec.CommandContext(t.Context(), name, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
-		n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
+		n := &machineNode{cmd: exec.CommandContext(t.Context(), name, args...)}
 		n.cmd.Env = append(append(os.Environ(), asProgram+"="+mode), c.Env()...)
-		if err := n.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			_ = n.cmd.Wait()
-			close(n.over)
-		}()
+		n.start(t, name)
 		return n
 	}
 	left := func() string { // waits until no proc is left on the nodes

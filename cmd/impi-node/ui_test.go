@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
 // TestUICommand: the command serves the page of a job whose file does not ask for one, says the address
@@ -23,7 +25,7 @@ func TestUICommand(t *testing.T) {
 		cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"=block", "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)
 		return cmd
 	}
-	dir := runDirs(t)
+	dir := launchtest.ShortDir(t)
 	out, err := command(dir, "ui", "-run-dir", dir).CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "no such job") {
 		t.Errorf("%v: %s", err, out)

@@ -25,6 +25,7 @@ type record struct {
 // datatype, whose elements are all of one kind, has only X.
 type cell struct{ X, Other int64 }
 
+// made is a datatype, committed; that cannot fail in these tests.
 func made(t *Datatype, err error) *Datatype {
 	if err == nil {
 		err = t.Commit()

@@ -34,17 +34,6 @@ func otherOrder(from, to int) string {
 	return "native-be"
 }
 
-// committed is a datatype, ready for use.
-func committed(t *Datatype, err error) *Datatype {
-	if err == nil {
-		err = t.Commit()
-	}
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
 // signedCase is a send and a receive.
 type signedCase struct {
 	name       string
@@ -56,10 +45,10 @@ type signedCase struct {
 func matches() []signedCase {
 	i32, f64 := TypeOf[int32](), TypeOf[float64]()
 	plain, packed := datatype.Basic(datatype.Byte), datatype.Basic(datatype.Packed)
-	pair := committed(TypeStruct([]int64{1, 1}, []int64{0, 8}, []*Datatype{i32, f64}))
-	riap := committed(TypeStruct([]int64{1, 1}, []int64{8, 0}, []*Datatype{i32, f64})) // other places
-	swapped := committed(TypeStruct([]int64{1, 1}, []int64{0, 8}, []*Datatype{f64, i32}))
-	strided := committed(TypeVector(3, 1, 2, i32))
+	pair := made(TypeStruct([]int64{1, 1}, []int64{0, 8}, []*Datatype{i32, f64}))
+	riap := made(TypeStruct([]int64{1, 1}, []int64{8, 0}, []*Datatype{i32, f64})) // other places
+	swapped := made(TypeStruct([]int64{1, 1}, []int64{0, 8}, []*Datatype{f64, i32}))
+	strided := made(TypeVector(3, 1, 2, i32))
 	mem := func(count int, t *Datatype) func() Buffer {
 		return func() Buffer { return Typed(make([]byte, 4096), count, t) }
 	}

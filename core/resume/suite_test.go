@@ -1,9 +1,7 @@
 package resume_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -12,50 +10,21 @@ import (
 	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/support/memory"
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// fragile is a transport of resumed links over in-memory ones that are cut again
-// and again: the conformance suite must not notice.
+// fragile makes resumed links over in-memory ones that are cut again and again: the conformance
+// suite must not notice.
 type fragile struct {
-	mu        sync.Mutex
-	listeners map[string]*listener
-	config    resume.Config
-	capacity  int
-	life      func() int // bytes after which an underlying link is cut; 0: never
-	dialled   int
+	config   resume.Config
+	capacity int
+	life     func() int // bytes after which an underlying link is cut; 0: never
+	dialled  int
 }
 
-func (f *fragile) Info() transports.Info { return transports.Info{Name: "fragile"} }
-
-func (f *fragile) Capabilities() transports.Capabilities {
-	return transports.Capabilities{DataPlanes: []transports.DataPlane{transports.PlaneStream}, Reach: transports.ReachMachine}
-}
-
-func (f *fragile) Schema() []transports.Setting { return nil }
-
-func (f *fragile) Configure(map[string]any) error { return nil }
-
-func (f *fragile) Listen(_ context.Context, at transports.ListenSpec) (transports.Listener, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := &listener{f: f, name: at.Name, arrived: make(chan link.Link, 128), closed: make(chan struct{})}
-	f.listeners[at.Name] = l
-	return l, nil
-}
-
-func (f *fragile) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
-	err := ctx.Err()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := f.listeners[to.Address]
-	code := transports.CodeTimeout
-	if err == nil && l == nil {
-		code, err = transports.CodeRefused, fmt.Errorf("no listener %q", to.Address)
-	}
-	if err != nil {
-		return nil, &transports.Error{Transport: "fragile", Op: "dial", Address: to.Address, Code: code, Reason: err.Error(), Cause: err}
-	}
+// pair makes the two ends of a resumed link.
+func (f *fragile) pair() (dialled, accepted link.Link) {
 	f.dialled++
 	config := f.config
 	config.Session = resume.Session{byte(f.dialled >> 8), byte(f.dialled)}
@@ -64,44 +33,7 @@ func (f *fragile) Dial(ctx context.Context, to transports.DialSpec) (link.Link, 
 	config.Dialler, config.Guard = true, new(sync.Mutex)
 	c.dialler = resume.New(config)
 	c.mend()
-	l.arrived <- &end{c.acceptor, c}
-	return &end{c.dialler, c}, nil
-}
-
-type listener struct {
-	f       *fragile
-	name    string
-	arrived chan link.Link
-	closed  chan struct{}
-	close   sync.Once
-}
-
-func (l *listener) Accept(ctx context.Context) (link.Link, error) {
-	select {
-	case <-l.closed:
-		return nil, link.ErrClosed
-	default:
-	}
-	select {
-	case made := <-l.arrived:
-		return made, nil
-	case <-l.closed:
-		return nil, link.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (l *listener) Address() string { return l.name }
-
-func (l *listener) Close() error {
-	l.close.Do(func() {
-		l.f.mu.Lock()
-		defer l.f.mu.Unlock()
-		delete(l.f.listeners, l.name)
-		close(l.closed)
-	})
-	return nil
+	return &end{c.dialler, c}, &end{c.acceptor, c}
 }
 
 // connection is both ends of a resumed link and their driver.
@@ -131,7 +63,7 @@ func (c *connection) mend() {
 
 func (c *connection) connect() {
 	x, y := linktest.Pair(c.f.capacity)
-	if err := c.dialler.Dial(&mortal{Link: x, left: c.f.life()}); err != nil {
+	if err := c.dialler.Dial(&shortLived{Link: x, left: c.f.life()}); err != nil {
 		return // closed meanwhile
 	}
 	var a resume.Arrival
@@ -141,26 +73,26 @@ func (c *connection) connect() {
 	y.Close()
 }
 
-// mortal breaks its cable after a number of bytes.
-type mortal struct {
+// shortLived breaks its cable after a number of bytes.
+type shortLived struct {
 	link.Link
 	mu   sync.Mutex
 	left int
 }
 
-func (m *mortal) count(n int, err error) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.left > 0 {
-		if m.left -= n; m.left <= 0 {
-			m.Link.(*linktest.End).Break(errors.New("old age"))
+func (s *shortLived) count(n int, err error) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left > 0 {
+		if s.left -= n; s.left <= 0 {
+			s.Link.(*linktest.End).Break(errors.New("old age"))
 		}
 	}
 	return n, err
 }
 
-func (m *mortal) Send(b [][]byte) (int, error) { return m.count(m.Link.Send(b)) }
-func (m *mortal) Recv(b [][]byte) (int, error) { return m.count(m.Link.Recv(b)) }
+func (s *shortLived) Send(b [][]byte) (int, error) { return s.count(s.Link.Send(b)) }
+func (s *shortLived) Recv(b [][]byte) (int, error) { return s.count(s.Link.Recv(b)) }
 
 // end is an end whose driver looks after it at each call.
 type end struct {
@@ -198,8 +130,8 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			transporttest.Run(t, func(*testing.T) transporttest.Harness {
-				f := &fragile{listeners: map[string]*listener{}, config: c.config, capacity: c.capacity, life: c.life}
-				return transporttest.Harness{Transport: f, Listen: transports.ListenSpec{Name: "here"}, Large: 1 << 20}
+				f := &fragile{config: c.config, capacity: c.capacity, life: c.life}
+				return transporttest.Harness{Transport: memory.New(f.pair), Listen: transports.ListenSpec{Name: "here"}, Large: 1 << 20}
 			})
 		})
 	}

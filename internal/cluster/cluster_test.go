@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,7 +78,7 @@ type site struct {
 	memory []listener // of all hosts, if they are connected by memory
 	hosts  []*Host
 	owners []*owner
-	out    *output
+	out    *transcript.Writer
 	stdin  io.Reader
 	change func(*Config)
 }
@@ -114,24 +115,6 @@ func (s *site) dial(_ context.Context, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("there is no host %q", address)
 }
 
-// output is a Writer for several goroutines.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 func newSite(t *testing.T, hosts, fan int) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -144,7 +127,7 @@ func newSite(t *testing.T, hosts, fan int) *site {
 }
 
 func makeSite(t *testing.T, hosts, fan int) *site {
-	s := &site{t: t, tree: membership.Tree{Hosts: hosts, Fan: fan}, hosts: make([]*Host, hosts), out: &output{}}
+	s := &site{t: t, tree: membership.Tree{Hosts: hosts, Fan: fan}, hosts: make([]*Host, hosts), out: &transcript.Writer{}}
 	for i := range hosts {
 		s.owners = append(s.owners, newOwner(i))
 	}
@@ -580,7 +563,7 @@ func TestInputThatNeverEnds(t *testing.T) {
 
 // partial is a Writer that keeps what comes in lines, as launch.Output does.
 type partial struct {
-	to   *output
+	to   *transcript.Writer
 	line []byte
 }
 

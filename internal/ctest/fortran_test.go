@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // fortran is the kit with a cache of the test's own for the module.
 func fortran(t *testing.T) *Kit {
 	t.Helper()
-	need(t, "gfortran")
+	skips.Programs(t, "gfortran")
 	k := kit(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	return k
@@ -165,7 +167,7 @@ func TestFortranShown(t *testing.T) {
 
 // TestFortranCMake builds a project whose CMakeLists.txt asks for MPI in Fortran.
 func TestFortranCMake(t *testing.T) {
-	need(t, "cmake", "make")
+	skips.Programs(t, "cmake", "make")
 	k, dir := fortran(t), t.TempDir()
 	source, err := filepath.Abs("testdata/heat.f90")
 	if err != nil {

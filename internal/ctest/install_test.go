@@ -40,14 +40,6 @@ func in(t *testing.T, dir, name string, args ...string) string {
 	return out
 }
 
-// need skips a test on machines without some tools.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		skips.Program(t, tool)
-	}
-}
-
 // TestInstall compiles and runs programs with an installed tree.
 func TestInstall(t *testing.T) {
 	k := installed(t)
@@ -87,14 +79,14 @@ func TestInstall(t *testing.T) {
 		}
 	})
 	t.Run("pkg-config", func(t *testing.T) {
-		need(t, "pkg-config")
+		skips.Programs(t, "pkg-config")
 		dir := t.TempDir()
 		flags := in(t, "", "env", "PKG_CONFIG_PATH="+filepath.Join(k.Dir, "lib/pkgconfig"), "pkg-config", "--cflags", "--libs", "impi")
 		in(t, dir, "cc", append([]string{"-o", "ring", ring}, strings.Fields(flags)...)...)
 		succeed(t, []string{k.Command("impiexec"), "-n", "4", filepath.Join(dir, "ring")}, "ring")
 	})
 	t.Run("cmake", func(t *testing.T) {
-		need(t, "cmake", "make", "ctest")
+		skips.Programs(t, "cmake", "make", "ctest")
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), fmt.Appendf(nil, cmakeLists, source), 0o600); err != nil {
 			t.Fatal(err)

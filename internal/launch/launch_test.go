@@ -8,14 +8,15 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/launch/launchtest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // The test binary is also the program that the tests start: the word in
@@ -106,62 +107,6 @@ func spec(role string, out io.Writer) Spec {
 	return Spec{Path: self, Args: []string{role}, Env: []string{"IMPI_TEST_ROLE=" + role}, Stdout: out}
 }
 
-// screen is a writer that a test can wait at for a text.
-type screen struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	buf  bytes.Buffer
-}
-
-func newScreen() *screen {
-	s := &screen{}
-	s.cond = sync.NewCond(&s.mu)
-	return s
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.cond.Broadcast()
-	return s.buf.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
-// wait waits until text has been written and returns what followed it so far.
-func (s *screen) wait(text string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		if _, after, ok := strings.Cut(s.buf.String(), text); ok {
-			return after
-		}
-		s.cond.Wait()
-	}
-}
-
-// number reads the number on the line that starts with word.
-func (s *screen) number(t *testing.T, word string) int {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		_, after, _ := strings.Cut(s.buf.String(), word)
-		if line, _, whole := strings.Cut(after, "\n"); whole {
-			n, err := strconv.Atoi(strings.TrimSpace(line))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		s.cond.Wait()
-	}
-}
-
 func start(t *testing.T, s Spec) *Process {
 	t.Helper()
 	l := New()
@@ -177,27 +122,6 @@ func start(t *testing.T, s Spec) *Process {
 	return p
 }
 
-// gone waits for the end of a process that is not our child.
-func gone(t *testing.T, pidfd int) {
-	t.Helper()
-	defer unix.Close(pidfd)
-	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
-		if err != unix.EINTR {
-			return
-		}
-	}
-}
-
-func pidfd(t *testing.T, pid int) int {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fd
-}
-
 func TestExitStatus(t *testing.T) {
 	p := start(t, spec("status", nil))
 	if e := p.Exit(); e.Code != 7 || e.Status() != 7 || e.OK() || e.String() != "exited with status 7" {
@@ -209,9 +133,9 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
-	out := newScreen()
+	out := &transcript.Writer{}
 	p := start(t, spec("deaf", NewOutput(out, nil).Stream(nil)))
-	out.wait("ready\n")
+	out.Await("ready\n", 1)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := p.Signal(s); err != nil {
 			t.Fatal(err)
@@ -224,7 +148,7 @@ func TestKilled(t *testing.T) {
 
 func TestNothingIsInherited(t *testing.T) {
 	t.Setenv("IMPI_TEST_SECRET", "x")
-	out := newScreen()
+	out := &transcript.Writer{}
 	<-start(t, spec("env", NewOutput(out, nil).Stream(nil))).Done()
 	if got := out.String(); got != "IMPI_TEST_ROLE=env\n" {
 		t.Errorf("environment: %q", got)
@@ -239,7 +163,7 @@ func TestExtraFileIsDescriptorThree(t *testing.T) {
 	fmt.Fprint(w, "handed over")
 	w.Close()
 	defer r.Close()
-	out := newScreen()
+	out := &transcript.Writer{}
 	s := spec("file", NewOutput(out, nil).Stream(nil))
 	s.Files = []*os.File{r}
 	<-start(t, s).Done()
@@ -249,7 +173,7 @@ func TestExtraFileIsDescriptorThree(t *testing.T) {
 }
 
 func TestNoOutputIsLostAtExit(t *testing.T) {
-	out := newScreen()
+	out := &transcript.Writer{}
 	<-start(t, spec("flood", NewOutput(out, nil).Stream(func() string { return "[3] " }))).Done()
 	lines := strings.SplitAfter(out.String(), "\n")
 	if len(lines) != 20001 || lines[19999] != "[3] line 19999\n" {
@@ -263,13 +187,13 @@ func TestPromptIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	out := newScreen()
+	out := &transcript.Writer{}
 	s := spec("prompt", NewOutput(out, nil).Stream(func() string { return "[0] " }))
 	if s.Stdin, err = Stdin(r); err != nil || s.Stdin != r {
 		t.Fatal("a pipe can be read by the process itself", err)
 	}
 	p := start(t, s)
-	out.wait("[0] name? ") // the program waits for us now
+	out.Await("[0] name? ", 1) // the program waits for us now
 	fmt.Fprintln(w, "bob")
 	w.Close()
 	<-p.Done()
@@ -279,31 +203,31 @@ func TestPromptIsShown(t *testing.T) {
 }
 
 func TestChildrenDieWithTheirStarter(t *testing.T) {
-	out := newScreen()
+	out := &transcript.Writer{}
 	p := start(t, spec("starter", NewOutput(out, nil).Stream(nil)))
-	child := pidfd(t, out.number(t, "child "))
-	out.wait("ready\n")
+	child := launchtest.Pidfd(t, out.Number(t, "child "))
+	out.Await("ready\n", 1)
 	if err := p.os.Kill(); err != nil { // not its group
 		t.Fatal(err)
 	}
-	gone(t, child)
+	launchtest.AwaitEnd(t, child)
 }
 
 func TestDescendantsDieWithTheProcess(t *testing.T) {
-	out := newScreen()
+	out := &transcript.Writer{}
 	p := start(t, spec("family", NewOutput(out, nil).Stream(nil)))
-	child := pidfd(t, out.number(t, "grandchild "))
-	out.wait("ready\n")
+	child := launchtest.Pidfd(t, out.Number(t, "grandchild "))
+	out.Await("ready\n", 1)
 	if err := p.os.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, child)
+	launchtest.AwaitEnd(t, child)
 }
 
 func TestEscapedDescendantDoesNotHoldTheEnd(t *testing.T) {
-	out := newScreen()
+	out := &transcript.Writer{}
 	p := start(t, spec("daemon", NewOutput(out, nil).Stream(nil)))
-	pid := out.number(t, "daemon ")
+	pid := out.Number(t, "daemon ")
 	<-p.Done()
 	_ = unix.Kill(pid, unix.SIGKILL)
 }

@@ -1,11 +1,12 @@
-// Package loopback gives tests ports that nobody else takes between the moment they are
-// chosen and the moment they are used.
+// Package loopback gives tests ports that nobody else takes between the moment they are chosen and
+// the moment they are used, and connections that say nothing.
 package loopback
 
 import (
 	"net"
 	"net/netip"
 	"os"
+	"testing"
 )
 
 // Address is an address of this machine that only this process uses, 127.64.0.0 to
@@ -24,4 +25,28 @@ func Free() (netip.AddrPort, error) {
 	}
 	at := netip.MustParseAddrPort(l.Addr().String())
 	return at, l.Close()
+}
+
+// Unused is Free for a test: an address where nobody listens.
+func Unused(t testing.TB) string {
+	t.Helper()
+	at, err := Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.String()
+}
+
+// Silent makes n connections that say nothing until the test is over.
+func Silent(t testing.TB, n int, address string) (conns []net.Conn) {
+	t.Helper()
+	for range n {
+		nc, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		conns = append(conns, nc)
+	}
+	return conns
 }

@@ -81,7 +81,7 @@ func TestFirstFailingProcIsNamedBeforeItHasARank(t *testing.T) {
 			job := fateJob("start "+how+" fatal", "")
 			serveApart(t, job)
 			all := startSites(t, job, job.Sites[:1])
-			all[0].err.says("startup: connected", 0) // the server ends with its job, and who comes later finds nobody
+			all[0].err.Await("startup: connected", 1) // the server ends with its job, and who comes later finds nobody
 			all = append(all, startSites(t, job, job.Sites[1:])...)
 			f := wantAll(t, all, "proc 1 of site beta "+want.text)
 			if f[1].Status != want.status || f[0].Status != ending.StatusRemote {
@@ -93,7 +93,7 @@ func TestFirstFailingProcIsNamedBeforeItHasARank(t *testing.T) {
 		job := fateJob("init SIGKILL fatal", "")
 		serveApart(t, job)
 		beta := startSites(t, job, job.Sites[1:]) // whose procs wait for alpha's
-		pid := beta[0].out.number(t, "[beta.1] pid ")
+		pid := beta[0].out.Number(t, "[beta.1] pid ")
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

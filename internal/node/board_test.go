@@ -19,8 +19,8 @@ func withMemory(job *config.Job) *config.Job {
 // Who waits on the board ends with the job when the proc that is waited for is killed.
 func TestProcKilledWhileOthersWaitOnTheBoard(t *testing.T) {
 	all := start(t, withMemory(route(testJob("board", 3), config.Route{Prefer: []string{"shm"}, Direct: true})))
-	pid := all[0].out.number(t, "[1] pid ")
-	all[0].out.line(t, "[0] pid")
+	pid := all[0].out.Number(t, "[1] pid ")
+	all[0].out.Line(t, "[0] pid")
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 func init() {
@@ -74,10 +75,10 @@ func at(hosts string, mode string, procs, root int) order {
 }
 
 // wantHosts wants the procs of a spawned world to be on these hosts, by rank.
-func wantHosts(t *testing.T, s *screen, world string, hosts ...int) {
+func wantHosts(t *testing.T, s *transcript.Writer, world string, hosts ...int) {
 	t.Helper()
 	for rank, h := range hosts {
-		if s.count(fmt.Sprintf(`\[%s\.%d\] child %d of %d .* extra h%d`, world, rank, rank, len(hosts), h)) != 1 {
+		if countLines(s, fmt.Sprintf(`\[%s\.%d\] child %d of %d .* extra h%d`, world, rank, rank, len(hosts), h)) != 1 {
 			t.Errorf("rank %d of %s is not on host %d", rank, world, h)
 		}
 	}
@@ -148,7 +149,7 @@ func TestSpawnOnHostsOfAnotherSite(t *testing.T) {
 	all := spawnOn(t, []int{3, 3}, 5, o)
 	wantNone(t, flat(all))
 	for rank, h := range []int{1, 2, 3, 3, 4, 5, 1, 2, 0} {
-		if all[h/3][0].out.count(fmt.Sprintf(`\[alpha\.spawn1\.%d\] child %d of 9 .* extra h%d`, rank, rank, h)) != 1 {
+		if countLines(all[h/3][0].out, fmt.Sprintf(`\[alpha\.spawn1\.%d\] child %d of 9 .* extra h%d`, rank, rank, h)) != 1 {
 			t.Errorf("rank %d is not on host %d", rank, h)
 		}
 	}
@@ -211,9 +212,9 @@ func TestSpawnedOutliveTheirJobOnHosts(t *testing.T) {
 
 	all = spawnApart(t, 4, at("127.0.1.[2-3]", "free", 2, 1))
 	for rank := range 2 {
-		all[0].out.line(t, fmt.Sprintf("[spawn1.%d] on its own", rank))
+		all[0].out.Line(t, fmt.Sprintf("[spawn1.%d] on its own", rank))
 	}
-	all[0].out.line(t, "[0] all done")
+	all[0].out.Line(t, "[0] all done")
 	all[0].cancel(fmt.Errorf("the operator has had enough"))
 	end(all)
 	wantNothingLeft(t, all)

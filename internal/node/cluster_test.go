@@ -181,7 +181,7 @@ func awaitSums(t *testing.T, all [][]*running) {
 		for _, n := range hosts {
 			<-n.n.ready
 			for i := range n.n.procs.All() {
-				hosts[0].out.line(t, prefixOf(n.n, i)+"sum ")
+				hosts[0].out.Line(t, prefixOf(n.n, i)+"sum ")
 			}
 		}
 	}
@@ -386,7 +386,7 @@ func TestHostsCountTheirProcs(t *testing.T) {
 		all := begin(t, time.Minute, []int{2, 3, 1}, 2, 0, 1)
 		wantNone(t, all)
 		for rank := range 6 {
-			if all[1].out.count(fmt.Sprintf(`\[%d\] here`, rank)) != 1 {
+			if countLines(all[1].out, fmt.Sprintf(`\[%d\] here`, rank)) != 1 {
 				t.Errorf("there is nothing of rank %d", rank)
 			}
 		}

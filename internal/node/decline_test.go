@@ -24,7 +24,7 @@ func TestSiteWhoseAddressIsInUseDoesNotDecline(t *testing.T) {
 			}
 			defer ln.Close()
 			first := startSites(t, job, job.Sites[:1])
-			first[0].err.says("startup: connected", 0) // so that it would hear that the job is over
+			first[0].err.Await("startup: connected", 1) // so that it would hear that the job is over
 			mistaken := slices.Clone(job.Sites[1:])
 			if who == "the server" {
 				mistaken[0].Server.Embedded = true // its address is that of the job's server
@@ -60,7 +60,7 @@ func TestSiteWithoutAFreePortDeclines(t *testing.T) {
 	})
 	serveApart(t, job)
 	first := startSites(t, job, job.Sites[:1])
-	first[0].err.says("startup: connected", 0)
+	first[0].err.Await("startup: connected", 1)
 	for i, f := range end(append(first, startSites(t, job, job.Sites[1:])...)) {
 		if f == nil || !strings.Contains(f.Text, "all ports of port_range are in use") {
 			t.Errorf("site %d: %v", i, f)

@@ -123,7 +123,7 @@ var disturbances = []struct {
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 				t.Error(err)
 			}
-			if !r.err.says("a direct link is resumed", n) { // one of its own pair's at least
+			if !r.err.Await("a direct link is resumed", n+1) { // one of its own pair's at least
 				return
 			}
 		}
@@ -139,7 +139,7 @@ var disturbances = []struct {
 				t.Errorf("%s, %+v", a.Error, a.Reload)
 				return
 			}
-			if !r.err.says("a direct link is resumed", n) {
+			if !r.err.Await("a direct link is resumed", n+1) {
 				return
 			}
 		}
@@ -171,7 +171,7 @@ func TestExamplesOverLinksThatBreak(t *testing.T) {
 					withTransport(job, "chaos", func(string) map[string]any { return map[string]any{"cut_bytes": 80e3} })
 					all := start(t, job)
 					for _, r := range all {
-						r.err.says("] direct link: site", 0)
+						r.err.Await("] direct link: site", 1)
 					}
 					d.disturb(t, all)
 					sameResult(t, i, all)

@@ -2,11 +2,11 @@ package node
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/loopback"
 )
 
 // TestIdleConnectionsAtADirectListener: connections that do not greet do not keep a proc's
@@ -23,7 +23,7 @@ func TestIdleConnectionsAtADirectListener(t *testing.T) {
 				<-first[0].n.listening
 				for _, l := range first[0].n.hosts[0].Direct {
 					if l.Transport.Name == "tcp" {
-						idleConns(t, n, l.Address())
+						loopback.Silent(t, n, l.Address())
 					}
 				}
 				all := append(first, startSites(t, job, job.Sites[1-i:2-i])...)
@@ -34,18 +34,4 @@ func TestIdleConnectionsAtADirectListener(t *testing.T) {
 			})
 		}
 	}
-}
-
-// idleConns makes connections that say nothing until the test is over.
-func idleConns(t *testing.T, n int, address string) (conns []net.Conn) {
-	t.Helper()
-	for range n {
-		nc, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { nc.Close() })
-		conns = append(conns, nc)
-	}
-	return conns
 }

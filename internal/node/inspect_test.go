@@ -26,7 +26,7 @@ func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links
 	for _, s := range all {
 		<-s.n.ready
 		for i := range s.n.procs.All() {
-			s.out.line(t, prefixOf(s.n, i)+"sum ")
+			s.out.Line(t, prefixOf(s.n, i)+"sum ")
 		}
 		dirs = append(dirs, s.n.dir.Path)
 	}
@@ -129,7 +129,7 @@ func TestLinksOfTwoSites(t *testing.T) {
 		if !v.Dialled {
 			v = p.Views[1]
 		}
-		if got := verdicts(v); !v.SameMachine || got != "unix chosen, tcp possible" {
+		if got := routestest.Verdicts(v); !v.SameMachine || got != "unix chosen, tcp possible" {
 			t.Errorf("ranks %d and %d: %s", p.A, p.B, got)
 		}
 	}
@@ -171,18 +171,6 @@ func advice(p links.Pair) []string {
 	return slices.DeleteFunc(slices.Clone(p.Faster), func(s string) bool { return strings.HasPrefix(s, "a core for") })
 }
 
-func verdicts(v links.View) string {
-	var s []string
-	for _, c := range v.Candidates {
-		word := c.Transport + " " + string(c.Verdict)
-		if c.Rule != "" {
-			word += " by " + string(c.Rule)
-		}
-		s = append(s, word)
-	}
-	return strings.Join(s, ", ")
-}
-
 func TestLinksByTCPCouldStayOnTheMachine(t *testing.T) {
 	all := start(t, route(testJob("linked", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
 	_, j := survey(t, all, links.Request{})
@@ -190,7 +178,7 @@ func TestLinksByTCPCouldStayOnTheMachine(t *testing.T) {
 	if p.Transport != "tcp" || p.Speed == nil || p.Speed.How != links.HowKernel || p.Speed.HalfTrip == 0 {
 		t.Errorf("%+v", p)
 	}
-	if got := verdicts(p.Views[0]); got != "tcp chosen, unix excluded by prefer" {
+	if got := routestest.Verdicts(p.Views[0]); got != "tcp chosen, unix excluded by prefer" {
 		t.Error(got)
 	}
 	if want := `both are on one machine: "unix" in prefer of route "*" of site alpha`; !slices.Contains(p.Faster, want) {
@@ -205,7 +193,7 @@ func TestLinksThroughTheAgents(t *testing.T) {
 	if p.State != links.StateAgents || p.Transport != "" || p.Why != "the route has direct = false" || *p.AToB.Messages == 0 || p.AToB.Bytes != nil {
 		t.Errorf("%+v", p)
 	}
-	if got := verdicts(p.Views[0]); got != "tcp excluded by direct, unix excluded by direct" {
+	if got := routestest.Verdicts(p.Views[0]); got != "tcp excluded by direct, unix excluded by direct" {
 		t.Error(got)
 	}
 	if a := advice(p); len(a) != 2 || !strings.HasPrefix(a[0], `direct = true in route "*"`) {
@@ -237,7 +225,7 @@ func TestUnusedPairs(t *testing.T) {
 			t.Errorf("%+v: %d listed, %d not", c.r, len(j.Pairs), j.Unused)
 			continue
 		}
-		if c.listed > 0 && (j.Pairs[0].State != links.StateUnused || verdicts(j.Pairs[0].Views[0]) != "unix possible, tcp possible") {
+		if c.listed > 0 && (j.Pairs[0].State != links.StateUnused || routestest.Verdicts(j.Pairs[0].Views[0]) != "unix possible, tcp possible") {
 			t.Errorf("%+v", j.Pairs[0])
 		}
 	}

@@ -14,8 +14,8 @@ func TestLinksToOtherWorldsAreShown(t *testing.T) {
 	_, shared := sharedNames(t)
 	a := start(t, heatJob(shared, "holds", 1, portVariable, "opens", "MEET_END", "hang"))[0]
 	b := start(t, heatJob(shared, "holds", 2, "MEET_END", "hang"))[0]
-	a.out.line(t, "[0] met")
-	b.out.line(t, "[1] met")
+	a.out.Line(t, "[0] met")
+	b.out.Line(t, "[1] met")
 	var said [2]*links.Node
 	for i, r := range []*running{a, b} {
 		said[i] = r.n.control.Describe(context.Background(), links.Request{})

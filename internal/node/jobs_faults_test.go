@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch/launchtest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // heatJob is a job that shares names with others.
@@ -37,10 +39,10 @@ func TestJobEndsWhileConnected(t *testing.T) {
 			if end == "kill node" {
 				cmd, out := nodeProcess(t, b)
 				for _, prefix := range []string{"[0] pid ", "[1] pid ", "plugin unix "} {
-					fds = append(fds, pidfd(t, out.number(t, prefix)))
+					fds = append(fds, launchtest.Pidfd(t, out.Number(t, prefix)))
 				}
-				out.line(t, "[0] met")
-				out.line(t, "[1] met")
+				out.Line(t, "[0] met")
+				out.Line(t, "[1] met")
 				if err := cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -48,13 +50,13 @@ func TestJobEndsWhileConnected(t *testing.T) {
 			} else {
 				r := start(t, b)
 				for i := range 2 { // before they meet, as some end right behind that
-					fds = append(fds, pidfd(t, r[0].out.number(t, fmt.Sprintf("[%d] pid ", i))))
+					fds = append(fds, launchtest.Pidfd(t, r[0].out.Number(t, fmt.Sprintf("[%d] pid ", i))))
 				}
-				r[0].out.line(t, "[1] met")
-				r[0].out.line(t, "[0] met")
+				r[0].out.Line(t, "[1] met")
+				r[0].out.Line(t, "[0] met")
 				if end == "kill" {
 					for i := range 2 {
-						if err := unix.Kill(r[0].out.number(t, fmt.Sprintf("[%d] pid ", i)), unix.SIGKILL); err != nil {
+						if err := unix.Kill(r[0].out.Number(t, fmt.Sprintf("[%d] pid ", i)), unix.SIGKILL); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -78,7 +80,7 @@ func TestJobEndsWhileConnected(t *testing.T) {
 				}
 			}
 			for _, fd := range fds {
-				gone(t, fd)
+				launchtest.AwaitEnd(t, fd)
 			}
 			if ports, requests, pairs := a[0].n.meetings.Counts(); ports+requests+pairs > 0 {
 				t.Errorf("the node has %d ports, %d requests, %d pairs", ports, requests, pairs)
@@ -92,7 +94,7 @@ func TestJobEndsWhileConnected(t *testing.T) {
 }
 
 // nodeProcess starts a job's only site as a process of its own.
-func nodeProcess(t *testing.T, job *config.Job) (*exec.Cmd, *screen) {
+func nodeProcess(t *testing.T, job *config.Job) (*exec.Cmd, *transcript.Writer) {
 	t.Helper()
 	b, err := json.Marshal(job)
 	if err != nil {
@@ -102,9 +104,9 @@ func nodeProcess(t *testing.T, job *config.Job) (*exec.Cmd, *screen) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := newScreen()
+	out := &transcript.Writer{}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), roleVariable+"=node", "IMPI_TEST_BASE="+shortDir(t))
+	cmd.Env = append(os.Environ(), roleVariable+"=node", "IMPI_TEST_BASE="+launchtest.ShortDir(t))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(b)), out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func nodeProcess(t *testing.T, job *config.Job) (*exec.Cmd, *screen) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		out.close()
+		out.Close()
 		if t.Failed() {
 			t.Log(out)
 		}
@@ -144,7 +146,7 @@ func TestHundredConnectAtOnce(t *testing.T) {
 	a, accept := waiting(t, shared, timesVariable, "100")
 	b := start(t, heatJob(shared, "many-connects", 1, timesVariable, "103"))[0]
 	for i := range 3 {
-		if !b.out.says("[0] refused MPI_ERR_PORT\n", i) {
+		if !b.out.Await("[0] refused MPI_ERR_PORT\n", i+1) {
 			t.Fatalf("only %d were refused:\n%s", i, b.out)
 		}
 	}
@@ -163,15 +165,15 @@ func TestAcceptingSideGoes(t *testing.T) {
 			a, accept := waiting(t, shared, "MEET_END", end)
 			b := start(t, heatJob(shared, "many-connects", 1, timesVariable, "103"))[0]
 			for i := range 3 {
-				b.out.says("[0] refused MPI_ERR_PORT\n", i)
+				b.out.Await("[0] refused MPI_ERR_PORT\n", i+1)
 			}
 			if end == "closes" {
 				accept()
-			} else if err := unix.Kill(a.out.number(t, "[0] pid "), unix.SIGKILL); err != nil {
+			} else if err := unix.Kill(a.out.Number(t, "[0] pid "), unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			wantNone(t, []*running{b})
-			b.out.line(t, "[0] done")
+			b.out.Line(t, "[0] done")
 			if n := strings.Count(b.out.String(), "[0] refused MPI_ERR_P"); n != 103 { // PORT or PROC_ABORTED
 				t.Errorf("%d were refused:\n%s", n, b.out)
 			}
@@ -186,13 +188,13 @@ func TestCallerKilledInTheQueue(t *testing.T) {
 	_, shared := sharedNames(t)
 	a, accept := waiting(t, shared)
 	first := start(t, heatJob(shared, "connects", 1))[0]
-	first.err.says("link of another world: ", 0)
-	if err := unix.Kill(first.out.number(t, "[0] pid "), unix.SIGKILL); err != nil {
+	first.err.Await("link of another world: ", 1)
+	if err := unix.Kill(first.out.Number(t, "[0] pid "), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-first.done
 	second := start(t, heatJob(shared, "connects", 1))[0]
-	second.err.says("link of another world: ", 0)
+	second.err.Await("link of another world: ", 1)
 	accept()
 	wantNone(t, []*running{a, second})
 	procsGone(t, first, second, a)
@@ -211,16 +213,16 @@ func TestRootKilledBetweenTheSteps(t *testing.T) {
 			}
 			victim := start(t, heatJob(shared, "stuck", 2, portVariable, dies))[0]
 			other := start(t, heatJob(shared, "stuck", 1, portVariable, survives))[0]
-			victim.err.says("link of another world: ", 0)
-			other.err.says("link of another world: ", 0)
-			if err := unix.Kill(victim.out.number(t, "[0] pid "), unix.SIGKILL); err != nil {
+			victim.err.Await("link of another world: ", 1)
+			other.err.Await("link of another world: ", 1)
+			if err := unix.Kill(victim.out.Number(t, "[0] pid "), unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			all := []*running{other}
 			if !accepting { // who is not known yet is left for the next one
 				all = append(all, start(t, heatJob(shared, "stuck", 1))...)
 			}
-			end := other.out.line(t, "[0] ended ")
+			end := other.out.Line(t, "[0] ended ")
 			if end != "MPI_ERR_PROC_ABORTED" && (accepting || end != "MPI_SUCCESS") {
 				t.Errorf("it ended with %s", end)
 			}

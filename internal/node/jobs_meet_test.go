@@ -79,7 +79,7 @@ func TestJobsMeet(t *testing.T) {
 			wantNone(t, a)
 			wantNone(t, b)
 			for _, r := range append(a, b...) {
-				r.out.line(t, fmt.Sprintf("[%d] done", r.n.job.Clients[r.n.job.Self].FirstProc))
+				r.out.Line(t, fmt.Sprintf("[%d] done", r.n.job.Clients[r.n.job.Self].FirstProc))
 				log := r.err.String()
 				links := 0
 				for line := range strings.Lines(log) {
@@ -138,7 +138,7 @@ func TestJobsMeetAgainAndAgain(t *testing.T) {
 	a, b := start(t, job("accepts"))[0], start(t, job("connects"))[0]
 	for _, r := range []*running{a, b} {
 		var fds, routines, kib int
-		if _, err := fmt.Sscan(r.out.line(t, "[0] grown "), &fds, &routines, &kib); err != nil {
+		if _, err := fmt.Sscan(r.out.Line(t, "[0] grown "), &fds, &routines, &kib); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d descriptors, %d goroutines, %d KiB more after %d times", fds, routines, kib, times)

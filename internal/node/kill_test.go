@@ -19,14 +19,16 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/host"
 )
 
 func TestProcKilled(t *testing.T) {
 	all := start(t, testJob("block", 2, 2))
-	pid := all[1].out.number(t, "[2] pid ")
-	all[0].out.line(t, "[0] rank 0 of 4")
+	pid := all[1].out.Number(t, "[2] pid ")
+	all[0].out.Line(t, "[0] rank 0 of 4")
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestProcExitsBeforeInit(t *testing.T) {
 	}
 	job.Sites[0].Program.Env[gateVariable] = gate
 	all := start(t, job)
-	all[1].err.says("startup: connected", 0) // who comes when the server has ended, waits for one
+	all[1].err.Await("startup: connected", 1) // who comes when the server has ended, waits for one
 	w, err := os.OpenFile(gate, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,7 @@ func TestOperatorEndsTheJob(t *testing.T) {
 	all := start(t, testJob("block", 1, 1))
 	var fds []int
 	for i, r := range all {
-		fds = append(fds, pidfd(t, r.out.number(t, fmt.Sprintf("[%d] pid ", i))))
+		fds = append(fds, launchtest.Pidfd(t, r.out.Number(t, fmt.Sprintf("[%d] pid ", i))))
 	}
 	all[1].cancel(lifetime.Interrupt{Signal: syscall.SIGTERM})
 	f := wantAll(t, all, "the operator ended the job at site beta (SIGTERM)")
@@ -102,7 +104,7 @@ func TestOperatorEndsTheJob(t *testing.T) {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
 	}
 	for _, fd := range fds {
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 }
 
@@ -110,21 +112,21 @@ func TestDeafProcIsKilledInTheEnd(t *testing.T) {
 	job := testJob("deaf", 2)
 	job.Limits.Stop = time.Millisecond
 	all := start(t, job)
-	fd := pidfd(t, all[0].out.number(t, "[1] pid "))
+	fd := launchtest.Pidfd(t, all[0].out.Number(t, "[1] pid "))
 	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	wantAll(t, all, "the operator ended the job at site alpha (SIGINT)")
-	gone(t, fd)
+	launchtest.AwaitEnd(t, fd)
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	job := testJob("deaf", 1)
 	job.Limits.Stop = time.Hour
 	all := start(t, job)
-	fd := pidfd(t, all[0].out.number(t, "[0] pid "))
+	fd := launchtest.Pidfd(t, all[0].out.Number(t, "[0] pid "))
 	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	all[0].hurry()
 	<-all[0].done
-	gone(t, fd)
+	launchtest.AwaitEnd(t, fd)
 }
 
 // unread is a pipe whose reader has gone.
@@ -182,13 +184,13 @@ func nodeMain() {
 func TestNodeKilledLeavesNothing(t *testing.T) {
 	job := testJob("block", 1, 2)
 	serveApart(t, job)
-	base := shortDir(t)
+	base := launchtest.ShortDir(t)
 	b, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
 	self, _ := os.Executable()
-	out := newScreen()
+	out := &transcript.Writer{}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), roleVariable+"=node", "IMPI_TEST_CLIENT=1", "IMPI_TEST_BASE="+base)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(b)), out, out
@@ -196,18 +198,18 @@ func TestNodeKilledLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	alpha := startSites(t, job, job.Sites[:1])
-	fds := []int{pidfd(t, cmd.Process.Pid)}
+	fds := []int{launchtest.Pidfd(t, cmd.Process.Pid)}
 	for _, prefix := range []string{"[1] pid ", "[2] pid ", "plugin unix ", "plugin tcp "} {
-		fds = append(fds, pidfd(t, out.number(t, prefix)))
+		fds = append(fds, launchtest.Pidfd(t, out.Number(t, prefix)))
 	}
-	dir := out.line(t, "dir ")
-	alpha[0].out.line(t, "[0] rank 0 of 3")
+	dir := out.Line(t, "dir ")
+	alpha[0].out.Line(t, "[0] rank 0 of 3")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
 	for _, fd := range fds {
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 	f := end(alpha)
 	if f[0] == nil || !strings.Contains(f[0].Text, "site beta (client 1)") || f[0].Status != ending.StatusRemote {
@@ -238,17 +240,17 @@ func TestPluginKilledDisturbsNoLinkAndServesTheNextDial(t *testing.T) {
 			o.Stdin = r
 		}
 	})
-	all[0].out.line(t, "[0] ready")
+	all[0].out.Line(t, "[0] ready")
 	for _, x := range all {
-		fd := pidfd(t, x.n.routes.Transport("tcp").Plugin.Status().PID)
+		fd := launchtest.Pidfd(t, x.n.routes.Transport("tcp").Plugin.Status().PID)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 	w.Close() // now all send to all
 	wantNone(t, all)
-	if got := all[1].out.line(t, "[2] sum "); got != "6" {
+	if got := all[1].out.Line(t, "[2] sum "); got != "6" {
 		t.Errorf("sum %s", got)
 	}
 }
@@ -285,7 +287,7 @@ func TestPeerThatCannotBeDialledIsReachedByTheAgents(t *testing.T) {
 			o.Stdin = r
 		}
 	})
-	all[0].out.line(t, "[0] ready")
+	all[0].out.Line(t, "[0] ready")
 	for _, x := range all {
 		for _, l := range x.n.hosts[0].Direct {
 			if err := l.Close(); err != nil {
@@ -295,7 +297,7 @@ func TestPeerThatCannotBeDialledIsReachedByTheAgents(t *testing.T) {
 	}
 	w.Close()
 	wantNone(t, all)
-	if got := all[1].out.line(t, "[3] sum "); got != "6" {
+	if got := all[1].out.Line(t, "[3] sum "); got != "6" {
 		t.Errorf("sum %s", got)
 	}
 	if log := all[0].err.String() + all[1].err.String(); !strings.Contains(log, "no direct link") {
@@ -322,7 +324,7 @@ func TestStrangersAtTheDirectPort(t *testing.T) {
 	}
 	defer r.Close()
 	all := start(t, testJob("onword", 2), func(o *Options) { o.Stdin = r })
-	all[0].out.line(t, "[0] ready")
+	all[0].out.Line(t, "[0] ready")
 	for _, l := range all[0].n.hosts[0].Direct {
 		network, address := "tcp", l.Address()
 		if l.Transport.Name == "unix" {

@@ -13,13 +13,14 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // full is a writer on a disk that is full until there is room.
 type full struct {
 	mu   sync.Mutex
 	room bool
-	to   *screen
+	to   *transcript.Writer
 }
 
 func (f *full) Write(p []byte) (int, error) {
@@ -33,7 +34,7 @@ func (f *full) Write(p []byte) (int, error) {
 
 // TestLogOnAFullDisk: the job goes on, and the log says what it lacks once it can.
 func TestLogOnAFullDisk(t *testing.T) {
-	later := &full{to: newScreen()}
+	later := &full{to: &transcript.Writer{}}
 	job := testJob("ring", 1, 1)
 	for i := range job.Sites {
 		job.Sites[i].Log.Level = "debug"
@@ -46,7 +47,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 			o.Stderr = openFull(t)
 		}
 	})
-	all[0].out.line(t, "[0] pid ")
+	all[0].out.Line(t, "[0] pid ")
 	later.mu.Lock()
 	later.room = true
 	later.mu.Unlock()
@@ -123,7 +124,7 @@ func TestRefusedConnectionsDoNotFillTheLog(t *testing.T) {
 	job.Sites[0].Server.Clients = 2 // so that the server goes on taking connections
 	job.Limits.Start = patience
 	all := startSites(t, job, job.Sites, func(o *Options) { o.Logger = nil })
-	all[0].err.says("waiting for", 0)
+	all[0].err.Await("waiting for", 1)
 	address := all[0].n.server.Address().String()
 	const many = 500
 	for range many {

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,11 +13,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/quic"
@@ -86,81 +85,6 @@ func builtinTransport(name string) transports.Transport {
 		return chaos.New(chaos.Options{Around: []transports.Transport{tcp.New()}})
 	}
 	return tcp.New()
-}
-
-// screen is a writer whose text can be waited for.
-type screen struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	buf  bytes.Buffer
-	over bool
-}
-
-func newScreen() *screen {
-	s := &screen{}
-	s.cond = sync.NewCond(&s.mu)
-	return s
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.cond.Broadcast()
-	return s.buf.Write(p)
-}
-
-func (s *screen) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	s.cond.Broadcast()
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
-// line waits for a line that starts with prefix and gives the rest of it.
-func (s *screen) line(t testing.TB, prefix string) string {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		for line := range strings.Lines(s.buf.String()) {
-			if rest, ok := strings.CutPrefix(line, prefix); ok && strings.HasSuffix(rest, "\n") {
-				return strings.TrimSuffix(rest, "\n")
-			}
-		}
-		if s.over {
-			t.Fatalf("no line starts with %q:\n%s", prefix, s.buf.String())
-		}
-		s.cond.Wait()
-	}
-}
-
-// says waits until text was said more than n times. False: it was not.
-func (s *screen) says(text string, n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for strings.Count(s.buf.String(), text) <= n {
-		if s.over {
-			return false
-		}
-		s.cond.Wait()
-	}
-	return true
-}
-
-// number is line for a number.
-func (s *screen) number(t testing.TB, prefix string) int {
-	t.Helper()
-	n, err := strconv.Atoi(s.line(t, prefix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // patience is what a job of these tests may take to start, and a plugin half of it.
@@ -237,7 +161,7 @@ func route(job *config.Job, r config.Route) *config.Job {
 // running is a site that runs in this process.
 type running struct {
 	n        *node
-	out, err *screen
+	out, err *transcript.Writer
 	cancel   context.CancelCauseFunc
 	now      chan struct{}
 	once     sync.Once
@@ -255,10 +179,10 @@ func start(t testing.TB, job *config.Job, change ...func(*Options)) []*running {
 // startSites runs some of the sites of a job.
 func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...func(*Options)) []*running {
 	t.Helper()
-	base := shortDir(t)
+	base := launchtest.ShortDir(t)
 	var all []*running
 	for _, site := range sites {
-		r := &running{out: newScreen(), err: newScreen(), now: make(chan struct{}), done: make(chan struct{})}
+		r := &running{out: &transcript.Writer{}, err: &transcript.Writer{}, now: make(chan struct{}), done: make(chan struct{})}
 		opt := Options{
 			Job: job, Site: site, Now: r.now, Stdout: r.out, Stderr: r.err, RunBase: base,
 			Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: r.err}),
@@ -271,8 +195,8 @@ func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...fu
 		r.n = newNode(opt)
 		go func() {
 			defer close(r.done)
-			defer r.out.close()
-			defer r.err.close()
+			defer r.out.Close()
+			defer r.err.Close()
 			r.failure = r.n.life(ctx).Failure
 		}()
 		t.Cleanup(func() {
@@ -355,36 +279,4 @@ func endsInTime(t *testing.T, first time.Duration, try func(limit time.Duration)
 			return f, limit
 		}
 	}
-}
-
-func pidfd(t testing.TB, pid int) int {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatalf("process %d: %v", pid, err)
-	}
-	return fd
-}
-
-// gone waits for the end of a process.
-func gone(t testing.TB, pidfd int) {
-	t.Helper()
-	defer unix.Close(pidfd)
-	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
-		if err != unix.EINTR {
-			return
-		}
-	}
-}
-
-// shortDir is a test's directory with a path short enough for sockets.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "impi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }

@@ -174,7 +174,7 @@ func TestLinkWaitsForTheLastOne(t *testing.T) {
 		forget(a, b)
 		before := strings.Count(a.r.err.String(), dynamic.StillLinked.String())
 		a.meets(b)
-		if !a.r.err.says(dynamic.StillLinked.String(), before) {
+		if !a.r.err.Await(dynamic.StillLinked.String(), before+1) {
 			t.Fatal("the link was not refused")
 		}
 		forget(b, a)
@@ -208,7 +208,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 			Hello: dynamic.Hello{World: a.world.World}, Token: b.world.Secret, Card: b.world.Groups[0].Card,
 		})
 	}()
-	a.r.err.says("link to another world waits", 0)
+	a.r.err.Await("link to another world waits", 1)
 	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")

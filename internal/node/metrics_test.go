@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -32,7 +32,7 @@ func TestPrometheus(t *testing.T) {
 	for _, s := range all {
 		<-s.n.ready
 		for i := range s.n.procs.All() {
-			s.out.line(t, prefixOf(s.n, i)+"sum ")
+			s.out.Line(t, prefixOf(s.n, i)+"sum ")
 		}
 		targets = append(targets, `"`+s.n.metrics.Address().String()+`"`)
 	}
@@ -68,7 +68,7 @@ func prometheus(t *testing.T, program string, targets []string) (ask func(query,
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := freePort(t)
+	at := loopback.Unused(t)
 	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at, "--log.level=error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -122,17 +122,6 @@ func valuesOf(ctx context.Context, t *testing.T, at, query string) (string, erro
 	return strings.Join(values, " "), nil
 }
 
-// freePort returns an address where nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // TestAccounts: what procs count of their calls, if the site wants that, and nothing otherwise.
 func TestAccounts(t *testing.T) {
 	job := route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true})
@@ -141,7 +130,7 @@ func TestAccounts(t *testing.T) {
 	for _, s := range all {
 		<-s.n.ready
 		for i := range s.n.procs.All() {
-			s.out.line(t, prefixOf(s.n, i)+"sum ")
+			s.out.Line(t, prefixOf(s.n, i)+"sum ")
 		}
 	}
 	n := all[0].n.control.Describe(t.Context(), links.Request{Account: true})
@@ -185,7 +174,7 @@ func TestEstimatesOfPlugins(t *testing.T) {
 			for _, s := range all {
 				<-s.n.ready
 				for i := range s.n.procs.All() {
-					s.out.line(t, prefixOf(s.n, i)+"sum ")
+					s.out.Line(t, prefixOf(s.n, i)+"sum ")
 				}
 			}
 			for _, s := range all {
@@ -246,7 +235,7 @@ func TestDataIsCounted(t *testing.T) {
 	for _, s := range all {
 		<-s.n.ready
 		for i := range s.n.procs.All() {
-			s.out.line(t, prefixOf(s.n, i)+"sum ")
+			s.out.Line(t, prefixOf(s.n, i)+"sum ")
 		}
 	}
 	for end := time.Now().Add(patience); ; {

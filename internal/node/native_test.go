@@ -21,6 +21,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/skips"
@@ -169,7 +170,7 @@ func init() {
 // fakeSite makes a site native, with a fake launcher of a mode.
 func fakeSite(t *testing.T, job *config.Job, site int, mode string) {
 	t.Helper()
-	dir := shortDir(t)
+	dir := launchtest.ShortDir(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -264,14 +265,14 @@ func TestNativeStartTakesTooLong(t *testing.T) {
 	all := start(t, job)
 	var procs []int
 	for rank := range 2 {
-		procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
+		procs = append(procs, launchtest.Pidfd(t, all[0].out.Number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 	}
 	f := end(all)[0]
 	if f == nil || f.Text != "site alpha: 3s passed while waiting for MPI Init of the procs that mpirun starts: 0 of 2 are there" || f.Status != ending.StatusTimeout {
 		t.Errorf("%+v", f)
 	}
 	for _, fd := range procs {
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 }
 
@@ -282,9 +283,9 @@ func TestNativeProcDies(t *testing.T) {
 	fakeSite(t, job, 1, "well")
 	job.Sites[0].Program.Env[modeVariable] = "block"
 	all := start(t, job)
-	pid := all[1].out.number(t, "[beta] rank 1 pid ")
-	all[1].out.line(t, "[beta] rank 0 pid ")
-	all[1].out.line(t, "[beta] rank 2 pid ")
+	pid := all[1].out.Number(t, "[beta] rank 1 pid ")
+	all[1].out.Line(t, "[beta] rank 0 pid ")
+	all[1].out.Line(t, "[beta] rank 2 pid ")
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +320,7 @@ func TestNativeLauncherIsKilled(t *testing.T) {
 			all := start(t, job)
 			var procs []int
 			for rank := range 2 {
-				procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
+				procs = append(procs, launchtest.Pidfd(t, all[0].out.Number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 			}
 			<-all[0].n.ready
 			if err := unix.Kill(all[0].n.native.PID(), unix.SIGKILL); err != nil {
@@ -327,7 +328,7 @@ func TestNativeLauncherIsKilled(t *testing.T) {
 			}
 			wantAll(t, all, "site alpha: mpirun was killed by SIGKILL before the procs had passed MPI Finalize")
 			for _, fd := range procs {
-				gone(t, fd)
+				launchtest.AwaitEnd(t, fd)
 			}
 		})
 	}
@@ -342,9 +343,9 @@ func TestNativeDaemonIsKilled(t *testing.T) {
 	all := start(t, job)
 	var procs []int
 	for rank := range 2 {
-		procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
+		procs = append(procs, launchtest.Pidfd(t, all[0].out.Number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 	}
-	daemon := all[0].out.number(t, "[alpha] proxy ")
+	daemon := all[0].out.Number(t, "[alpha] proxy ")
 	<-all[0].n.ready
 	if err := unix.Kill(daemon, unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -355,7 +356,7 @@ func TestNativeDaemonIsKilled(t *testing.T) {
 		t.Errorf("%+v, want %s", f, want)
 	}
 	for _, fd := range procs {
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 }
 
@@ -395,12 +396,12 @@ func TestNativeOperatorEnds(t *testing.T) {
 	fakeSite(t, job, 0, "well")
 	job.Limits.Stop = 200 * time.Millisecond
 	all := start(t, job)
-	fd := pidfd(t, all[0].out.number(t, "[alpha] rank 0 pid "))
+	fd := launchtest.Pidfd(t, all[0].out.Number(t, "[alpha] rank 0 pid "))
 	all[0].cancel(context.Canceled)
 	if f := end(all)[0]; f == nil || !strings.HasPrefix(f.Text, "the operator ended the job at site alpha") {
 		t.Errorf("%+v", f)
 	}
-	gone(t, fd)
+	launchtest.AwaitEnd(t, fd)
 }
 
 // TestNativeSites: a job of a site of Open MPI, one of MPICH and one of ours, in whose programs all

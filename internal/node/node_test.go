@@ -27,7 +27,7 @@ func TestOneProc(t *testing.T) {
 func TestTwoSitesDirect(t *testing.T) {
 	all := start(t, testJob("ring", 2, 2))
 	wantNone(t, all)
-	if got := all[0].out.line(t, "[0] token "); got != "4" {
+	if got := all[0].out.Line(t, "[0] token "); got != "4" {
 		t.Errorf("the token came back as %s", got)
 	}
 	if log := all[1].err.String(); !strings.Contains(log, "direct link: rank=2 peer=1 transport=unix") &&
@@ -39,7 +39,7 @@ func TestTwoSitesDirect(t *testing.T) {
 func TestTwoSitesByTheirAgents(t *testing.T) {
 	all := start(t, route(testJob("ring", 2, 2), config.Route{Prefer: []string{"tcp"}}))
 	wantNone(t, all)
-	if got := all[0].out.line(t, "[0] token "); got != "4" {
+	if got := all[0].out.Line(t, "[0] token "); got != "4" {
 		t.Errorf("the token came back as %s", got)
 	}
 	for _, r := range all {
@@ -53,7 +53,7 @@ func TestThreeSitesEverybodyAtOnce(t *testing.T) {
 	all := start(t, testJob("all", 2, 1, 2))
 	wantNone(t, all)
 	for i, prefix := range []string{"[0] sum ", "[2] sum ", "[4] sum "} {
-		if got := all[i].out.line(t, prefix); got != "10" {
+		if got := all[i].out.Line(t, prefix); got != "10" {
 			t.Errorf("%s%s", prefix, got)
 		}
 	}

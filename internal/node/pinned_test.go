@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -50,7 +51,7 @@ func TestPinnedPlanes(t *testing.T) {
 		t.Run(plane, func(t *testing.T) {
 			all := start(t, route(testJob("all", 2, 1), pinning(plane)))
 			wantNone(t, all)
-			if got := all[0].out.line(t, "[0] sum "); got != "3" {
+			if got := all[0].out.Line(t, "[0] sum "); got != "3" {
 				t.Errorf("sum %s", got)
 			}
 			log := all[0].err.String() + all[1].err.String()
@@ -80,8 +81,8 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 	for _, plane := range []string{"ring", "stream", "grpc"} {
 		t.Run(plane, func(t *testing.T) {
 			all := start(t, route(testJob("stranded", 1, 1), pinning(plane)))
-			all[0].out.line(t, "[0] waits")
-			fd := pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
+			all[0].out.Line(t, "[0] waits")
+			fd := launchtest.Pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
 			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -98,8 +99,8 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 // the link would be waited for.
 func TestLostLinkEndsAJobThatWaitsForAnybody(t *testing.T) {
 	all := start(t, route(testJob("expectant", 1, 1), pinning("stream")))
-	all[0].out.line(t, "[0] waits")
-	fd := pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
+	all[0].out.Line(t, "[0] waits")
+	fd := launchtest.Pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestPeersPluginKilled(t *testing.T) {
 			job.Sites[1].Routes = []config.Route{pinning(theirs)}
 			job.Sites[1].Routes[0].Site = "*"
 			all := start(t, job)
-			all[0].out.line(t, "[0] waits")
+			all[0].out.Line(t, "[0] waits")
 			if err := unix.Kill(all[1].n.routes.Transport("tcp").Plugin.Status().PID, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,8 @@ func ticking(t *testing.T, r config.Route) (all []*running, tick func()) {
 	return all, func() {
 		t.Helper()
 		fmt.Fprintln(out, "go")
-		all[0].out.line(t, fmt.Sprintf("[0] tick %d", n))
-		all[1].out.line(t, fmt.Sprintf("[1] tick %d", n))
+		all[0].out.Line(t, fmt.Sprintf("[0] tick %d", n))
+		all[1].out.Line(t, fmt.Sprintf("[1] tick %d", n))
 		n++
 	}
 }

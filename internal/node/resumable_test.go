@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/resumable"
@@ -230,15 +231,15 @@ func TestPluginKilledBetweenMessages(t *testing.T) {
 	})
 	for i := range 4 {
 		fmt.Fprintln(w, "go")
-		all[0].out.line(t, fmt.Sprintf("[0] tick %d", i))
-		fd := pidfd(t, all[0].n.routes.Transport("cut").Plugin.Status().PID) // the dialler's, or the one that is dialled
+		all[0].out.Line(t, fmt.Sprintf("[0] tick %d", i))
+		fd := launchtest.Pidfd(t, all[0].n.routes.Transport("cut").Plugin.Status().PID) // the dialler's, or the one that is dialled
 		if i%2 == 1 {
-			fd = pidfd(t, all[1].n.routes.Transport("cut").Plugin.Status().PID)
+			fd = launchtest.Pidfd(t, all[1].n.routes.Transport("cut").Plugin.Status().PID)
 		}
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
 	w.Close()
 	wantNone(t, all)
@@ -252,16 +253,16 @@ func TestPluginKilledInTheMiddle(t *testing.T) {
 	job := route(testJob("big", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})
 	all := start(t, job)
 	kill := func(r *running) {
-		fd := pidfd(t, r.n.routes.Transport("tcp").Plugin.Status().PID)
+		fd := launchtest.Pidfd(t, r.n.routes.Transport("tcp").Plugin.Status().PID)
 		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, fd)
+		launchtest.AwaitEnd(t, fd)
 	}
-	all[0].err.says("] direct link: site", 0)
+	all[0].err.Await("] direct link: site", 1)
 	kill(all[0])
 	for i := range 4 {
-		if !all[0].err.says("a direct link is resumed", i) {
+		if !all[0].err.Await("a direct link is resumed", i+1) {
 			break
 		}
 		kill(all[i%2])
@@ -288,9 +289,9 @@ func TestDeathIsNotResumed(t *testing.T) {
 		}
 	})
 	fmt.Fprintln(w, "go")
-	all[0].out.line(t, "[0] tick 0")
+	all[0].out.Line(t, "[0] tick 0")
 	began := time.Now()
-	if err := unix.Kill(all[1].out.number(t, "[1] pid "), unix.SIGKILL); err != nil {
+	if err := unix.Kill(all[1].out.Number(t, "[1] pid "), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	wantAll(t, all, "rank 1 on site beta was killed by SIGKILL")
@@ -313,7 +314,7 @@ func TestGivenUpIsRefused(t *testing.T) {
 		}
 	})
 	fmt.Fprintln(w, "go")
-	all[0].out.line(t, "[0] tick 0")
+	all[0].out.Line(t, "[0] tick 0")
 	asked := 0
 	for i, x := range []direct.Pair{{Local: 0, Peer: 1}, {Local: 1, Peer: 0}} {
 		d := all[i].n.direct
@@ -357,7 +358,7 @@ func TestResumeGivesUp(t *testing.T) {
 			}
 		})
 		fmt.Fprintln(w, "go")
-		if !all[0].out.says("[0] tick 0\n", 0) { // a new link has the same limit
+		if !all[0].out.Await("[0] tick 0\n", 1) { // a new link has the same limit
 			end(all)
 			return &ending.Failure{Text: tooLate}
 		}

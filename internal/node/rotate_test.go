@@ -96,11 +96,11 @@ func TestNewCertificatesUnderTraffic(t *testing.T) {
 						return
 					default:
 						fmt.Fprintln(out, "go")
-						all[1].out.says("tick", n)
+						all[1].out.Await("tick", n+1)
 					}
 				}
 			}()
-			all[1].out.line(t, "[1] tick 10")
+			all[1].out.Line(t, "[1] tick 10")
 			alpha, beta := &job.Sites[0], &job.Sites[1]
 
 			renew(t, alpha, name, fresh, old)

@@ -34,7 +34,7 @@ func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.R
 			o.Stdin = in
 		}
 	})
-	all[0].out.line(t, "[0] ready")
+	all[0].out.Line(t, "[0] ready")
 	return all, r, func() { _ = w.Close() }
 }
 
@@ -43,7 +43,7 @@ func lose(t *testing.T, all []*running, r *relaytest.Relay) {
 	t.Helper()
 	r.Close()
 	for i, x := range all {
-		if !x.err.says(goesOn, 0) {
+		if !x.err.Await(goesOn, 1) {
 			t.Errorf("site %d does not say that the server is lost:\n%s", i, x.err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestServerLost(t *testing.T) {
 // have with a server.
 func TestProcKilledWithoutServer(t *testing.T) {
 	all, r, _ := serverBehind(t, testJob("onword", 2, 2, 1))
-	pid := all[1].out.number(t, "[2] pid ")
+	pid := all[1].out.Number(t, "[2] pid ")
 	lose(t, all, r)
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestHostsFailWithoutServer(t *testing.T) {
 		job.Sites[i].Hosts = []config.Host{h, h, h}
 	}
 	all, r, _ := serverBehind(t, job)
-	pid := all[1].out.number(t, "[5] pid ")
+	pid := all[1].out.Number(t, "[5] pid ")
 	lose(t, all, r)
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestServerLostInTheStart(t *testing.T) {
 	r := relaytest.New(t, job.Sites[0].Server.Address.String(), nil)
 	job.Sites[0].Server.Address = r.AddrPort()
 	all := startSites(t, job, job.Sites[:1])
-	all[0].err.says("startup: connected", 0)
+	all[0].err.Await("startup: connected", 1)
 	r.Close()
 	f := end(all)[0]
 	if f == nil || f.Status != ending.StatusRemote || !strings.Contains(f.Text, "the server is at "+r.Addr()) {

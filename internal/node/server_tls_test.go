@@ -40,7 +40,7 @@ func relayedTicks(t *testing.T, job *config.Job) (all []*running, say func(round
 	})
 	say = func(round int) {
 		fmt.Fprintln(out, "go")
-		all[0].out.line(t, fmt.Sprintf("[0] tick %d", round))
+		all[0].out.Line(t, fmt.Sprintf("[0] tick %d", round))
 	}
 	return all, say, func() { out.Close() }
 }
@@ -75,7 +75,7 @@ func TestServerConnectionIsCutWithoutResume(t *testing.T) {
 	say(0)
 	r.Cut()
 	for _, x := range all {
-		if !x.err.says("the job goes on without it", 0) {
+		if !x.err.Await("the job goes on without it", 1) {
 			t.Error("nothing is said of the lost server")
 		}
 	}

@@ -28,14 +28,14 @@ func TestNetworkGoesDown(t *testing.T) {
 				apart(t)
 				return
 			}
-			loopback(t, unix.IFF_UP)
+			switchLoopback(t, unix.IFF_UP)
 			job := route(testJob(c.mode, 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
 			job.Limits.Silence = 2 * time.Second
 			all := start(t, job)
 			for i, r := range all {
-				r.out.line(t, fmt.Sprintf("[%d] sum ", i))
+				r.out.Line(t, fmt.Sprintf("[%d] sum ", i))
 			}
-			loopback(t, 0)
+			switchLoopback(t, 0)
 			for i, f := range end(all) {
 				if f == nil || !strings.Contains(f.Text, "nothing was heard from ") || !strings.Contains(f.Text, " for 2s") ||
 					strings.Contains(f.Text, "closed its channel") || f.Status != ending.StatusRemote {
@@ -70,8 +70,8 @@ func apart(t *testing.T) {
 	}
 }
 
-// loopback switches the only interface of a namespace on or off.
-func loopback(t *testing.T, up uint16) {
+// switchLoopback switches the only interface of a namespace on or off.
+func switchLoopback(t *testing.T, up uint16) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

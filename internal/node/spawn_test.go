@@ -14,8 +14,10 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // spawnJob is a job whose procs spawn.
@@ -33,15 +35,15 @@ func spawns(mode string, procs int) order {
 	return order{Commands: []ordered{{Mode: mode, Procs: procs}}}
 }
 
-// count counts the whole lines that match.
-func (s *screen) count(pattern string) int {
+// countLines counts the whole lines that match.
+func countLines(s *transcript.Writer, pattern string) int {
 	return len(regexp.MustCompile(`(?m)^`+pattern+`$`).FindAllString(s.String(), -1))
 }
 
-func wantLines(t *testing.T, s *screen, lines map[string]int) {
+func wantLines(t *testing.T, s *transcript.Writer, lines map[string]int) {
 	t.Helper()
 	for pattern, n := range lines {
-		if got := s.count(pattern); got != n {
+		if got := countLines(s, pattern); got != n {
 			t.Errorf("%d lines %s, want %d", got, pattern, n)
 		}
 	}
@@ -151,7 +153,7 @@ func TestSpawnFails(t *testing.T) {
 		`codes \[MPI_ERR_SPAWN\] class MPI_ERR_SPAWN error .*"/etc/passwd" is not executable.*`,
 		`codes \[MPI_SUCCESS\] children 1`,
 	} {
-		if n := all[0].out.count(`\[[01]\] ` + line); n != 2 {
+		if n := countLines(all[0].out, `\[[01]\] `+line); n != 2 {
 			t.Errorf("%d lines %s", n, line)
 		}
 	}
@@ -291,49 +293,49 @@ func wantSome(t *testing.T, all []*running, text string) *ending.Failure {
 func TestParentsEnd(t *testing.T) {
 	t.Run("while children start", func(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("never-init", 2)}, 1))
-		child := pidfd(t, all[0].out.number(t, "[spawn1.alpha.1] pid "))
-		kill(t, all[0].out.number(t, "[0] pid "))
+		child := launchtest.Pidfd(t, all[0].out.Number(t, "[spawn1.alpha.1] pid "))
+		kill(t, all[0].out.Number(t, "[0] pid "))
 		wantAll(t, all, "rank 0 on site alpha was killed by SIGKILL")
-		gone(t, child)
+		launchtest.AwaitEnd(t, child)
 		wantNothingLeft(t, all)
 	})
 	t.Run("connected", func(t *testing.T) {
 		dies := spawns("steady", 2)
 		dies.Stop = "die"
 		all := start(t, spawnJob([]order{dies}, 1))
-		child := pidfd(t, all[0].out.number(t, "[spawn1.0] pid "))
+		child := launchtest.Pidfd(t, all[0].out.Number(t, "[spawn1.0] pid "))
 		wantAll(t, all, "rank 0 on site alpha was killed by SIGKILL")
-		gone(t, child)
+		launchtest.AwaitEnd(t, child)
 		wantNothingLeft(t, all)
 	})
 	t.Run("at another site", func(t *testing.T) {
 		stays := spawns("steady", 2)
 		stays.Stop = "hang"
 		all := start(t, spawnJob([]order{stays}, 1, 1))
-		child := pidfd(t, all[0].out.number(t, "[alpha.spawn1.0] pid "))
-		all[0].out.line(t, "[alpha.spawn1.1] steady")
-		kill(t, all[1].out.number(t, "[1] pid "))
+		child := launchtest.Pidfd(t, all[0].out.Number(t, "[alpha.spawn1.0] pid "))
+		all[0].out.Line(t, "[alpha.spawn1.1] steady")
+		kill(t, all[1].out.Number(t, "[1] pid "))
 		wantAll(t, all, "rank 1 on site beta was killed by SIGKILL")
-		gone(t, child)
+		launchtest.AwaitEnd(t, child)
 		wantNothingLeft(t, all)
 	})
 	t.Run("parted", func(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("free", 1)}, 1))
-		child := all[0].out.number(t, "[spawn1.0] pid ")
-		all[0].err.says("the job is over; what it has spawned goes on", 0)
+		child := all[0].out.Number(t, "[spawn1.0] pid ")
+		all[0].err.Await("the job is over; what it has spawned goes on", 1)
 		kill(t, child)
 		wantNone(t, all)
 		wantNothingLeft(t, all)
 	})
 	t.Run("by the operator", func(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("free", 1)}, 1))
-		child := pidfd(t, all[0].out.number(t, "[spawn1.0] pid "))
-		all[0].err.says("the job is over; what it has spawned goes on", 0)
+		child := launchtest.Pidfd(t, all[0].out.Number(t, "[spawn1.0] pid "))
+		all[0].err.Await("the job is over; what it has spawned goes on", 1)
 		all[0].cancel(lifetime.Interrupt{Signal: unix.SIGTERM})
 		if f := end(all)[0]; f == nil || f.Status != 128+int(unix.SIGTERM) {
 			t.Errorf("%v", f)
 		}
-		gone(t, child)
+		launchtest.AwaitEnd(t, child)
 		wantNothingLeft(t, all)
 	})
 }

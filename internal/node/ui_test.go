@@ -30,7 +30,7 @@ func TestUI(t *testing.T) {
 	for _, s := range all {
 		<-s.n.ready
 		for i := range s.n.procs.All() {
-			s.out.line(t, prefixOf(s.n, i)+"sum ")
+			s.out.Line(t, prefixOf(s.n, i)+"sum ")
 		}
 	}
 	n := all[0].n
@@ -159,7 +159,7 @@ func TestEnding(t *testing.T) {
 	for _, s := range all {
 		<-s.n.ready
 	}
-	pid := all[1].out.number(t, "[2] pid ")
+	pid := all[1].out.Number(t, "[2] pid ")
 	n := all[1].n
 	id := jobID(t, all[0].n)
 	if other := jobID(t, n); other != id {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -118,7 +120,7 @@ func (v *visitor) say(m wireup.Message) {
 // hear waits for the next message that the visitor's node has sent.
 func (v *visitor) hear() (h heardByVisitor) {
 	v.t.Helper()
-	line := v.r.out.nth(v.t, v.lines)
+	line := nthLine(v.t, v.r.out, v.lines)
 	v.lines++
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		v.t.Fatalf("%q: %v", line, err)
@@ -126,25 +128,18 @@ func (v *visitor) hear() (h heardByVisitor) {
 	return h
 }
 
-// nth waits for a line by its number, from 0.
-func (s *screen) nth(t testing.TB, want int) string {
+// nthLine waits for a line by its number, from 0.
+func nthLine(t testing.TB, w *transcript.Writer, want int) (line string) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		text, n := s.buf.Bytes(), 0
-		for i, from := 0, 0; i < len(text); i++ {
-			if text[i] != '\n' {
-				continue
-			}
-			if n == want {
-				return string(text[from:i])
-			}
-			n, from = n+1, i+1
+	if !w.Until(func(text string) bool {
+		lines := strings.SplitN(text, "\n", want+2)
+		if len(lines) < want+2 {
+			return false
 		}
-		if s.over {
-			t.Fatalf("there is no line %d:\n%s", want, text)
-		}
-		s.cond.Wait()
+		line = lines[want]
+		return true
+	}) {
+		t.Fatalf("there is no line %d:\n%s", want, w)
 	}
+	return line
 }

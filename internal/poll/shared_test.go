@@ -3,23 +3,14 @@ package poll
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 )
-
-func threads(t *testing.T) int {
-	t.Helper()
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(tasks)
-}
 
 // TestSharedNeedsOneThread: goroutines that wait hold no threads.
 func TestSharedNeedsOneThread(t *testing.T) {
@@ -27,7 +18,7 @@ func TestSharedNeedsOneThread(t *testing.T) {
 	var s Shared
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
-	before := threads(t)
+	before := launchtest.Threads(t)
 	var wg, began sync.WaitGroup
 	for range waiting {
 		began.Add(1)
@@ -46,7 +37,7 @@ func TestSharedNeedsOneThread(t *testing.T) {
 		n = len(s.waits)
 		s.mu.Unlock()
 	}
-	if n := threads(t) - before; n > waiting/4 {
+	if n := launchtest.Threads(t) - before; n > waiting/4 {
 		t.Errorf("%d goroutines wait with %d threads more than before", waiting, n)
 	}
 	cancel(cause)

@@ -23,6 +23,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/transports/identity"
 )
 
@@ -33,7 +34,7 @@ type ownServer struct {
 	job
 	mu     sync.Mutex
 	events []startup.Event
-	log    syncBuffer
+	log    transcript.Writer
 }
 
 func serveOwn(t *testing.T, cfg Config) *ownServer {
@@ -63,24 +64,6 @@ func (s *ownServer) count(kind startup.EventKind) (n int) {
 		}
 	}
 	return n
-}
-
-// syncBuffer is for logs.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func keyedClient(rank wire.ClientRank) startup.ClientConfig {
@@ -269,7 +252,7 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 				_, err := ownJoin(t, addr, &Own{NeedTLS: true}, keyedClient(0), nil)
 				wantError(t, "client", err, startup.ErrAuth, "server_foreign = true")
 			}
-			var log syncBuffer
+			var log transcript.Writer
 			s, err := ownJoin(t, addr, &Own{}, cfg, &log)
 			if err != nil {
 				t.Fatal(err)
@@ -302,7 +285,7 @@ func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 		for _, need := range []bool{true, false} {
 			cfg := keyedClient(0)
 			cfg.Limit = time.Minute
-			var log syncBuffer
+			var log transcript.Writer
 			logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
 			_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: deaf, Own: &Own{NeedTLS: need}, Logger: logger}, cfg)
 			wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
@@ -320,7 +303,7 @@ func TestBusyServerOfOursIsAskedAgain(t *testing.T) {
 	hello := "\x16\x03\x03\x00\x04\x02\x00\x00\x08" + "FAIL, in the middle of it"
 	busy := string(wire.AppendFail(nil, startup.ErrBusy.Error()+": 64 others"))
 	foreign := "AUTH what?"
-	var log syncBuffer
+	var log transcript.Writer
 	s, err := ownJoin(t, attacker(t, srv.addr, busy, hello, busy, hello, busy, foreign), &Own{}, keyedClient(0), &log)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package rendezvous
 
 import (
 	"errors"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,25 +12,16 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/internal/transcript"
 )
-
-// nobody is an address where nobody listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
 
 // met is what JoinAny returns.
 type met struct {
 	joined
 	at  string
-	log syncBuffer
+	log transcript.Writer
 }
 
 // joinLists has clients join, each with a list of servers. once is called when all have begun.
@@ -98,7 +88,7 @@ func TestStandby(t *testing.T) {
 					var list []string
 					for _, x := range site {
 						if x == '-' {
-							list = append(list, nobody(t))
+							list = append(list, loopback.Unused(t))
 						} else {
 							list = append(list, servers[x].addr)
 						}
@@ -151,7 +141,7 @@ func TestServerLostWhileSitesJoin(t *testing.T) {
 // TestNoServerOfAList: what each of them says is named, and who cannot join at any does not wait.
 func TestNoServerOfAList(t *testing.T) {
 	a := serve(t, startup.ServerConfig{Clients: 2})
-	gone := nobody(t)
+	gone := loopback.Unused(t)
 	for rank, list := range [][]string{{a.addr, gone}, {gone, a.addr}} {
 		cfg := client(wire.ClientRank(rank))
 		cfg.Limit = 500 * time.Millisecond
@@ -173,7 +163,7 @@ func TestNoServerOfAList(t *testing.T) {
 
 // TestSiteFailsAtAList: what a site says at one server ends the start of all.
 func TestSiteFailsAtAList(t *testing.T) {
-	a, b := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: startup.Auth{None: true}}}), nobody(t)
+	a, b := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: startup.Auth{None: true}}}), loopback.Unused(t)
 	all := make([]joined, 1)
 	done := make(chan struct{})
 	go func() {

@@ -74,6 +74,7 @@ func Rules() []Rule {
 		{"exported-comments", ExportedComments},
 		{"citations", Citations},
 		{"sizes", Sizes},
+		{"copies", Copies},
 		{"rooms", Rooms},
 		{"face", Face},
 		{"test-habits", HabitsOfTests},
@@ -82,6 +83,7 @@ func Rules() []Rule {
 		{"semantics", Semantics},
 		{"doc-links", DocLinks},
 		{"doc-width", DocWidth},
+		{"map", Map},
 	}
 }
 

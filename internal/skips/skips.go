@@ -58,6 +58,14 @@ func Program(t TB, name string) (path string) {
 	return ProgramOf(t, name, cmp.Or(packages[name], name))
 }
 
+// Programs is Program for several, without their paths.
+func Programs(t TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		Program(t, name)
+	}
+}
+
 // ProgramOf is Program for one that is in these packages of Debian. Daemons are looked for
 // where they are, too, which not everybody has in PATH.
 func ProgramOf(t TB, name, packages string) (path string) {

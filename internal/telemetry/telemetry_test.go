@@ -1,46 +1,27 @@
 package telemetry
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/internal/telemetry/telemetrytest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
-// said is a log that a test reads.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-func begin(t *testing.T, url, site string) (*Tracer, *said) {
+func begin(t *testing.T, url, site string) (*Tracer, *transcript.Writer) {
 	return beginFor(t, url, site, time.Minute)
 }
 
-func beginFor(t *testing.T, url, site string, last time.Duration) (*Tracer, *said) {
+func beginFor(t *testing.T, url, site string, last time.Duration) (*Tracer, *transcript.Writer) {
 	t.Helper()
-	log := &said{}
+	log := &transcript.Writer{}
 	x, err := New(Settings{URL: url, Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Attributes: List("impi.site", site), Last: last})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +152,7 @@ func TestNil(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := telemetrytest.New(t)
 	x, _ := begin(t, c.URL, "alpha")
-	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: &said{}})
+	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: &transcript.Writer{}})
 	log.RegisterSink(&Faults{Tracer: x, Tells: func(level hclog.Level, text string) bool { return level >= hclog.Warn || text == "resumed" }})
 	log.Info("nothing special")
 	log.Named("plugin").With("site", "alpha").Error("plugin is down", "error", errors.New("killed"), "failures", 2)

@@ -12,14 +12,6 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// need skips the test on machines without some tool.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		skips.Program(t, tool)
-	}
-}
-
 // command runs a tool in dir and returns what it printed.
 func run(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
@@ -46,7 +38,7 @@ func write(t *testing.T, path, text string) {
 // has all functions, which do nothing.
 func install(t *testing.T) (root string) {
 	t.Helper()
-	need(t, "cc", "c++", "go")
+	skips.Programs(t, "cc", "c++", "go")
 	root = t.TempDir()
 	run(t, ".", nil, "go", "build", "-o", filepath.Join(root, "bin")+"/", "../../cmd/impicc", "../../cmd/impicxx")
 	pc, err := os.ReadFile("../../cmd/impicc/impi.pc")
@@ -121,7 +113,7 @@ func TestInstalled(t *testing.T) {
 		run(t, dir, []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "lib")}, "./nopath")
 	})
 	t.Run("pkg-config", func(t *testing.T) {
-		need(t, "pkg-config")
+		skips.Programs(t, "pkg-config")
 		env := []string{"PKG_CONFIG_PATH=" + filepath.Join(root, "lib/pkgconfig")}
 		flags := strings.Fields(run(t, dir, env, "pkg-config", "--cflags", "--libs", "impi"))
 		run(t, dir, nil, "cc", append([]string{"-o", "pc", "p.c"}, flags...)...)
@@ -142,7 +134,7 @@ target_link_libraries(cxx MPI::MPI_CXX)
 // TestCMake builds a project whose CMakeLists.txt asks for MPI, once naming the
 // wrappers to FindMPI and once with them as the compilers.
 func TestCMake(t *testing.T) {
-	need(t, "cmake", "make")
+	skips.Programs(t, "cmake", "make")
 	root, source := install(t), t.TempDir()
 	write(t, filepath.Join(source, "p.c"), program)
 	write(t, filepath.Join(source, "p.cc"), program)

@@ -284,12 +284,3 @@ func script(t testing.TB, dir, name, text string) string {
 	}
 	return path
 }
-
-func self(t testing.TB) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -110,7 +111,7 @@ func TestRunDirOfOthers(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	os.Symlink(privateDir(t), link)
 	for path, problem := range map[string]string{
-		open: "mode 0755", link: "not a directory", open + "/none": "no such file", self(t): "not a directory",
+		open: "mode 0755", link: "not a directory", open + "/none": "no such file", launchtest.Self(t): "not a directory",
 	} {
 		if err := CheckRunDir(path); !errors.Is(err, ErrRunDir) || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", path, err)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
 // A reload: another process, the same address, links that go on.
@@ -46,7 +48,7 @@ func TestReloadTakesTheNewFile(t *testing.T) {
 	dir := t.TempDir()
 	w := builtin("tcp", "")
 	w.Builtin = false
-	text := "#!/bin/sh\nIMPI_BUILTIN_TRANSPORT=tcp exec '" + self(t) + "'\n"
+	text := "#!/bin/sh\nIMPI_BUILTIN_TRANSPORT=tcp exec '" + launchtest.Self(t) + "'\n"
 	w.Path = script(t, dir, "tcp", text)
 	first, err := Digest(w.Path)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/transports"
 )
 
 // Each way in which a start fails has its own error, with a remedy.
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
-	other := install(t, dir, "other", self(t))
+	other := install(t, dir, "other", launchtest.Self(t))
 	garbage := filepath.Join(dir, "impi-transport-garbage")
 	if err := os.WriteFile(garbage, []byte("\x7fELF of some other machine"), 0o755); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestScriptIsVerified(t *testing.T) {
 // A plugin in a file of its own, pinned by its checksum.
 func TestStartFromFile(t *testing.T) {
 	dir := t.TempDir()
-	install(t, dir, "tcp", self(t))
+	install(t, dir, "tcp", launchtest.Self(t))
 	path, err := Find(dir, "tcp")
 	if err != nil {
 		t.Fatal(err)

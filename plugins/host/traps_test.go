@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
 )
@@ -50,7 +51,7 @@ var nodes = map[string]func(){
 // node runs one of them.
 func node(t *testing.T, name string, env ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
-	cmd := exec.Command(self(t))
+	cmd := exec.Command(launchtest.Self(t))
 	cmd.Env = append(append(os.Environ(), envNode+"="+name), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
@@ -420,7 +421,7 @@ func descriptors(t *testing.T) int {
 // The file is swapped between check and start: the one that was checked runs.
 func TestTrapSecureConfigPathSwap(t *testing.T) {
 	dir := t.TempDir()
-	path := install(t, dir, "tcp", self(t))
+	path := install(t, dir, "tcp", launchtest.Self(t))
 	sum, err := Digest(path)
 	if err != nil {
 		t.Fatal(err)

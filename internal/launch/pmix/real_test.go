@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/launch/daemons"
+	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/launch/pmi/pmitest"
 	"github.com/openimpi/impi/internal/launch/pmix"
 	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
@@ -52,15 +53,6 @@ func inheritance() error {
 	return err
 }
 
-func self(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // failing runs a command that ends by the abort of a process, and gives its status.
 func failing(t *testing.T, env []string, words ...string) (status int) {
 	t.Helper()
@@ -77,10 +69,10 @@ func failing(t *testing.T, env []string, words ...string) (status int) {
 func TestMpirun(t *testing.T) {
 	withCgo(t)
 	words, env := pmixtest.Mpirun(t)
-	out := daemons.Run(t, append(env, asProcess+"=1"), words[0], append(words[1:len(words):len(words)], "-n", "2", self(t), ":", "-n", "1", self(t))...)
+	out := daemons.Run(t, append(env, asProcess+"=1"), words[0], append(words[1:len(words):len(words)], "-n", "2", launchtest.Self(t), ":", "-n", "1", launchtest.Self(t))...)
 	pmitest.Want(t, out, "rank 0 of 3 nodes [0 0 0] appnum 0", "rank 1 of 3 nodes [0 0 0] appnum 0", "rank 2 of 3 nodes [0 0 0] appnum 1")
 	t.Run("abort", func(t *testing.T) {
-		if status := failing(t, env, append(words, "-n", "3", self(t))...); status != 7 {
+		if status := failing(t, env, append(words, "-n", "3", launchtest.Self(t))...); status != 7 {
 			t.Errorf("status %d, want 7", status)
 		}
 	})
@@ -90,7 +82,7 @@ func TestMpirun(t *testing.T) {
 func TestSrun(t *testing.T) {
 	withCgo(t)
 	c := slurmtest.Start(t, 3)
-	srun := []string{"srun", "--quiet", "--mpi=pmix", "-N3", "-n5", "--distribution=block", self(t)}
+	srun := []string{"srun", "--quiet", "--mpi=pmix", "-N3", "-n5", "--distribution=block", launchtest.Self(t)}
 	var lines []string
 	for rank := range 5 {
 		lines = append(lines, fmt.Sprintf("rank %d of 5 nodes [0 0 1 1 2] appnum 0", rank))
@@ -114,9 +106,9 @@ func TestRefusals(t *testing.T) {
 	}
 	const started = "PMIX_NAMESPACE=a PMIX_RANK=0 "
 	for name, c := range map[string]struct{ program, env, says string }{
-		"no manager": {self(t), "PMIX_RANK=0", "PMIX_NAMESPACE and PMIX_RANK are not both in the environment"},
-		"no library": {self(t), started + "LD_LIBRARY_PATH=" + none, "no library: PMIx cannot be spoken: a process manager that speaks PMIx has started this process (PMIX_NAMESPACE=a), and its library cannot be loaded ("},
-		"no server":  {self(t), started, "cannot speak PMIx to the process manager that has started this process: PMIx_Init: "},
+		"no manager": {launchtest.Self(t), "PMIX_RANK=0", "PMIX_NAMESPACE and PMIX_RANK are not both in the environment"},
+		"no library": {launchtest.Self(t), started + "LD_LIBRARY_PATH=" + none, "no library: PMIx cannot be spoken: a process manager that speaks PMIx has started this process (PMIX_NAMESPACE=a), and its library cannot be loaded ("},
+		"no server":  {launchtest.Self(t), started, "cannot speak PMIx to the process manager that has started this process: PMIx_Init: "},
 		"no cgo":     {without, started, "no library: PMIx cannot be spoken: a process manager that speaks PMIx has started this process (PMIX_NAMESPACE=a), and the program is built without cgo"},
 	} {
 		t.Run(name, func(t *testing.T) {

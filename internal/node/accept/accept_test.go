@@ -3,14 +3,14 @@ package accept
 import (
 	"context"
 	"io"
-	"net"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/launch/launchtest"
+	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
@@ -30,7 +30,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 	})
 	t.Cleanup(running.Close)
 	t.Cleanup(cancel)
-	before := threads(t)
+	before := launchtest.Threads(t)
 	ended := make(chan struct{}, 2*many)
 	for range 2 {
 		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1"})
@@ -39,7 +39,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 		arrivals.Serve(&site.Listener{Listener: l, Transport: &routes.Transport{Name: "tcp"}})
-		for _, c := range idleConns(t, many, l.Address()) {
+		for _, c := range loopback.Silent(t, many, l.Address()) {
 			go func() {
 				_, _ = io.Copy(io.Discard, c)
 				ended <- struct{}{}
@@ -54,31 +54,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 			t.Fatalf("%d of %d connections were sent away, want all but %d", i, 2*many, stay)
 		}
 	}
-	if more := threads(t) - before; more > stay/4 {
+	if more := launchtest.Threads(t) - before; more > stay/4 {
 		t.Errorf("%d connections that wait have %d threads", stay, more)
 	}
-}
-
-// threads counts those of this process.
-func threads(t *testing.T) int {
-	t.Helper()
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(tasks)
-}
-
-// idleConns makes connections that say nothing until the test is over.
-func idleConns(t *testing.T, n int, address string) (conns []net.Conn) {
-	t.Helper()
-	for range n {
-		nc, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { nc.Close() })
-		conns = append(conns, nc)
-	}
-	return conns
 }

@@ -1,7 +1,6 @@
 package direct
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/config"
@@ -49,7 +48,7 @@ func TestCandidates(t *testing.T) {
 		}
 		x := Pair{0, c.peer}
 		list := d.candidates(x, &record{})
-		if got := verdicts(links.View{Candidates: list}); got != c.want {
+		if got := routestest.Verdicts(links.View{Candidates: list}); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 		possible := 0
@@ -76,25 +75,12 @@ func TestCandidatesOfALinkedPair(t *testing.T) {
 	x := Pair{0, 2}
 	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, host.LinkID{}, false)
 	r := d.past.of(x)
-	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
+	if got, want := routestest.Verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
 		t.Errorf("dialled: %s, want %s", got, want)
 	}
 	// The acceptor's node allows what its own card does not offer any more.
 	r.transport = "quic"
-	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
+	if got, want := routestest.Verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
 		t.Errorf("chosen by the peer: %s, want %s", got, want)
 	}
-}
-
-// verdicts says what was made of all candidates.
-func verdicts(v links.View) string {
-	var s []string
-	for _, c := range v.Candidates {
-		word := c.Transport + " " + string(c.Verdict)
-		if c.Rule != "" {
-			word += " by " + string(c.Rule)
-		}
-		s = append(s, word)
-	}
-	return strings.Join(s, ", ")
 }

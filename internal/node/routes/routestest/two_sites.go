@@ -1,13 +1,16 @@
-// Package routestest has jobs of two sites for tests, of which nothing runs.
+// Package routestest has what tests of routes need: jobs of two sites, of which nothing runs, and
+// what became of the ways between two procs, as text.
 package routestest
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -88,4 +91,17 @@ func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.Card) {
 func TwoHosts() ([]startup.HostInfo, startup.Procs) {
 	x, y := startup.ProcInfo{}, startup.ProcInfo{Client: 1, Host: 1}
 	return []startup.HostInfo{{}, {Client: 1}}, startup.ListProcs(x, x, y, y)
+}
+
+// Verdicts says what was made of each candidate for a link: "unix chosen, tcp excluded by prefer".
+func Verdicts(v links.View) string {
+	var s []string
+	for _, c := range v.Candidates {
+		word := c.Transport + " " + string(c.Verdict)
+		if c.Rule != "" {
+			word += " by " + string(c.Rule)
+		}
+		s = append(s, word)
+	}
+	return strings.Join(s, ", ")
 }
