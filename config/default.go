@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -132,4 +133,65 @@ func absolute(dir, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(dir, path)
+}
+
+// RouteTo returns the route that leads from s to the site called name: the one
+// with that name, or the one for "*", or the default, which prefers the
+// transports in the order of s.Transports and allows direct links. A site that
+// routes to itself is asked for like any other.
+func (s Site) RouteTo(name string) Route {
+	for _, want := range []string{name, "*"} {
+		i := slices.IndexFunc(s.Routes, func(r Route) bool { return r.Site == want })
+		if i >= 0 {
+			return s.inside(name, s.Routes[i])
+		}
+	}
+	r := s.defaultRoute()
+	r.Closed = s.closes(r)
+	return s.inside(name, r)
+}
+
+// inside makes the route of a site to itself prefer the site's own MPI, if it has one, unless the
+// file has a block for that route.
+func (s Site) inside(name string, r Route) Route {
+	if s.Native != nil && name == s.Name && r.Site != name {
+		s.preferNative(&r)
+	}
+	return r
+}
+
+// preferNative gives the site's own MPI its usual place in a route: after transports of shared
+// memory, which are faster within a machine, and before all others.
+func (s Site) preferNative(r *Route) {
+	memory := func(name string) int {
+		if t, _ := s.Transport(name); t.Known.Memory {
+			return 0
+		}
+		return 1
+	}
+	r.Prefer = slices.Clone(r.Prefer)
+	slices.SortStableFunc(r.Prefer, func(a, b string) int { return memory(a) - memory(b) })
+	r.Native, r.NativeUsual = true, true
+	for r.NativeAt = 0; r.NativeAt < len(r.Prefer) && memory(r.Prefer[r.NativeAt]) == 0; {
+		r.NativeAt++
+	}
+}
+
+// defaultRoute returns the route of a route block without attributes.
+func (s Site) defaultRoute() Route {
+	return Route{Site: "*", Prefer: s.usualTransports(), Direct: true}
+}
+
+// usualTransports returns the transports that a route without prefer prefers: all, except built-in
+// ones without a block that only link procs which shared memory links already. A preferred
+// transport costs a process.
+func (s Site) usualTransports() []string {
+	shared := slices.ContainsFunc(s.Transports, func(t Transport) bool { return t.Known.Memory })
+	var names []string
+	for _, t := range s.Transports {
+		if !shared || !t.Known.Machine || t.Known.Memory || t.Pos != (Pos{}) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }

@@ -1,0 +1,114 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
+)
+
+// finish waits until all packets are delivered, then for the end of the procs, then for that of the job
+// at the server.
+func (n *node) finish(ctx context.Context) error {
+	for _, h := range n.hosts {
+		select {
+		case <-h.finished:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	n.recorder.last(ctx)
+	for _, p := range n.procs.All() {
+		select {
+		case <-p.Judged():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return n.member.Leave(ctx, n.native.Finish)
+}
+
+// verdict returns the failure of the job, nil if there is none, by the error of run. A step may
+// have failed as a consequence of something else: the ending decides what is to blame.
+func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
+	if err == nil {
+		n.end.Close()
+		return nil
+	}
+	var f *ending.Failure
+	if ctx.Err() == nil && !errors.As(err, &f) {
+		f = ending.NodeFailed(fmt.Errorf("site %s: %w", n.opt.Site.Name, err))
+	}
+	if f != nil {
+		n.end.Fail(f)
+	}
+	<-ctx.Done()
+	n.end.Close()
+	if f := lifetime.Of(ctx); f != nil {
+		return f
+	}
+	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))
+}
+
+// shutDown ends everything that the node has started. If there is a failure f, the other sites are told
+// first.
+func (n *node) shutDown(f *ending.Failure) {
+	declined := n.member.Decline(f)
+	if f != nil {
+		n.log.Debug("ending", "reason", f.Text)
+		n.member.Resign(f)
+	}
+	n.cluster.Over(f)
+	if f != nil {
+		n.procs.Tell(f.Text, f.Status)
+	}
+	if n.metrics != nil {
+		n.metrics.Close()
+	}
+	if n.control != nil {
+		failure := ""
+		if f != nil {
+			failure = f.Text
+		}
+		n.control.End.Tell(n.opt.Site.Name, failure)
+	}
+	if n.ui != nil {
+		n.ui.Drain() // what the page wants to know is asked at the control socket
+		n.ui.Close()
+	}
+	if n.control != nil {
+		n.control.Close()
+	}
+	if n.parents != nil && f != nil {
+		n.parents.Failed(f)
+	}
+	n.stopSwitches(f)
+	n.procs.Stop()
+	n.native.Stop()
+	if n.tasks != nil {
+		n.tasks.Close()
+		n.meetings.Close()
+	}
+	if n.opt.spawned == nil {
+		leave := n.cluster.Linger()
+		n.spawner.Wait(n.cluster.AwaitBelow)
+		leave()
+	}
+	n.site.Close()
+	if n.opt.spawned == nil { // they are the site's
+		n.site.StopTransports()
+	}
+	n.cluster.Close()
+	<-declined
+	if n.server != nil {
+		n.server.Close()
+	}
+	n.launcher.Close()
+	if n.dir != nil {
+		if err := n.dir.Close(); err != nil {
+			n.log.Warn("cannot remove the runtime directory", "error", err)
+		}
+	}
+}

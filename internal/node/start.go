@@ -1,0 +1,230 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/listen"
+	"github.com/openimpi/impi/internal/metrics"
+	"github.com/openimpi/impi/internal/node/inspect"
+	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/reload"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/status"
+	"github.com/openimpi/impi/internal/ui"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// start does everything up to the end of startup.
+func (n *node) start(ctx context.Context) (err error) {
+	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
+		return err
+	}
+	n.site.Dir = n.dir.Path
+	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() []string { return renewed(n) }, Applied: n.opt.Reloaded})
+	n.control = inspect.Open(inspect.Settings{
+		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
+		Reports: n.recorder != nil, Waits: func() string { return waitsFor(n) },
+	}) // before others are waited for
+	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
+		return err
+	}
+	transports := func() error { n.borrowTransports(); return nil }
+	if n.opt.spawned == nil {
+		begun := n.spans.tracer.Begin("transports", n.spans.node)
+		ready := n.site.BeginTransports(ctx) // meanwhile this host meets the others
+		transports = sync.OnceValue(func() error {
+			err := ready()
+			begun.End(err)
+			return err
+		})
+		defer transports() //nolint:errcheck // it is returned below, or another one was first
+	}
+	if n.cluster != nil {
+		await(n, func() string { return "the other hosts of the site" })
+		if err := n.spans.step("hosts meet", func() error { return hostsMeet(ctx, n.cluster) }); err != nil {
+			return err
+		}
+	}
+	if err := n.spans.step("server starts", n.startServer); err != nil {
+		return err
+	}
+	if err := transports(); err != nil {
+		return err
+	}
+	if err := n.spans.step("listen", func() error { return n.site.Listen(ctx) }); err != nil {
+		return err
+	}
+	for _, h := range n.site.Hosts {
+		n.hosts = append(n.hosts, &ownHost{Host: h, finished: make(chan struct{})})
+	}
+	close(n.listening)
+	if err := n.spans.step("procs start", func() error { return startProcs(ctx, n) }); err != nil {
+		return err
+	}
+	without := false
+	await(n, func() string { text, _ := n.procs.Missing(); return text })
+	err = n.spans.step("MPI_Init", func() error {
+		err := n.awaitHellos(ctx)
+		if without = errors.Is(err, member.ErrWithoutMPI); without {
+			return nil
+		}
+		return err
+	})
+	if without {
+		return n.member.JoinWithoutMPI(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	await(n, func() string { return sitesAwaited(n) })
+	if err := n.spans.step("startup at the server", func() error { return n.member.Join(ctx) }); err != nil {
+		return err
+	}
+	n.job = n.routes.World
+	n.spans.met(n.job)
+	return n.place()
+}
+
+// await notes what says for whom the node waits from now on.
+func await(n *node, what func() string) { n.awaits.Store(&what) }
+
+// waitsFor says for whom the node waits in startup; empty: for nobody.
+func waitsFor(n *node) string {
+	if what := n.awaits.Load(); what != nil {
+		return (*what)()
+	}
+	return ""
+}
+
+// sitesAwaited says for whom a site waits that is ready itself.
+func sitesAwaited(n *node) string {
+	if n.server != nil {
+		if names := n.server.WaitingFor(wire.ClientRank(n.opt.Site.Client)); names != "" {
+			return names
+		}
+	}
+	if n.cluster != nil {
+		return "the other hosts of the site, and the other sites"
+	}
+	return "the server and the other sites"
+}
+
+// hostsMeet connects the hosts of a site on several machines, and counts their procs.
+func hostsMeet(ctx context.Context, c *member.Cluster) error {
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	return c.Count(ctx)
+}
+
+// serveMetrics begins to serve metrics if the file wants it. Those of a spawned world are not
+// served, as its node is beside that of the site.
+func serveMetrics(n *node) (err error) {
+	at := n.opt.Site.Metrics
+	if !at.Listen.IsValid() || n.opt.spawned != nil {
+		return nil
+	}
+	describe := func(ctx context.Context) *links.Node {
+		return n.control.Describe(ctx, links.Request{Account: at.Calls})
+	}
+	s := metrics.Settings{Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase}
+	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
+		s.Listen = netip.AddrPortFrom(at.Listen.Addr(), port)
+		n.metrics, err = metrics.Serve(s)
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
+	if err != nil {
+		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+	}
+	n.log.Info("serves metrics", "url", "http://"+n.metrics.Address().String()+"/metrics")
+	return nil
+}
+
+// serveUI begins to serve the page of impi-node ui if the file wants it and this is the head. Who may
+// read the run directory finds the page's address with its token there.
+func serveUI(n *node) (err error) {
+	at := n.opt.Site.UI
+	if !at.Listen.IsValid() || n.opt.spawned != nil || !n.cluster.IsHead() {
+		return nil
+	}
+	dir := []string{n.dir.Path}
+	look := func(ctx context.Context) []status.Job { return ui.Ask(ctx, dir) }
+	await := func(ctx context.Context, id string) *links.Ending { return links.AwaitEnding(ctx, dir, id) }
+	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
+		n.ui, err = ui.Serve(netip.AddrPortFrom(at.Listen.Addr(), port), look, await)
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
+	if err != nil {
+		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dir.Path, ui.FileName), []byte(n.ui.URL()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("%v: %w", at.Pos, err)
+	}
+	n.log.Info("serves a page about the job; impi-node ui prints its address with the token", "address", n.ui.Address())
+	return nil
+}
+
+// startServer starts the server if it is this site's. Its failure is reported from here, as it may come
+// before the node has connected to it.
+func (n *node) startServer() (err error) {
+	if !n.opt.Site.Server.Embedded {
+		return nil
+	}
+	if n.server, err = server.ServeFor(wire.ClientRank(n.opt.Site.Client), n.opt.Job, n.opt.Site, n.log); err != nil {
+		return err
+	}
+	n.member.Server = n.server
+	go func() {
+		if f := n.server.Failure(); f != nil {
+			n.end.Fail(f)
+		}
+	}()
+	return nil
+}
+
+// startProcs starts the procs, or has the launcher of the site's own MPI do that.
+func startProcs(ctx context.Context, n *node) (err error) {
+	if n.native != nil {
+		n.native.Dir = n.dir.Path
+		if n.procs.Joined, err = n.native.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return n.procs.Start()
+}
+
+// awaitHellos waits until all procs are in Init.
+func (n *node) awaitHellos(ctx context.Context) error {
+	stop := report.While(n.log, n.deadline, func() string { text, _ := n.procs.Missing(); return text })
+	defer stop()
+	limit := time.NewTimer(time.Until(n.deadline))
+	defer limit.Stop()
+	for range n.procs.All() {
+		select {
+		case <-n.procs.Greeted():
+		case <-n.procs.WithoutMPI():
+			return member.ErrWithoutMPI
+		case <-limit.C:
+			who, first := n.procs.Missing()
+			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it, or end before", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
+			f.Proc = n.routes.ProcsBefore + first + 1
+			return f
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
