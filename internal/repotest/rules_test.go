@@ -69,13 +69,13 @@ var examples = map[string][]example{
 	"words": {
 		{"good", map[string]string{
 			"docs/glossary.md": "`link`\n\n## Words of no name\n\nNot `hall`.\n\n## More\n\n`port`\n",
-			"core/p/a.go":      "package p\ntype Link struct{ hallway, Port int }\nfunc Shallow() { var Hall int; _ = Hall }\n",
+			"core/p/a.go":      "package p\ntype Link struct{ hallway, Port int }\nfunc Shallow() { hallway = 1; x.vigil = 2 }\n",
 			"core/p/a_test.go": "package p\ntype Hall int\n",
 		}, nil},
 		{"bad", map[string]string{
 			"docs/glossary.md": "## Words of no name\n\nNot `hall` and\n`vigil`.\n",
-			"core/p/a.go":      "package p\ntype Halls struct{ ofVigil int }\nfunc (h Halls) HTTPHall() { vigil := 1; _ = vigil }\n",
-		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: ofVigil has", "core/p/a.go:3: HTTPHall has"}},
+			"core/p/a.go":      "package p\ntype Halls struct{ ofVigil int }\nfunc (h Halls) HTTPHall() { vigil := 1; _ = vigil }\nfunc f(hall int) { for vigil := range 3 { var x, halls int } }\n",
+		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: ofVigil has", "core/p/a.go:3: HTTPHall has", "core/p/a.go:3: vigil has", "core/p/a.go:4: hall has", "core/p/a.go:4: halls has", "core/p/a.go:4: vigil has"}},
 		{"no list", one("docs/glossary.md", "words\n"), []string{"docs/glossary.md:1: it has no list"}},
 	},
 	"transport-names": {

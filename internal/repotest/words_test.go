@@ -2,6 +2,7 @@ package repotest
 
 import (
 	"go/ast"
+	"go/token"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ const glossary = "docs/glossary.md"
 var coded = regexp.MustCompile("`([a-z]+)`")
 
 // Words wants names without the words that the glossary rules out: under "Words of no name",
-// between backquotes. It looks at the names of packages, fields and methods, exported or not.
+// between backquotes. It looks at all names that are declared, exported or not, but not in tests.
 func Words(r *Repo) []Problem {
 	out := r.wordsOfNoName()
 	if len(out) == 0 {
@@ -50,21 +51,31 @@ func (r *Repo) wordsOfNoName() (words []string) {
 	return words
 }
 
-// declaredNames are the names that a file declares outside functions: the package's, of its own
-// level, and of fields and methods.
+// declaredNames are the names that a file declares: the package's, of its own level, of fields and
+// methods, and those inside functions.
 func declaredNames(f *ast.File) []*ast.Ident {
 	names := []*ast.Ident{f.Name}
+	define := func(tok token.Token, list ...ast.Expr) {
+		for _, e := range list {
+			if id, ok := e.(*ast.Ident); ok && tok == token.DEFINE {
+				names = append(names, id)
+			}
+		}
+	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.FuncDecl:
 			names = append(names, x.Name)
-			return false
 		case *ast.TypeSpec:
 			names = append(names, x.Name)
 		case *ast.ValueSpec:
 			names = append(names, x.Names...)
 		case *ast.Field:
 			names = append(names, x.Names...)
+		case *ast.AssignStmt:
+			define(x.Tok, x.Lhs...)
+		case *ast.RangeStmt:
+			define(x.Tok, x.Key, x.Value)
 		}
 		return true
 	})

@@ -289,14 +289,14 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 			n, err = p.Eng.Begun(q.ID, data)
 		}
 		progress = progress || n > 0
-		stirred := q.frames.Discard(n)
+		buffered := q.frames.Discard(n)
 		switch {
 		case err != nil:
 			q.Drop(err)
 			return true, true
 		case !whole, n < len(data):
 			return progress, false
-		case !stirred:
+		case !buffered:
 			return progress, true
 		}
 	}
