@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -18,12 +19,16 @@ var (
 	namedFile    = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|c|h|txt|hcl|md|proto))`")
 )
 
-// DocLinks wants the links of pages to lead somewhere, and the files that the pages about
-// the code name to be there, by their whole path or by a name that some folder has.
+// DocLinks wants the links of pages to lead to a file, and to a heading where they name one, and the
+// files that the pages about the code name to be there, by their whole path or by a name that some
+// folder has.
 func DocLinks(r *Repo) []Problem {
-	there, names := map[string]bool{}, map[string]bool{}
+	there, names, headings := map[string]bool{}, map[string]bool{}, map[string][]string{}
 	for _, t := range r.Texts {
 		names[path.Base(t.Path)] = true
+		if path.Ext(t.Path) == ".md" {
+			headings[t.Path] = anchors(t.Data)
+		}
 		for p := t.Path; p != "."; p = path.Dir(p) {
 			there[p] = true
 		}
@@ -39,11 +44,18 @@ func DocLinks(r *Repo) []Problem {
 		}
 		for i, line := range bytes.Split(t.Data, []byte("\n")) {
 			for _, m := range markdownLink.FindAllSubmatch(line, -1) {
-				to, _, _ := strings.Cut(string(m[1]), "#")
-				if to == "" || strings.Contains(to, ":") || path.Ext(to) == ".png" || there[path.Join(path.Dir(t.Path), to)] {
-					continue
+				to, heading, _ := strings.Cut(string(m[1]), "#")
+				target := path.Join(path.Dir(t.Path), to)
+				if to == "" {
+					target = t.Path
 				}
-				problems = append(problems, Problem{t.Path, i + 1, "the link to " + to + " leads nowhere"})
+				switch {
+				case strings.Contains(to, ":") || path.Ext(to) == ".png":
+				case !there[target]:
+					problems = append(problems, Problem{t.Path, i + 1, "the link to " + to + " leads nowhere"})
+				case heading != "" && path.Ext(target) == ".md" && !slices.Contains(headings[target], heading):
+					problems = append(problems, Problem{t.Path, i + 1, target + " has no heading for the link to #" + heading})
+				}
 			}
 			for _, m := range namedFile.FindAllSubmatch(line, -1) {
 				if name := string(m[1]); guide && !there[name] && !(path.Base(name) == name && names[name]) {
@@ -53,6 +65,25 @@ func DocLinks(r *Repo) []Problem {
 		}
 	}
 	return problems
+}
+
+var headingLine = regexp.MustCompile(`(?m)^#+ (.*)$`)
+
+// anchors are the names by which links lead to the headings of a page.
+func anchors(page []byte) (names []string) {
+	for _, m := range headingLine.FindAllSubmatch(page, -1) {
+		text := markdownLink.ReplaceAllString(string(m[1]), "]")
+		names = append(names, strings.Map(func(c rune) rune {
+			switch {
+			case c == ' ':
+				return '-'
+			case c == '-' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c):
+				return unicode.ToLower(c)
+			}
+			return -1
+		}, text))
+	}
+	return names
 }
 
 // docWidth is at which column the prose of pages is wrapped.

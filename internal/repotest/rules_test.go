@@ -54,13 +54,13 @@ var examples = map[string][]example{
 	},
 	"doc-links": {
 		{"good", map[string]string{
-			"core/p/a.go": "package p\n", "docs/x.md": "[a](../core/p), [b](architecture.md#top), [c](#here), [d](https://example.org)\n",
-			"docs/architecture.md": "`core/p/a.go` and `a.go`, `core/p`\n",
+			"core/p/a.go": "package p\n", "docs/x.md": "[a](../core/p), [b](architecture.md#top-x), [c](#here), [d](https://example.org#x)\n## Here\n",
+			"docs/architecture.md": "# Top: `x`\n`core/p/a.go` and `a.go`, `core/p`\n",
 		}, nil},
 		{"bad", map[string]string{
-			"core/p/a.go": "package p\n", "docs/x.md": "`gone.go` [a](../core/q)\n",
+			"core/p/a.go": "package p\n", "docs/x.md": "`gone.go` [a](../core/q)\n[b](#her) [c](howto/y.md#it)\n",
 			"docs/howto/y.md": "`core/q/a.go`\n`b.go`\n",
-		}, []string{"docs/howto/y.md:1: there is no file core/q/a.go", "docs/howto/y.md:2: there is no file b.go", "docs/x.md:1: the link to ../core/q"}},
+		}, []string{"docs/howto/y.md:1: there is no file core/q/a.go", "docs/howto/y.md:2: there is no file b.go", "docs/x.md:1: the link to ../core/q", "docs/x.md:2: docs/howto/y.md has no heading for the link to #it", "docs/x.md:2: docs/x.md has no heading for the link to #her"}},
 	},
 	"doc-width": {
 		{"good", one("docs/x.md", strings.Repeat("word ", 19)+"\n| "+strings.Repeat("word ", 30)+"|\n```\n"+strings.Repeat("code ", 30)+"\n```\n* `"+strings.Repeat("code ", 30)+"`\n"), nil},
