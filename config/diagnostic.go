@@ -17,7 +17,7 @@ const (
 	Warning Severity = "warning" // the job can run, but the operator should check it
 )
 
-// Diagnostic is one fault.
+// Diagnostic is one fault of a job file: where it is, what is wrong, and what to write instead.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Pos               // only File, or empty, if the fault has no position

@@ -5,7 +5,7 @@ import "fmt"
 // LinkID names a link. The driver chooses it: small dense integers.
 type LinkID int32
 
-// NoLink is not a link.
+// NoLink is the LinkID that says that there is no link.
 const NoLink LinkID = -1
 
 // linkState is the engine's side of one link.

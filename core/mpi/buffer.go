@@ -10,7 +10,7 @@ import (
 // (MPI_IN_PLACE).
 var InPlace = Buffer(proc.InPlace)
 
-// Of is all of s.
+// Of is the Buffer of all elements of s.
 func Of[T Type](s []T) Buffer { return Buffer(proc.Of(s)) }
 
 // Typed is count items of datatype t, the first of which begins where s does.

@@ -34,7 +34,7 @@ type Refusal struct {
 	Reason  string `json:"reason"`
 }
 
-// Error is the reason.
+// Error implements error: it is the reason.
 func (r *Refusal) Error() string { return r.Reason }
 
 // Refuse is a refusal that is about a command, or about none if that is -1.

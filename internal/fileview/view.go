@@ -24,7 +24,7 @@ var (
 // us use.
 const maxSeries = 1 << 22
 
-// Extent is a run of bytes.
+// Extent is a run of Len bytes of a file that begins at Off.
 type Extent struct{ Off, Len int64 }
 
 // View is what a process sees of a file. The zero value sees nothing; Bytes is all

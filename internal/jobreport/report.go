@@ -72,7 +72,7 @@ type Moment struct {
 	At    time.Time `json:"at"`
 }
 
-// Rank is a proc.
+// Rank is what a report says of one proc.
 type Rank struct {
 	Rank    int              `json:"rank"`
 	Site    string           `json:"site"`

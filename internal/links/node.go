@@ -187,7 +187,7 @@ type Site struct {
 	PIDs      []int `json:"pids,omitempty"`          // of its procs, as they said at the start; older nodes do not say
 }
 
-// Host is an agent.
+// Host is one host of the site, with what concerns its agent.
 type Host struct {
 	Rank    int     `json:"rank"` // IMPI host rank
 	Address string  `json:"address"`

@@ -22,7 +22,7 @@ const (
 	serveLimit   = 30 * time.Second // for the answer to be made and taken
 )
 
-// Op is what is asked.
+// Op says what a request asks for.
 type Op string
 
 // The requests.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// What is kept of a log.
+// How many lines of a log are kept.
 const (
 	keptLines  = 200 // info and above
 	keptFaults = 100 // warn and above, so that much information does not push them out

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// Local is this computer.
+// Local is the machine of real programs: the kernel's clock, epoll and sleep.
 type Local struct{}
 
 // NewSet makes an epoll set.

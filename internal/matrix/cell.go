@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Cell is one job.
+// Cell is one field of the matrix: the job that is run for it.
 type Cell struct {
 	Transport string `json:"transport"`
 	Plane     string `json:"data_plane"`

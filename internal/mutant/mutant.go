@@ -24,7 +24,7 @@ import (
 // fault that does not fit its file any more.
 var ErrList = errors.New("mutant")
 
-// Mutant is one fault.
+// Mutant is one deliberate fault: lines of a source file, and what takes their place.
 type Mutant struct {
 	Name string
 	What string // it breaks, in words

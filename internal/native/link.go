@@ -303,13 +303,13 @@ func (l *Link) giveBack(nth int) {
 	}
 }
 
-// Handle is none: see Link.
+// Handle returns link.NoHandle: there is no descriptor to wait at (see Link).
 func (l *Link) Handle() int { return link.NoHandle }
 
 // Arm is always true: nothing wakes a sleeper.
 func (l *Link) Arm(link.Interest) bool { return true }
 
-// Limits has no preference.
+// Limits returns zeros: the link has no preferences.
 func (l *Link) Limits() link.Limits { return link.Limits{} }
 
 // CloseSend tells the other proc that nothing more comes.

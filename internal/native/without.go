@@ -24,7 +24,7 @@ func Load(string) (*Library, error) {
 // Init, and all that follows, is never called, as nothing can be loaded.
 func (*Library) Init() error { return ErrNoLibrary }
 
-// Finalize is never called.
+// Finalize is never called either.
 func (*Library) Finalize() error { return ErrNoLibrary }
 
 func (*Library) onlyHome() bool { return false }

@@ -12,7 +12,7 @@ type Number uint16
 // String is the call's name in C.
 func (n Number) String() string { return names[n].name }
 
-// Class is one of Classes.
+// Class is the class that the call belongs to, one of Classes.
 func (n Number) Class() string { return names[n].class }
 
 // What End gets where a call has no other proc, or no tag.

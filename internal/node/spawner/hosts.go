@@ -16,7 +16,7 @@ import (
 // When the procs of a host have ended, it gives their slots back to the head (release) and says why
 // they have ended (over). What a node asks of itself goes the same way, but is not sent: see do.
 
-// What is asked.
+// The questions: hostRequest.Do.
 const (
 	doNumber  = "number"  // of the next world that is spawned at the site
 	doClaim   = "claim"   // slots for Commands on Hosts

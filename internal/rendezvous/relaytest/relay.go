@@ -48,7 +48,7 @@ func New(t testing.TB, server string, limit func(n int) int) *Relay {
 // Addr is where clients connect.
 func (r *Relay) Addr() string { return r.ln.Addr().String() }
 
-// AddrPort is Addr.
+// AddrPort is Addr as a value.
 func (r *Relay) AddrPort() netip.AddrPort { return r.ln.Addr().(*net.TCPAddr).AddrPort() }
 
 // Stall has nothing pass any more, and no connection end.

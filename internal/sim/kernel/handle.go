@@ -52,7 +52,7 @@ func (k *Kernel) NewBell() *Bell {
 	return b
 }
 
-// FD is the handle.
+// FD is the number by which a poll set knows the Bell, as it would a file descriptor.
 func (b *Bell) FD() int { return b.number }
 
 // Wake makes it readable.

@@ -71,7 +71,7 @@ type Panic struct {
 	Stack []byte // of the task
 }
 
-// String has all of it.
+// String is the task, what it panicked with, and its stack.
 func (p *Panic) String() string { return fmt.Sprintf("%s: %v\n%s", p.Task, p.Value, p.Stack) }
 
 // Park gives up control until Wake. It returns at once if Wake was called since the last Park. why
