@@ -1,11 +1,11 @@
-// Command gen writes what follows from include/mpi.h and the exported functions of
-// cmd/libmpi: the C functions of the library, the table of those that are
-// implemented, what Fortran has of both, and the error classes of core/mpierr; most exported functions, which follow from mpi.h and
-// the tables of internal/abi; the functions and methods of core/mpi, and the engine's functions of
-// collective operations, which follow from face.txt; and what core/mpi has of others by the same names,
-// which names.txt lists.
+// Command gen writes what is generated in this repository from include/mpi.h, the exported functions
+// of cmd/libmpi and the tables of internal/abi. go generate ./internal/abi runs it.
 //
-// go generate ./internal/abi runs it.
+//   - Of mpi.h and the exported functions: the C functions of the library, the table of those that
+//     are implemented, Fortran's interfaces, and the error classes of core/mpierr.
+//   - Of mpi.h and the other tables: most of the exported functions themselves.
+//   - Of face.txt: the functions and methods of core/mpi, and the engine's collective operations.
+//   - Of names.txt: types, constants and errors that core/mpi has by the names of others.
 package main
 
 import (

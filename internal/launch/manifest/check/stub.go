@@ -1,7 +1,6 @@
 //go:build !manifests
 
-// Command check has no code without the tag manifests, whose dependencies are in a module file of its own:
-// see main.go.
+// Command check does nothing without the tag manifests: see main.go, whose dependencies are in check.mod.
 package main
 
 import (
