@@ -64,13 +64,13 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	if at.Port < 0 || at.Port > 65535 {
 		return nil, socket.BadAddress(name, "listen", wanted, "a port is a number from 0 to 65535")
 	}
-	if at.Port == 0 && s.finalPort != 0 {
-		wanted = net.JoinHostPort(at.Host, fmt.Sprintf("%d-%d", s.firstPort, s.finalPort))
+	if at.Port == 0 && s.lastPort != 0 {
+		wanted = net.JoinHostPort(at.Host, fmt.Sprintf("%d-%d", s.firstPort, s.lastPort))
 	}
 	udp, err := s.openPort(host, uint16(at.Port))
 	if err != nil {
 		e := s.failure("listen", wanted, err)
-		if at.Port == 0 && s.finalPort != 0 && errors.Is(err, syscall.EADDRINUSE) {
+		if at.Port == 0 && s.lastPort != 0 && errors.Is(err, syscall.EADDRINUSE) {
 			e.Reason = socket.RangeInUse
 		}
 		return nil, e
@@ -94,8 +94,8 @@ func (s *settings) openPort(host netip.Addr, port uint16) (*net.UDPConn, error) 
 		host = s.bind
 	}
 	first, last := port, port
-	if port == 0 && s.finalPort != 0 {
-		first, last = s.firstPort, s.finalPort
+	if port == 0 && s.lastPort != 0 {
+		first, last = s.firstPort, s.lastPort
 	}
 	for p := first; ; p++ {
 		udp, err := s.bindUDP(netip.AddrPortFrom(host, p))

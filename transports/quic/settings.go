@@ -46,14 +46,14 @@ var schema = append(identity.Settings(true), []transports.Setting{
 
 // settings are the values of one Configure; they are immutable.
 type settings struct {
-	id                   *identity.Identity
-	connections          int
-	window               int
-	keepalive, idle      time.Duration
-	handshake            time.Duration
-	buffer               int
-	bind                 netip.Addr
-	firstPort, finalPort uint16
+	id                  *identity.Identity
+	connections         int
+	window              int
+	keepalive, idle     time.Duration
+	handshake           time.Duration
+	buffer              int
+	bind                netip.Addr
+	firstPort, lastPort uint16
 }
 
 // Schema lists the settings.
@@ -77,7 +77,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	s.handshake, errs[5] = seconds(given, named("handshake_timeout"), handshakeTime)
 	s.buffer, errs[6] = socket.Whole(given, named("udp_buffer"), 64<<10, socket.MaxBuffer)
 	s.bind, errs[7] = socket.Bind(given, named("bind"))
-	s.firstPort, s.finalPort, errs[8] = socket.PortRange(given, named("port_range"))
+	s.firstPort, s.lastPort, errs[8] = socket.PortRange(given, named("port_range"))
 	if errs[3] == nil && errs[4] == nil && s.idle < 2*s.keepalive {
 		errs[4] = &transports.SettingError{
 			Name: "idle_timeout", Problem: fmt.Sprintf("%v is less than twice the keepalive of %v", s.idle, s.keepalive),
