@@ -57,4 +57,3 @@ func suggest(near string, known []string) string {
 	}
 	return all
 }
-
