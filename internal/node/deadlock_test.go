@@ -88,14 +88,6 @@ var windowWaits = map[string]func(world *mpi.Comm, w *mpi.Win){
 		check(mpi.Barrier(world))
 		_, _ = mpi.Recv(world, x[:], 0, 5)
 	},
-	"flush": func(world *mpi.Comm, w *mpi.Win) { // of two: 1 computes, which serves nobody
-		if world.Rank() == 1 {
-			hang()
-		}
-		check(w.Lock(mpi.LockShared, 1, 0))
-		check(mpi.Put(w, []int64{1}, 1, 0))
-		check(w.Flush(1))
-	},
 }
 
 func members(world *mpi.Comm, ranks ...int) *mpi.Group {
@@ -134,20 +126,6 @@ func TestDeadlockByWindows(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestFlushOfWhoComputes: a proc that waits for one that computes waits for that one's next call.
-func TestFlushOfWhoComputes(t *testing.T) {
-	all := start(t, testJob("window flush", 1, 1))
-	<-all[0].n.ready
-	if !awaitStatus(t, all[0].n.dir.Path, func(j *status.Job) bool {
-		if j.Deadlock != nil {
-			t.Errorf("%+v of\n%s", j.Deadlock, doing(j))
-		}
-		return strings.Contains(doing(j), "rank 1 to serve operations in window halo")
-	}) {
-		t.Error("nobody says what it waits for")
 	}
 }
 
