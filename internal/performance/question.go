@@ -60,7 +60,12 @@ func all(of string, least float64, benches ...string) (goals []Goal) {
 	return goals
 }
 
-var collectives = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split"}
+// The groups of impi-bench.
+var (
+	collectives = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "reduce_scatter", "comm_dup", "comm_split"}
+	nonblocking = []string{"ibarrier", "ibcast", "ireduce", "iallreduce", "ialltoall", "iallgather", "overlap"}
+	onesided    = []string{"put", "get", "accumulate", "fetch_and_op", "compare_and_swap", "fence", "win_create"}
+)
 
 // Questions are those of the page, in its order.
 var Questions = []Question{
@@ -82,6 +87,26 @@ var Questions = []Question{
 		Of:    []string{inGo, inC},
 		Peers: bothPeers,
 		Goals: append(all(inGo, 0.8, collectives...), all(inC, 0.8, collectives...)...),
+	},
+	{
+		Name:  "nonblocking",
+		Title: "How fast are collective operations that do not block?",
+		Text: "Of two procs, each operation started and waited for. Overlap is how much of an iallreduce's time is hidden by computation between start and wait that takes as long as it; " +
+			"what is less than 1 % shows as 1.",
+		Args:  []string{"-transport", "shm", "-procs", "2", "-sizes", "8,512,4K,64K,1M", "-repeat", "5", "-seconds", "0.03", "-limit", "10s", "-peer", "mpich,openmpi,c", "nonblocking"},
+		Of:    []string{inGo, inC},
+		Peers: bothPeers,
+		Goals: append(all(inGo, 0.8, nonblocking...), all(inC, 0.8, nonblocking...)...),
+	},
+	{
+		Name:  "onesided",
+		Title: "How fast are one-sided operations?",
+		Text: "By one proc at another one of the machine, in memory of MPI_Win_allocate, each with its flush; a put between two fences; and a window of memory that the program has, made and freed. " +
+			"Runs in which a peer crashes are left out.",
+		Args:  []string{"-transport", "shm", "-procs", "2", "-sizes", "8,512,4K,16K,256K", "-repeat", "5", "-seconds", "0.03", "-limit", "10s", "-peer", "mpich,openmpi,c", "onesided"},
+		Of:    []string{inGo, inC},
+		Peers: bothPeers,
+		Goals: append(all(inGo, 0.8, onesided...), all(inC, 0.8, onesided...)...),
 	},
 	{
 		Name:  "tcp",
