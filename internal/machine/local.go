@@ -35,6 +35,9 @@ func (Local) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(
 // Now is time.Now.
 func (Local) Now() time.Time { return time.Now() }
 
+// SharesMemory implements Memory.
+func (Local) SharesMemory() {}
+
 // Exit ends the program.
 func (Local) Exit(code int) { os.Exit(code) }
 

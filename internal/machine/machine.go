@@ -35,6 +35,13 @@ type Random interface {
 	Random(b []byte)
 }
 
+// Memory is a Machine whose procs are processes of one kernel, which can map and copy each other's
+// memory. On other machines one-sided operations are messages.
+type Memory interface {
+	// SharesMemory does nothing.
+	SharesMemory()
+}
+
 // Watcher is a Machine that observes the bytes of resumable links, whatever runs below
 // them.
 type Watcher interface {

@@ -23,8 +23,12 @@ var proof = func() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }()
 
-// whereabouts is this proc's place.
+// whereabouts is this proc's place. On a simulated machine it has none: what procs tell each other is
+// the same in each run of a seed.
 func (m *memory) whereabouts() place {
+	if !m.w.sharesMemory() {
+		return place{}
+	}
 	return place{int64(os.Getpid()), int64(uintptr(m.mem)), int64(uintptr(unsafe.Pointer(&proof))), proof}
 }
 
@@ -38,7 +42,7 @@ func (m *memory) approach(places []place) {
 	for r := range places {
 		x := &places[r]
 		got := int64(0)
-		if !m.near[r] || m.extents[r].Size == 0 || !x.copy(unix.SYS_PROCESS_VM_READV, unsafe.Pointer(&got), uintptr(x.proofAt), 8) || got != x.proof {
+		if !m.near[r] || m.extents[r].Size == 0 || x.pid == 0 || !x.copy(unix.SYS_PROCESS_VM_READV, unsafe.Pointer(&got), uintptr(x.proofAt), 8) || got != x.proof {
 			x.pid = 0
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -92,12 +93,17 @@ func (m *memory) allocate(size int64) error {
 }
 
 // mayShare returns an error if this member wants the memory of an allocated window for itself: with
-// signatures, operations are compared as messages.
+// signatures, operations are compared as messages, and a simulated machine has messages alone.
 func (w *Win) mayShare() error {
-	if w.Process.Data.Signs() {
-		return fmt.Errorf("%w: messages are compared", rma.ErrShared)
+	if w.Process.Data.Signs() || !w.sharesMemory() {
+		return fmt.Errorf("%w: all operations are messages", rma.ErrShared)
 	}
 	return nil
+}
+
+func (w *Win) sharesMemory() bool {
+	_, ok := w.Process.Machine.(machine.Memory)
+	return ok
 }
 
 func checkSize(size int64) error {
