@@ -128,3 +128,30 @@ func TestDirectOperationsAllocateNothing(t *testing.T) {
 		return errors.Join(failed, w.UnlockAll(), w.Free())
 	})
 }
+
+// A window of one member has memory, too, and that of a member without any has none.
+func TestWindowsAlone(t *testing.T) {
+	layout{procs: 1}.run(t, func(_ *testing.T, c *Comm) error {
+		for name, allocate := range map[string]func(size int64, unit int, info *Info) (*Win, error){"allocated": c.WinAllocate, "shared": c.WinAllocateShared} {
+			for _, size := range []int64{0, 80} {
+				w, err := allocate(size, 8, nil)
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(expect(name, int64(len(w.Memory())), size), w.LockAll(0)); err != nil {
+					return err
+				}
+				if size > 0 {
+					got := []int64{0}
+					if err := errors.Join(Put(w, []int64{7}, 0, 9), Get(w, got, 0, 9), w.Flush(0), expect(name, got[0], int64(7))); err != nil {
+						return err
+					}
+				}
+				if err := errors.Join(w.UnlockAll(), w.Free()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -60,10 +60,12 @@ type memfd struct{ pid, fd, dev, ino, apart int64 }
 
 const memfdWords = 5
 
-// share makes the first member of each machine create memory, which all members of it map. A machine
-// with one member has none. If it fails at one member, or if bad is not nil there, all get an error.
+// share makes the first member of each machine create memory, which all members of it map. Of an
+// allocated window, a machine with one member has none. If it fails at one member, or if bad is not
+// nil there, all get an error.
 func (m *memory) share(bad error) error {
 	first, several := m.neighbours()
+	several = several || m.w.flavor == WinFlavorShared
 	var file memfd
 	own := -1
 	if bad == nil && first == m.w.c.Rank() && several {
