@@ -138,7 +138,7 @@ run-tests = @mkdir -p out; rm -f out/unsteady.txt; status=0; \
 
 # Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
 test: ## run all tests; what was not run comes last
-	$(call run-tests,-p 3 -vet=off -timeout 30m)
+	$(call run-tests,-p 3 -vet=off -timeout 60m)
 
 # What the tests of these packages watch is other processes, which are built without the race
 # detector, or one goroutine: with it they take three times as long, and it sees nothing.
@@ -165,7 +165,7 @@ race: ## run the tests with the race detector that show most in little time, as 
 # Go's cache does not see the programs that such tests build, so that all of them run.
 .PHONY: soak-race soak-plain
 soak-race:
-	$(call run-tests,$(RACE) -p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,20m))
+	$(call run-tests,$(RACE) -p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,40m))
 soak-plain:
 	$(call run-tests,-p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
 
