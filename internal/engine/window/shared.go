@@ -54,8 +54,8 @@ type segments struct {
 // lockGrain is the bytes that a lock has for itself, so that two are in no cache line.
 const lockGrain = 64
 
-// memfd identifies the memory of a machine to its other members. Apart is not 0 if the parts need not
-// be contiguous, failed if there is no memory because that member cannot share it.
+// memfd identifies the memory of a machine to its other members; a pid of 0 means that there is none.
+// apart is not 0 if the parts need not be contiguous.
 type memfd struct{ pid, fd, dev, ino, apart int64 }
 
 const memfdWords = 5
