@@ -2,11 +2,14 @@ package host
 
 import (
 	"errors"
+	"net"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/openimpi/impi/internal/launch/launchtest"
+	"github.com/openimpi/impi/transports"
 )
 
 // A reload: another process, the same address, links that go on.
@@ -109,4 +112,49 @@ func TestReloadOfClosed(t *testing.T) {
 	if err := p.Reload(soon(t)); !errors.Is(err, ErrClosed) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestAddressTaken: while no process of a plugin had the port of a listener, another program got it. The
+// listener is there again when that program has ended.
+func TestAddressTaken(t *testing.T) {
+	dir := t.TempDir()
+	hold := filepath.Join(dir, "hold")
+	w := builtin("tcp", "")
+	w.Builtin = false
+	w.Path = script(t, dir, "tcp", "#!/bin/sh\nwhile test -e '"+hold+"'; do sleep 0.02; done\nIMPI_BUILTIN_TRANSPORT=tcp exec '"+launchtest.Self(t)+"'\n")
+	p := w.start(t)
+	l := listen(t, p)
+	if err := os.WriteFile(hold, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Status().PID
+	strike(t, p, syscall.SIGKILL)
+	waitGone(t, before)
+	other, err := net.Listen("tcp", l.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(hold); err != nil {
+		t.Fatal(err)
+	}
+	w.reach(t, StateBackoff)
+	w.reach(t, StateHealthy)
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for ctx := soon(t); ; {
+		x, err := p.Transport().Dial(ctx, transports.DialSpec{Address: l.Address()})
+		if err == nil {
+			x.Close()
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	if x, err := l.Accept(soon(t)); err == nil {
+		x.Close()
+	}
+	a, b := pair(t, p, l)
+	exchange(t, a, b)
 }
