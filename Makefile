@@ -158,7 +158,6 @@ race-without = all=$$($(GO) list $(LONGEST) ./...) && but=$$($(GO) list $(1)) ||
 	$(MAKE) --no-print-directory soak-race PKGS="$$(echo "$$all" | grep -vxF "$$but" | tr '\n' ' ')"
 
 # The clusters of cmd/impi-node take nine minutes with it, for which CI has no time.
-race: export IMPI_TEST_SOAK = $(SOAK)
 race: ## run the tests with the race detector that show most in little time, as CI does
 	@$(call race-without,$(PLAIN) ./cmd/impi-node)
 
@@ -167,7 +166,7 @@ race: ## run the tests with the race detector that show most in little time, as 
 soak-race:
 	$(call run-tests,$(RACE) -p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,40m))
 soak-plain:
-	$(call run-tests,-p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
+	$(call run-tests,-p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,90m))
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
