@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/proto"
@@ -186,6 +187,58 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 		}
 	}
 	return nil
+}
+
+// How long a listener is tried to be opened again whose address is in use, and the first and longest pause between.
+const (
+	reopenTime  = 30 * time.Second
+	reopenFirst = 20 * time.Millisecond
+	reopenPause = 500 * time.Millisecond
+)
+
+// reopen opens l in a new instance.
+func (l *listener) reopen(ctx context.Context, inst *instance) error {
+	err := inst.listen(ctx, l, l.address)
+	if err == nil && l.reason() != nil { // l was closed meanwhile
+		l.p.dropFrom(inst, l)
+	}
+	return err
+}
+
+// reopenLater tries again for as long as peers try to resume their links. While no process of the plugin
+// had the port, the kernel may have given it to a connection of another program.
+func (l *listener) reopenLater(inst *instance, err error) {
+	end := time.NewTimer(reopenTime)
+	defer end.Stop()
+	l.p.log.Warn("the address of a listener is taken, and is tried again", "address", l.address, "for", reopenTime, "error", err)
+	for wait := reopenFirst; temporary(err); wait = min(2*wait, reopenPause) {
+		select {
+		case <-time.After(wait):
+			err = l.reopen(inst.ctx, inst)
+			continue
+		case <-end.C:
+		case <-l.done:
+			return
+		case <-inst.ctx.Done(): // the next process opens it
+			return
+		}
+		break
+	}
+	l.reopened(inst, err)
+}
+
+// reopened fails a listener that is not open again, unless that is for the end of its process.
+func (l *listener) reopened(inst *instance, err error) {
+	if err != nil && !inst.useless() {
+		l.p.log.Error("listener is lost", "address", l.address, "error", err)
+		l.fail(l.p.failure("listen", l.address, err))
+	}
+}
+
+// temporary reports whether a plugin says that the same call may succeed later.
+func temporary(err error) bool {
+	var e *transports.Error
+	return errors.As(err, &e) && e.Retryable
 }
 
 // stopListen closes a listener in the plugin. Errors do not matter: a dead plugin does not

@@ -155,64 +155,13 @@ func (p *Plugin) ready(ctx context.Context, inst *instance) (caps transports.Cap
 // impossible fails.
 func (p *Plugin) reopen(ctx context.Context, inst *instance, listeners []*listener) {
 	for _, l := range listeners {
-		err := p.reopenOnce(ctx, inst, l)
-		if err != nil && temporary(err) && inst.spawn(func() { p.reopenLater(inst, l, err) }) {
+		err := l.reopen(ctx, inst)
+		if err != nil && temporary(err) && inst.spawn(func() { l.reopenLater(inst, err) }) {
 			continue
 		}
-		p.reopened(inst, l, err)
+		l.reopened(inst, err)
 	}
 }
-
-func (p *Plugin) reopenOnce(ctx context.Context, inst *instance, l *listener) error {
-	err := inst.listen(ctx, l, l.address)
-	if err == nil && l.reason() != nil { // l was closed meanwhile
-		p.dropFrom(inst, l)
-	}
-	return err
-}
-
-// reopenLater tries again for as long as peers try to resume their links. While no process of the plugin
-// had the port, the kernel may have given it to a connection of another program.
-func (p *Plugin) reopenLater(inst *instance, l *listener, err error) {
-	end := time.NewTimer(reopenTime)
-	defer end.Stop()
-	p.log.Warn("the address of a listener is taken, and is tried again", "address", l.address, "for", reopenTime, "error", err)
-	for wait := reopenFirst; temporary(err); wait = min(2*wait, reopenPause) {
-		select {
-		case <-time.After(wait):
-			err = p.reopenOnce(inst.ctx, inst, l)
-			continue
-		case <-end.C:
-		case <-l.done:
-			return
-		case <-inst.ctx.Done(): // the next process opens it
-			return
-		}
-		break
-	}
-	p.reopened(inst, l, err)
-}
-
-// reopened fails a listener that is not open again, unless that is for the end of its process.
-func (p *Plugin) reopened(inst *instance, l *listener, err error) {
-	if err != nil && !inst.useless() {
-		p.log.Error("listener is lost", "address", l.address, "error", err)
-		l.fail(p.failure("listen", l.address, err))
-	}
-}
-
-// temporary reports whether a plugin says that the same call may succeed later.
-func temporary(err error) bool {
-	var e *transports.Error
-	return errors.As(err, &e) && e.Retryable
-}
-
-// How long a listener is tried to be opened again whose address is in use, and the first and longest pause between.
-const (
-	reopenTime  = 30 * time.Second
-	reopenFirst = 20 * time.Millisecond
-	reopenPause = 500 * time.Millisecond
-)
 
 // Status returns the state at this moment.
 func (p *Plugin) Status() Status {
