@@ -177,10 +177,22 @@ func traceOf(s *siteDraft) {
 	if in := cmp.Or(own, shared); in != nil && !in.has("calls") && !in.has("otlp") {
 		s.fault(in.pos, "the trace block has neither calls nor otlp", `write calls = "calls-%r.json", otlp = "http://127.0.0.1:4318", or both`)
 	}
+	if from := cmp.Or(own, shared); s.Trace.Calls == "" && s.Trace.Short != "" && !slices.ContainsFunc(s.sites, tracesCalls) {
+		if !own.has("short") {
+			from = shared
+		}
+		s.fault(from.at("short"), "short says how calls are traced, and none are", `write calls = "calls-%r.json" beside it, or leave short out`)
+	}
 	if calls := s.Trace.Calls; calls != "" {
 		s.Trace.Calls = absolute(s.dir, calls)
 		s.checkTrace(cmp.Or(own, shared).at("calls"), calls, "calls", "calls-%r.json")
 	}
+}
+
+// tracesCalls reports whether a block of s itself has calls traced.
+func tracesCalls(s *siteDraft) bool {
+	own, _ := s.layers("trace")
+	return own.has("calls")
 }
 
 func (s *siteDraft) log() {

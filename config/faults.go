@@ -82,7 +82,7 @@ func article(word string) string {
 var public = []string{
 	"address", "hosts", "network", "channels_from", "listen", "server", "head", "plugin", "plugin_dir", "sha256", "path", "trace", "dir",
 	"prefer", "data_plane", "representation", "implementation", "dialect", "ipv4", "versions", "omit", "bind", "level", "format",
-	"calls", "timeout", "start", "stop", "resume", "silence", "spin", "procs", "names", "tls", "mpicc",
+	"calls", "short", "timeout", "start", "stop", "resume", "silence", "spin", "procs", "names", "tls", "mpicc",
 }
 
 // Open returns the job file without comments, and with … instead of strings that may be secret, such as

@@ -413,9 +413,19 @@ type UI struct {
 	Pos    Pos
 }
 
+// What a timeline does with short calls.
+const (
+	ShortMerge = "merge" // those that follow each other closely are one entry
+	ShortEach  = "each"  // each is an entry
+)
+
+// Shorts lists the values of Trace.Short.
+var Shorts = []string{ShortMerge, ShortEach}
+
 // Trace says what procs and nodes note while they run.
 type Trace struct {
 	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, %r is the world rank; empty: none
+	Short string `hcl:"short"` // what the timeline does with short calls, one of Shorts; empty: ShortMerge
 	OTLP  string `hcl:"otlp"`  // URL of the collector that each node of the site sends its spans to; empty: none
 }
 

@@ -92,6 +92,7 @@ var blockUI = &blockSpec{name: "ui", attrs: []attrSpec{{name: "listen", kind: lo
 
 var blockTrace = &blockSpec{name: "trace", attrs: []attrSpec{
 	{name: "calls", kind: text("a file name with %r for the rank", "calls-%r.json")},
+	{name: "short", kind: oneOf(Shorts)},
 	{name: "otlp", kind: collectorAt()},
 }}
 

@@ -13,6 +13,9 @@ import (
 // insideName is the variant without plugins.
 const insideName = "in-process"
 
+// eachName is the variant that writes each call.
+const eachName = "timeline-each"
+
 // variants are the values of -beside: impi once more, with one thing changed.
 var variants = map[string]func(*options){
 	insideName:  func(*options) {}, // a runner of its own
@@ -20,6 +23,7 @@ var variants = map[string]func(*options){
 	"no-resume": func(o *options) { o.resume = "false" },
 	"calls":     func(o *options) { o.calls = true },
 	"timeline":  func(o *options) { o.timeline = true },
+	eachName:    func(o *options) { o.timeline, o.each = true, true },
 	"channel":   func(o *options) { o.path = "channel" },
 	"fd":        func(o *options) { o.plane = string(transports.PlaneFD) },
 	"peer-shm":  func(o *options) { o.plane = string(transports.PlanePeerSHM) },

@@ -41,7 +41,8 @@ type options struct {
 	path      string        // "direct" or "channel"
 	resume    string        // "true", "false", or what the node would choose
 	calls     bool          // the procs measure their calls of MPI
-	timeline  bool          // and write each
+	timeline  bool          // and write them
+	each      bool          // also short ones one by one
 	ranks     []int         // each value of -procs
 	procs     int           // the one that is measured
 	floor     bool
@@ -137,7 +138,8 @@ func newCommand() (*cmdline.Command, *options) {
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
-	f.BoolVar(&o.timeline, "timeline", false, "the procs of ours write each call of MPI to a file, as with calls in a trace block")
+	f.BoolVar(&o.timeline, "timeline", false, "the procs of ours write their calls of MPI to a file, as with calls in a trace block")
+	f.BoolVar(&o.each, "timeline-each", false, "with -timeline: short calls one by one, as with short = \"each\"")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "also measure a bare polling socket pair (pingpong, stream)")

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/openimpi/impi/config"
 )
 
 // own runs the benchmarks' worker under impi-node.
@@ -117,7 +119,11 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 		b.WriteString("metrics {\n  listen = \"127.0.0.1:0\"\n  calls  = true\n}\n")
 	}
 	if w.o.timeline {
-		fmt.Fprintf(&b, "trace { calls = %q }\n", filepath.Join(w.dir, "calls-%r.json"))
+		short := config.ShortMerge
+		if w.o.each {
+			short = config.ShortEach
+		}
+		fmt.Fprintf(&b, "trace {\n  calls = %q\n  short = %q\n}\n", filepath.Join(w.dir, "calls-%r.json"), short)
 	}
 	b.WriteString(w.secure(secure))
 	if sites == 1 {

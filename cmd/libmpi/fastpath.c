@@ -73,6 +73,8 @@ static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
 {
 	for (int i = l->vain == l->seen + 1 ? 0 : x->polls;; i--) { // once for a peer that takes nothing
 		struct place *p = room(l, n, data);
+		if (p == NULL && MEASURED)
+			impi_stalls();
 		if (p == NULL && i <= 0)
 			l->vain = l->seen + 1;
 		if (p != NULL || i <= 0 || l->charged + cost((uint32_t)n) > l->limit || GLANCE(x->leave_asked) || atomic_load(l->sleeps) != 0)
@@ -224,6 +226,19 @@ static inline struct place *look(struct peer *l)
 	return COUNTS && next(l) == NULL ? timed_gaze(l) : gaze(l);
 }
 
+// watch is look, and sets how to LONG if that takes more than a moment.
+static inline struct place *watch(struct peer *l, int *how)
+{
+	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; i > 0 && !review(l); i--) {
+		struct place *p = next(l);
+		if (p != NULL)
+			return p;
+		rest();
+	}
+	*how = LONG;
+	return look(l);
+}
+
 // fill stores what was received, but for the error.
 static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 {
@@ -296,31 +311,43 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 	return 0;
 }
 
-// get_one is recv_fastbox once the gate is passed.
-static int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
+// get_one is received once the gate is passed.
+static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, int watched)
 {
 	struct comm *c = find(comm);
+	int how = BRIEFLY;
 	if (c == NULL || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
 		return 0;
 	if (source == MPI_ANY_SOURCE)
-		return get_any(c, buf, space, tag, status);
+		return get_any(c, buf, space, tag, status) ? LONG : 0;
 	struct peer *l = to(c, source);
 	if (l == NULL || !l->takes)
 		return 0;
-	struct place *p = look(l);
-	return p != NULL && get(l, p, c, buf, space, source, tag, status);
+	struct place *p = watched ? watch(l, &how) : look(l);
+	return p != NULL && get(l, p, c, buf, space, source, tag, status) ? space > FASTBOX_PIECE ? LONG : how : 0;
 }
 
-static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+static inline int received(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, int watched)
 {
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG))
 		return 0;
 	if (!there(status, sizeof *status) || !enter())
 		return 0;
-	int taken = get_one(buf, space, source, tag, comm, status);
+	int how = get_one(buf, space, source, tag, comm, status, watched);
 	leave();
-	return taken;
+	return how;
+}
+
+static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	return received(buf, count, type, source, tag, comm, status, 0);
+}
+
+// recv_watched is recv_fastbox for a call that is traced: it returns BRIEFLY if that took no more than a moment.
+static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	return received(buf, count, type, source, tag, comm, status, 1);
 }
 
 // A request of C is a place in a table. Its handle says so, and of which generation it is.

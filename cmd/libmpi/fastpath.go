@@ -288,7 +288,7 @@ var (
 
 const (
 	_ = -uint(C.CALLS ^ measure.Most)
-	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.Ring))
+	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.Ring) | (C.KINDS ^ measure.Kinds))
 )
 
 func init() {

@@ -4,8 +4,8 @@ enum { SENDRECV = 13 };
 
 TIMED static int timed_MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-	uint64_t begun = impi_clock();
-	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
+	uint64_t begun = impi_begun_late();
+	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : (begun = impi_since(begun), abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0));
 	impi_called(3, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -14,8 +14,8 @@ int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int ta
 
 TIMED static int timed_MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-	uint64_t begun = impi_clock();
-	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
+	uint64_t begun = impi_begun_late();
+	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : (begun = impi_since(begun), abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1));
 	impi_called(3, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -25,7 +25,12 @@ int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest
 TIMED static int timed_MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	uint64_t begun = impi_clock();
-	int error = recv_fastbox(buf, count, datatype, source, tag, comm, status) ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0);
+	int pends = impi_pends(7, begun, source, tag, impi_size(count, datatype), W(comm)), done = recv_watched(buf, count, datatype, source, tag, comm, status);
+	if (pends && done == BRIEFLY) {
+		impi_over();
+		return MPI_SUCCESS;
+	}
+	int error = done ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0);
 	impi_called(7, begun, source, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -35,7 +40,12 @@ int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, M
 TIMED static int timed_MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	uint64_t begun = impi_clock();
-	int error = recv_fastbox(buf, count, datatype, source, tag, comm, status) ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
+	int pends = impi_pends(7, begun, source, tag, impi_size(count, datatype), W(comm)), done = recv_watched(buf, count, datatype, source, tag, comm, status);
+	if (pends && done == BRIEFLY) {
+		impi_over();
+		return MPI_SUCCESS;
+	}
+	int error = done ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
 	impi_called(7, begun, source, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -44,8 +54,8 @@ int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, in
 
 TIMED static int timed_MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-	uint64_t begun = impi_clock();
-	int error = isend_fastbox(buf, count, datatype, dest, tag, comm, request) ? MPI_SUCCESS : abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+	uint64_t begun = impi_begun_late();
+	int error = isend_fastbox(buf, count, datatype, dest, tag, comm, request) ? MPI_SUCCESS : (begun = impi_since(begun), abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0));
 	impi_called(8, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -54,8 +64,8 @@ int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int t
 
 TIMED static int timed_MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-	uint64_t begun = impi_clock();
-	int error = isend_fastbox(buf, count, datatype, dest, tag, comm, request) ? MPI_SUCCESS : abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+	uint64_t begun = impi_begun_late();
+	int error = isend_fastbox(buf, count, datatype, dest, tag, comm, request) ? MPI_SUCCESS : (begun = impi_since(begun), abiIsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1));
 	impi_called(8, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }

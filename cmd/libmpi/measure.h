@@ -12,8 +12,10 @@
 enum { CALLS = 256 };
 enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
 
-enum { COUNTED = 1, TRACED = 2 }; // bits of on
-enum { RING = 1 << 14 };
+enum { COUNTED = 1, TRACED = 2, MERGED = 4 }; // bits of on
+enum { RING = 1 << 14, KINDS = 8 };
+enum { BRIEF_LOOKS = 64 }; // for a message, during which a call need not look at the clock
+enum { BRIEFLY = 1, LONG = 2 }; // how a call was done: without much waiting, or perhaps not
 
 struct sum { _Atomic uint64_t calls, time; };
 
@@ -26,19 +28,31 @@ struct event {
 	uint64_t comm;
 	uint32_t call;
 	int32_t peer, tag;
-	uint32_t unused[3];
+	uint32_t times, more, unused;
+};
+
+// Short calls that follow each other closely: see merge.go in package internal/engine/calls. Whoever has
+// set lock may use the rest, but for open and stalled.
+struct burst {
+	_Atomic uint32_t lock;
+	uint32_t kinds;
+	_Atomic uint64_t open, stalled;
+	uint64_t from, last, unused[3];
+	struct event pending, calls[KINDS];
 };
 
 // What the thread that writes the timeline changes is in other cache lines than what calls change.
 struct measure {
 	_Atomic uint32_t on;
-	uint32_t ticks, unused[14];
+	uint32_t ticks;
+	uint64_t brief, gap, longest, unused[4];
 	struct sum sums[CALLS];
 	_Atomic uint64_t put, dropped;
 	uint64_t unused1[6];
 	_Atomic uint64_t taken;
 	uint64_t unused2[7];
 	struct event events[RING];
+	struct burst burst;
 };
 
 extern struct measure impi_measure __attribute__((visibility("hidden")));
@@ -69,6 +83,31 @@ static inline uint64_t impi_clock(void)
 	return impi_nanoseconds();
 }
 
+// LATE reports whether calls that are over at once are merged without their beginning being looked up.
+#define LATE ((atomic_load_explicit(&impi_measure.on, memory_order_relaxed) & (COUNTED | MERGED)) == MERGED)
+
+// impi_begun_late is the beginning of a call that sends, or 0: most are over at once, and while they leave
+// somebody may wait for the message.
+static inline uint64_t impi_begun_late(void)
+{
+	if (!LATE)
+		return impi_clock();
+	atomic_store_explicit(&impi_measure.burst.stalled, 0, memory_order_relaxed);
+	return 0;
+}
+
+// impi_stalls notes when a call that sends found that it has to wait.
+static inline void impi_stalls(void)
+{
+	if (LATE && atomic_load_explicit(&impi_measure.burst.stalled, memory_order_relaxed) == 0)
+		atomic_store_explicit(&impi_measure.burst.stalled, impi_clock(), memory_order_relaxed);
+}
+
+// impi_over ends a call that impi_pends has announced and that has not waited long.
+static inline void impi_over(void) { atomic_store_explicit(&impi_measure.burst.open, 0, memory_order_release); }
+
+uint64_t impi_since(uint64_t begun);
+int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
 int64_t impi_size(MPI_Count count, MPI_Datatype type);
 

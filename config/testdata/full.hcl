@@ -178,6 +178,7 @@ ui { listen = "127.0.0.1:0" }
 
 trace {
   calls = "calls-%r.json" # the calls of MPI of each proc as a timeline for Perfetto or Chrome; %r is the world rank; default: none
+  short = "merge" # "merge" or "each": short calls that follow each other closely are one entry, or each is one; default: "merge"
   otlp  = "http://127.0.0.1:4318" # an OpenTelemetry collector, to which each node sends the job's steps and faults; default: none
 }
 

@@ -13,7 +13,7 @@ import (
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
 // may be before the message is received (MPI-4.1, 3.2, standard mode).
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
-	begun := calls.Begin()
+	begun := calls.BeginLate()
 	err := c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 	if begun != 0 {
 		calls.End(calls.Send, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))

@@ -178,6 +178,8 @@ f Finalize() error
 
 r Startall(reqs []Request) error -> p2p.Startall
 
+s Recv(buf []T, src, tag int) (Status, error)
+
 == a.go w.in().Origin() w *Win
 
 m Get(b Buffer, from Target) error -> _, w.in().Origin().Get(proc.Buffer(b), false)
@@ -190,11 +192,12 @@ m Recv(b Buffer) (Status, error)
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		"\tbegun := calls.Begin()\n\terr := c.in().Failed(\"Send\", p2p.Send(c.in(), buf, dst, tag))\n\tif begun != 0 {\n" +
+		"\tbegun := calls.BeginLate()\n\terr := c.in().Failed(\"Send\", p2p.Send(c.in(), buf, dst, tag))\n\tif begun != 0 {\n" +
 			"\t\tcalls.End(calls.Send, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))\n\t}\n\treturn err\n",
 		"calls.End(calls.Recv, begun, src, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))\n\t}\n\treturn Status(r1), ",
 		"", "",
 		"calls.End(calls.Startall, begun, calls.Nobody, calls.NoTag, -1, 0)",
+		"\tbegun, pends := calls.Begin(), false\n\tif begun != 0 {\n\t\tpends = calls.Pends(calls.Recv, begun, src, tag, ",
 		"calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)",
 		"calls.End(calls.Mrecv, ",
 	} {

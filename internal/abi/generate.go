@@ -230,7 +230,7 @@ func (g *generator) stub(p Pair, f Function, which string) {
 	if !ok || p.Small.Name == "MPI_Finalize" { // which counts itself before it tells the node
 		number = -1
 	}
-	to.WriteString(timedStub(f, number, does+call))
+	to.WriteString(timedStub(f, number, does, call))
 	fmt.Fprintf(to, "%s %s(%s) __attribute__((weak, alias(\"P%s\")));\n", f.Result, f.Name, f.Params, f.Name)
 }
 

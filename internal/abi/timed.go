@@ -79,19 +79,34 @@ func timedNames(fns []Function) (string, error) {
 }
 
 // timedStub is what a C function does that is measured: if nobody wants that it looks at one word
-// more.
-func timedStub(f Function, number int, body string) string {
+// more. does is what C tries by itself, if anything, and call what Go does.
+func timedStub(f Function, number int, does, call string) string {
 	if number < 0 {
-		return fmt.Sprintf("\n%s P%s(%s) { return %s; }\n", f.Result, f.Name, f.Params, body)
+		return fmt.Sprintf("\n%s P%s(%s) { return %s; }\n", f.Result, f.Name, f.Params, does+call)
 	}
 	var args []string
 	for _, a := range f.Args {
 		args = append(args, a.Name)
 	}
-	return fmt.Sprintf("\nTIMED static int timed_%s(%s)\n{\n\tuint64_t begun = impi_clock();\n\tint error = %s;\n\timpi_called(%d, begun, %s);\n\treturn error;\n}\n",
-		f.Name, f.Params, body, number, timedArgs(f)) +
-		fmt.Sprintf("%s P%s(%s) { return MEASURED ? timed_%s(%s) : %s; }\n", f.Result, f.Name, f.Params, f.Name, strings.Join(args, ", "), body)
+	about := timedArgs(f)
+	called := fmt.Sprintf("\timpi_called(%d, begun, %s);\n\treturn error;\n", number, about)
+	var body string
+	switch by, short, _ := strings.Cut(does, "("); {
+	case slices.Contains(timedLate, by):
+		body = fmt.Sprintf("\tuint64_t begun = impi_begun_late();\n\tint error = %s(begun = impi_since(begun), %s);\n", does, call)
+	case by == "recv_fastbox":
+		body = fmt.Sprintf("\tuint64_t begun = impi_clock();\n\tint pends = impi_pends(%d, begun, %s), done = recv_watched(%s;\n", number, about, strings.TrimSuffix(short, " ? MPI_SUCCESS : ")) +
+			fmt.Sprintf("\tif (pends && done == BRIEFLY) {\n\t\timpi_over();\n\t\treturn MPI_SUCCESS;\n\t}\n\tint error = done ? MPI_SUCCESS : %s;\n", call)
+	default:
+		body = fmt.Sprintf("\tuint64_t begun = impi_clock();\n\tint error = %s;\n", does+call)
+	}
+	return fmt.Sprintf("\nTIMED static int timed_%s(%s)\n{\n%s%s}\n", f.Name, f.Params, body, called) +
+		fmt.Sprintf("%s P%s(%s) { return MEASURED ? timed_%s(%s) : %s; }\n", f.Result, f.Name, f.Params, f.Name, strings.Join(args, ", "), does+call)
 }
+
+// timedLate are what C tries by itself where the beginning of the call is looked up only if it has to wait:
+// somebody may wait for the message that it sends.
+var timedLate = []string{"send_fastbox", "isend_fastbox"}
 
 // timedArgs are what a measured call is about: the other rank, the tag, bytes and the communicator.
 func timedArgs(f Function) string {
@@ -175,8 +190,16 @@ func (f faceFn) measured(all []string) []string {
 		given := strings.Join(results, ", ")
 		before, last = []string{given + " := " + strings.TrimPrefix(last, "return ")}, "return "+given
 	}
+	begin := []string{"begun := calls.Begin()"}
 	end := fmt.Sprintf("if begun != 0 {\n\t\tcalls.End(calls.%s, begun, %s)\n\t}", name, f.about())
-	return slices.Concat([]string{"begun := calls.Begin()"}, before, []string{end, last})
+	switch {
+	case f.form == "s" && name == "Send":
+		begin = []string{"begun := calls.BeginLate()"}
+	case f.form == "s" && name == "Recv":
+		begin = []string{"begun, pends := calls.Begin(), false", fmt.Sprintf("if begun != 0 {\n\t\tpends = calls.Pends(calls.Recv, begun, %s)\n\t}", f.about())}
+		end = fmt.Sprintf("if begun != 0 {\n\t\tcalls.EndPending(calls.Recv, begun, pends, %s)\n\t}", f.about())
+	}
+	return slices.Concat(begin, before, []string{end, last})
 }
 
 // about are the arguments of calls.End that say what a call is about: see timedArgs.

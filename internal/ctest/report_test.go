@@ -21,7 +21,7 @@ func TestReport(t *testing.T) {
 	var files []string
 	for rank := range 4 {
 		files = append(files, strings.Replace(lines, "%r", fmt.Sprint(rank), 1))
-		wantTimeline(t, files[rank], rank)
+		wantTimeline(t, files[rank], rank, true)
 	}
 	wantFormat(t, files)
 	t.Run("in Chromium", func(t *testing.T) { wantViewed(t, files) })
@@ -67,39 +67,110 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// wantTimeline wants a proc's calls in a file, or a note of how many there was no room for.
-func wantTimeline(t *testing.T, path string, rank int) {
+// TestTimeline: the calls of C programs are all in the file where nothing else has them measured, so that those
+// that C does without Go are not looked at one by one; and each is an entry if the job says so.
+func TestTimeline(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "counted.c")
+	for _, short := range []string{"merge", "each"} {
+		t.Run(short, func(t *testing.T) {
+			lines := filepath.Join(t.TempDir(), "calls-%r.json")
+			succeed(t, onSites(t, k, []string{program}, fmt.Sprintf("trace {\n calls = %q\n short = %q\n}", lines, short)), "counted")
+			var files []string
+			for rank := range 4 {
+				files = append(files, strings.Replace(lines, "%r", fmt.Sprint(rank), 1))
+				wantTimeline(t, files[rank], rank, short == "merge")
+			}
+			wantFormat(t, files)
+		})
+	}
+}
+
+// timed is an event of a timeline.
+type timed struct {
+	Ph, Name string
+	Tid      int
+	Ts, Dur  float64
+	Args     json.RawMessage
+}
+
+// about is what a timeline says of a call, or of the calls of one name that are one entry with others.
+type about struct {
+	Calls            int
+	Peer, Tag, Bytes *int
+	Comm             string
+}
+
+// calls are the calls of an entry by name.
+func (e *timed) calls() (map[string]about, error) {
+	if e.Name != "short calls" {
+		var one about
+		err := json.Unmarshal(e.Args, &one)
+		one.Calls = 1
+		return map[string]about{e.Name: one}, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(e.Args, &all); err != nil {
+		return nil, err
+	}
+	list, want, sum := make(map[string]about), 0, 0
+	for name, text := range all {
+		if name == "calls" {
+			if err := json.Unmarshal(text, &want); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var some about
+		if err := json.Unmarshal(text, &some); err != nil {
+			return nil, err
+		}
+		list[name] = some
+		sum += some.Calls
+	}
+	if sum != want || sum < 2 {
+		return nil, fmt.Errorf("%d calls are said to be %d", sum, want)
+	}
+	return list, nil
+}
+
+// wantTimeline wants a proc's calls in a file, all of them, with some as one entry if merged is set.
+func wantTimeline(t *testing.T, path string, rank int, merged bool) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []struct {
-		Ph, Name string
-		Tid      int
-		Ts, Dur  float64
-		Args     struct {
-			Peer, Tag, Bytes int
-			Comm             string
-		}
-	}
+	var events []timed
 	if err := json.Unmarshal(b, &events); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	calls, left, before := make(map[string]int), 0, 0.0
+	calls, entries, ended := make(map[string]int), 0, 0.0
 	for _, e := range events {
-		switch e.Ph {
-		case "i":
-			_, _ = fmt.Sscan(e.Name, &left)
-		case "X":
-			calls[e.Name]++
-			if e.Name == "MPI_Send" && (e.Args.Peer != rank^1 || e.Args.Tag != 1 || e.Args.Bytes != 64 || e.Args.Comm != "MPI_COMM_WORLD") || e.Dur < 0 || e.Ts < before || e.Tid != rank {
+		if e.Ph == "i" {
+			t.Errorf("%s: %s", path, e.Name) // there is room for all
+		}
+		if e.Ph != "X" {
+			continue
+		}
+		list, err := e.calls()
+		if err != nil || e.Dur < 0 || e.Ts+overlap < ended || e.Tid != rank {
+			t.Fatalf("%s: %+v after %f: %v", path, e, ended, err)
+		}
+		entries, ended = entries+1, e.Ts+e.Dur
+		for name, x := range list {
+			calls[name] += x.Calls
+			if name == "MPI_Send" && (*x.Peer != rank^1 || *x.Tag != 1 || *x.Bytes != 64*x.Calls || x.Comm != "MPI_COMM_WORLD") {
 				t.Fatalf("%s: %+v", path, e)
 			}
-			before = e.Ts
 		}
 	}
-	if n := calls["MPI_Send"] + calls["MPI_Recv"] + calls["MPI_Allreduce"] + left; n < 9000 || n > 9003 || calls["MPI_Send"] == 0 {
-		t.Errorf("%s: %v, and %d more", path, calls, left)
+	for name, n := range map[string]int{"MPI_Send": 3000, "MPI_Recv": 3000, "MPI_Allreduce": 3000, "MPI_Sendrecv": 1, "MPI_Ibarrier": 1, "MPI_Wait": 1} {
+		if calls[name] != n {
+			t.Errorf("%s: %d calls of %s", path, calls[name], name)
+		}
+	}
+	if all := 9003; (entries < all) != merged {
+		t.Errorf("%s: %d entries for %d calls", path, entries, all)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
@@ -238,7 +239,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
 	if n.opt.spawned == nil {
-		j.Timeline = traceOf(n.opt.Site.Trace.Calls, rank)
+		j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
 	}
 	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // else it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)

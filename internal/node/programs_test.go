@@ -62,6 +62,30 @@ var programs = map[string]func(){
 			check(err)
 		}
 	},
+	"traced": func() { // short messages to and fro, and a long one
+		w := initialize()
+		const rounds = 2000
+		var x [1]int64
+		for range rounds {
+			if w.Rank() == 0 {
+				check(mpi.Send(w, x[:], 1, 4))
+			}
+			_, err := mpi.Recv(w, x[:], 1-w.Rank(), 4)
+			check(err)
+			if w.Rank() == 1 {
+				check(mpi.Send(w, x[:], 0, 4))
+			}
+		}
+		long := make([]int64, 1<<20) // which cannot leave before it is received
+		if w.Rank() == 0 {
+			check(mpi.Send(w, long, 1, 5))
+		} else {
+			_, err := mpi.Recv(w, long, 0, 5)
+			check(err)
+		}
+		fmt.Println("traced")
+		finalize()
+	},
 	"board": func() { // waits for rank 1 on the board of its host
 		w := initialize()
 		if err := mpi.Barrier(w); err != nil {

@@ -111,6 +111,9 @@ type Job struct {
 	// Timeline is the file to which the proc's calls of MPI are written; empty: none.
 	Timeline string `json:"timeline,omitempty"`
 
+	// TimelineEach has short calls written one by one.
+	TimelineEach bool `json:"timeline_each,omitempty"`
+
 	// Account has the proc count its calls of MPI, and for whom it waits in them.
 	Account bool `json:"account,omitempty"`
 

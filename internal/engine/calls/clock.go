@@ -93,6 +93,15 @@ func scale() float64 {
 	return clock.began.rateUntil(thisInstant())
 }
 
+// roughScale is scale when the clock has just begun to run: for that it waits until it is good to a percent.
+func roughScale() float64 {
+	const enough = 100 * time.Microsecond
+	for clock.ticks && time.Since(clock.began.at) < enough {
+		runtime.Gosched()
+	}
+	return scale()
+}
+
 // Elapsed is how long d units of the clock are.
 func Elapsed(d uint64) time.Duration {
 	if d == 0 {

@@ -27,17 +27,23 @@ const Most = 256
 // Memory is where calls are counted: this package's own, or that of C code, which counts the calls of
 // C programs (cmd/libmpi/measure.h declares it).
 type Memory struct {
-	On     atomic.Uint32 // what C code does: counts, traces
-	Ticks  uint32        // 1: times are those of the CPU's counter, see clock
-	_      [14]uint32
+	On    atomic.Uint32 // what C code does: counts, traces, merges
+	Ticks uint32        // 1: times are those of the CPU's counter, see clock
+
+	// Brief, Gap and Longest say what is merged, in units of the clock: see merge.go.
+	Brief, Gap, Longest uint64
+	_                   [4]uint64
+
 	Sums   [Most]Sum
 	Traced Traced
+	Burst  Burst
 }
 
 // The bits of On.
 const (
 	counts = 1
 	traces = 2 // notes each call, for a Timeline
+	merges = 4 // with traces: notes short ones together
 )
 
 // Sum is what is known of all calls of a name.
@@ -49,7 +55,7 @@ type Sum struct {
 var (
 	mem     *Memory // nil: C code does not count, and nobody has wanted to
 	byC     bool
-	on      atomic.Uint32            // what functions of core/mpi do: counts, traces
+	on      atomic.Uint32            // what functions of core/mpi do: counts, traces, merges
 	context func(comm uint64) uint64 // of a communicator as C code notes it, with 1 added; 0: it is gone
 )
 
@@ -71,6 +77,9 @@ func enable(what uint32) {
 		mem = new(Memory)
 	}
 	startClock()
+	if what&merges != 0 && mem.Brief == 0 {
+		mem.bound(roughScale())
+	}
 	if byC {
 		mem.On.Or(what)
 	} else {
@@ -94,8 +103,14 @@ func End(n Number, begun int64, peer, tag int, size int64, comm uint64) {
 	if what&counts != 0 {
 		mem.Sums[n].add(ended - begun)
 	}
-	if what&traces != 0 {
-		mem.Traced.add(n, begun, ended, peer, tag, size, comm)
+	switch w := (about{uint32(n), int32(peer), int32(tag), size, comm}); {
+	case what&traces == 0:
+	case what&merges != 0:
+		mem.called(w, begun, ended)
+	default:
+		var e Event
+		e.set(w, 1)
+		mem.Traced.put([]*Event{&e}, begun, ended)
 	}
 }
 

@@ -23,13 +23,23 @@ type Event struct {
 	Call  uint32
 	Peer  int32 // rank in the communicator, or Nobody
 	Tag   int32 // or NoTag
-	_     [3]uint32
+
+	// Times is how many calls of the name these are. More is how many events follow that belong to the same
+	// entry, as other calls of one burst; their times are the same.
+	Times, More uint32
+	_           uint32
 }
+
+func (e *Event) set(w about, times uint32) {
+	e.Call, e.Peer, e.Tag, e.Size, e.Comm, e.Times = w.call, w.peer, w.tag, w.size, w.comm, times
+}
+
+func (e *Event) about() about { return about{e.Call, e.Peer, e.Tag, e.Size, e.Comm} }
 
 // Traced are the calls that wait to be written. Any thread puts some in, one takes them out; what that
 // one changes is in another cache line.
 type Traced struct {
-	put     atomic.Uint64 // how many there were
+	turns   atomic.Uint64 // how many there were
 	dropped atomic.Uint64
 	_       [6]uint64
 	taken   atomic.Uint64
@@ -37,20 +47,26 @@ type Traced struct {
 	events  [Ring]Event
 }
 
-// add puts in a call, unless there is no room.
-func (r *Traced) add(n Number, begun, ended int64, peer, tag int, size int64, comm uint64) {
+// put puts in the events of an entry, unless there is no room.
+func (r *Traced) put(list []*Event, begun, ended int64) {
+	n := uint64(len(list))
 	for {
-		turn := r.put.Load()
-		if turn-r.taken.Load() >= Ring {
-			r.dropped.Add(1)
+		turn := r.turns.Load()
+		if turn+n-r.taken.Load() > Ring {
+			for _, e := range list {
+				r.dropped.Add(uint64(e.Times))
+			}
 			return
 		}
-		if !r.put.CompareAndSwap(turn, turn+1) {
+		if !r.turns.CompareAndSwap(turn, turn+n) {
 			continue
 		}
-		e := &r.events[turn%Ring]
-		e.Begun, e.Ended, e.Size, e.Comm, e.Call, e.Peer, e.Tag = begun, ended, size, comm, uint32(n), int32(peer), int32(tag)
-		e.turn.Store(turn + 1)
+		for i, from := range list {
+			e := &r.events[(turn+uint64(i))%Ring]
+			e.set(from.about(), from.Times)
+			e.Begun, e.Ended, e.More = begun, ended, uint32(len(list)-1-i)
+			e.turn.Store(turn + uint64(i) + 1)
+		}
 		return
 	}
 }
@@ -99,7 +115,8 @@ type Timeline struct {
 	scale   float64       // see scale
 	scaled  time.Duration // how long after began it was found
 	written int64
-	lost    uint64 // calls that did not fit into the file
+	lost    uint64   // calls that did not fit into the file
+	burst   []merged // the first events of an entry whose others have not been taken yet
 	stop    chan struct{}
 	over    chan struct{}
 }
@@ -114,12 +131,18 @@ type about struct {
 
 type text struct{ head, tail string }
 
+// merged are the calls of one name in a burst.
+type merged struct {
+	about
+	times uint32
+}
+
 // mostTexts bounds the texts that are kept, about 200 bytes each.
 const mostTexts = 4096
 
-// Trace has all calls from now on written to w, until Close. w is a List, or writes to one: it gets whole
-// lines, without the end of the list.
-func Trace(w io.Writer, at Place) *Timeline {
+// Trace has all calls from now on written to w, until Close; short ones are merged unless each is set. w is a
+// List, or writes to one: it gets whole lines, without the end of the list.
+func Trace(w io.Writer, at Place, each bool) *Timeline {
 	t := &Timeline{to: w, at: at, texts: make(map[about]text), stop: make(chan struct{}), over: make(chan struct{})}
 	for _, m := range []struct{ what, name string }{
 		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},
@@ -130,7 +153,11 @@ func Trace(w io.Writer, at Place) *Timeline {
 		}
 		t.print(`%s{"ph":"M","name":%q,"pid":%d,"tid":%d,"args":{"name":%s}}`+"\n", sep, m.what, at.Host, at.Rank, quoted(m.name))
 	}
-	enable(traces)
+	if each {
+		enable(traces)
+	} else {
+		enable(traces | merges)
+	}
 	t.began = thisInstant()
 	t.start, t.scale = t.began.at.UnixNano(), 1
 	go t.run()
@@ -144,6 +171,9 @@ func (t *Timeline) run() {
 	for {
 		select {
 		case <-tick.C:
+			if mem.Brief != 0 {
+				mem.idle(now(), false)
+			}
 			t.drain()
 			t.flush()
 		case <-t.stop:
@@ -156,6 +186,9 @@ func (t *Timeline) run() {
 func (t *Timeline) Close() {
 	close(t.stop)
 	<-t.over
+	if mem.Brief != 0 {
+		mem.idle(now(), true)
+	}
 	t.drain()
 	if n := mem.Traced.dropped.Load() + t.lost; n > 0 {
 		t.print(`,{"ph":"i","s":"t","name":"%d calls are not shown","pid":%d,"tid":%d,"ts":%s}`+"\n", n, t.at.Host, t.at.Rank, t.micros(now()))
@@ -195,33 +228,98 @@ func (t *Timeline) print(format string, args ...any) {
 	t.written += int64(len(t.lines) - before)
 }
 
-// write adds a line about a call. It takes its core from the program, so nothing is formatted twice.
+// write adds a line about a call, or about a burst once all of it is there.
 func (t *Timeline) write(e *Event) {
 	if e.Call >= uint32(count) || t.written > most {
-		t.lost++
+		t.lost += uint64(e.Times)
+		t.burst = t.burst[:0]
 		return
 	}
-	what := about{e.Call, e.Peer, e.Tag, e.Size, e.Comm}
+	if e.More > 0 || e.Times > 1 || len(t.burst) > 0 {
+		if t.burst = append(t.burst, merged{e.about(), e.Times}); e.More == 0 {
+			t.writeBurst(e.Begun, e.Ended)
+			t.burst = t.burst[:0]
+		}
+		return
+	}
+	x := t.text(e.about(), t.textOf)
+	b := t.appendTimes(append(t.lines, x.head...), e.Begun, e.Ended)
+	t.wrote(append(b, x.tail...))
+}
+
+// text is what a line says of a call. It takes its core from the program, so nothing is formatted twice.
+func (t *Timeline) text(what about, format func(about) text) text {
 	x, known := t.texts[what]
 	if !known {
 		if len(t.texts) >= mostTexts {
 			clear(t.texts)
 		}
-		x = t.textOf(what)
+		x = format(what)
 		t.texts[what] = x
 	}
-	b := appendFraction(append(t.lines, x.head...), t.unix(e.Begun))
-	b = appendFraction(append(b, `,"dur":`...), int64(float64(max(e.Ended-e.Begun, 0))*t.scale))
-	b = append(b, x.tail...)
+	return x
+}
+
+// appendTimes adds when a call began, and how long it took.
+func (t *Timeline) appendTimes(b []byte, begun, ended int64) []byte {
+	b = appendFraction(b, t.unix(begun))
+	return appendFraction(append(b, `,"dur":`...), int64(float64(max(ended-begun, 0))*t.scale))
+}
+
+// wrote has added a line.
+func (t *Timeline) wrote(b []byte) {
 	t.written += int64(len(b) - len(t.lines))
 	if t.lines = b; len(b) >= chunk {
 		t.flush()
 	}
 }
 
+// ofBurst is the size of what a text about calls in a burst belongs to: theirs is not part of it.
+const ofBurst = -2
+
+// writeBurst adds a line about merged calls.
+func (t *Timeline) writeBurst(begun, ended int64) {
+	calls := uint64(0)
+	for _, m := range t.burst {
+		calls += uint64(m.times)
+	}
+	b := t.appendTimes(append(t.lines, t.text(about{size: ofBurst - 1}, t.burstText).head...), begun, ended)
+	b = strconv.AppendUint(append(b, `,"args":{"calls":`...), calls, 10)
+	for _, m := range t.burst {
+		what := m.about
+		what.size = ofBurst
+		x := t.text(what, t.mergedText)
+		b = strconv.AppendUint(append(b, x.head...), uint64(m.times), 10)
+		if m.size >= 0 {
+			b = strconv.AppendInt(append(b, `,"bytes":`...), m.size, 10)
+		}
+		b = append(b, x.tail...)
+	}
+	t.wrote(append(b, "}}\n"...))
+}
+
+// burstText begins a line about merged calls.
+func (t *Timeline) burstText(about) text {
+	return text{head: fmt.Sprintf(`,{"ph":"X","name":"short calls","cat":"short","pid":%d,"tid":%d,"ts":`, t.at.Host, t.at.Rank)}
+}
+
+// mergedText is what a burst says of calls of one name.
+func (t *Timeline) mergedText(w about) text {
+	tail := "}"
+	if args := t.args(w); args != "" {
+		tail = "," + args + "}"
+	}
+	return text{head: fmt.Sprintf(`,%q:{"calls":`, Number(w.call).String()), tail: tail}
+}
+
 func (t *Timeline) textOf(w about) text {
 	n := Number(w.call)
 	head := fmt.Sprintf(`,{"ph":"X","name":%q,"cat":%q,"pid":%d,"tid":%d,"ts":`, n.String(), n.Class(), t.at.Host, t.at.Rank)
+	return text{head, `,"args":{` + t.args(w) + "}}\n"}
+}
+
+// args are a call's arguments, as far as they are known.
+func (t *Timeline) args(w about) string {
 	var args []string
 	arg := func(name string, value int64) { args = append(args, fmt.Sprintf("%q:%d", name, value)) }
 	if w.peer != Nobody {
@@ -240,7 +338,7 @@ func (t *Timeline) textOf(w about) text {
 	if comm > 0 {
 		args = append(args, `"comm":`+quoted(t.at.Comm(comm-1)))
 	}
-	return text{head, `,"args":{` + strings.Join(args, ",") + "}}\n"}
+	return strings.Join(args, ",")
 }
 
 // unix is a time of the clock as Unix time, in ns.

@@ -41,7 +41,7 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("context %d", id)
 		}
 		return "</script>"
-	}})
+	}}, true)
 	begun := Begin()
 	End(Send, begun, 2, 5, 64, 8)
 	End(Barrier, begun, Nobody, NoTag, -1, 0)
@@ -85,7 +85,7 @@ func TestTimeline(t *testing.T) {
 
 	var r Traced
 	for i := range Ring + 5 {
-		r.add(Send, 1, 2, i, 0, 0, 0)
+		r.put([]*Event{{Peer: int32(i), Times: 1}}, 1, 2)
 	}
 	next := int32(0)
 	r.take(func(e *Event) {
@@ -97,7 +97,7 @@ func TestTimeline(t *testing.T) {
 	if next != Ring || r.dropped.Load() != 5 {
 		t.Errorf("%d were written, %d left out", next, r.dropped.Load())
 	}
-	r.add(Send, 1, 2, 9, 0, 0, 0)
+	r.put([]*Event{{Peer: 9, Times: 1}}, 1, 2)
 	r.take(func(e *Event) { next = e.Peer })
 	if next != 9 {
 		t.Errorf("after that came %d", next)

@@ -366,7 +366,7 @@ func (a *account) beginTrace(path string) {
 	a.trace = calls.Trace(&TraceFile{W: &calls.List{F: file}, Cut: cut}, calls.Place{
 		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
 		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
-	})
+	}, a.p.Job.TimelineEach)
 }
 
 func (a *account) waited(c Cause, peer message.Peer, since time.Time) {

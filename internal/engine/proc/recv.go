@@ -5,6 +5,7 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -23,12 +24,14 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 	p.Lock()
 	defer p.Unlock()
 	if p.Data.foreign(from, k) {
+		calls.Waits()
 		in := p.Data.payload(from, b, k)
 		return p.Recv(env, from, &in)
 	}
 	if st, ok := p.recvEager(&env, from, b); ok {
 		return st, nil
 	}
+	calls.Waits()
 	r := p.Endpoints.IrecvBytes(env, from, b)
 	p.Wait(r)
 	return p.Received(r, nil)
@@ -59,13 +62,17 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 	}
 	something := false
 	var begun time.Time // of the waiting, if it is counted
-	for i := p.spin.PollsBeforeYield(); ; i-- {
+	polls := p.spin.PollsBeforeYield()
+	for i := polls; ; i-- {
 		m, ok := p.Eng.RecvEager(l, env, b)
 		over := ok || i <= 0 || something || p.Driver.Wanted.Load() != 0
 		if over && !begun.IsZero() {
 			p.Account.waited(ForRecv, from, begun)
 		}
 		if ok {
+			if polls-i > calls.Looks {
+				calls.Waits()
+			}
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
 		if over {

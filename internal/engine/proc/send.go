@@ -4,6 +4,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/calls"
 )
 
 // SendElements is a blocking send in any mode (MPI-4.1, 3.4).
@@ -18,8 +19,14 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
 		return nil
 	}
+	begun := int64(0)
+	if mode == message.Standard {
+		begun = calls.Stalling()
+	}
 	out := p.Data.payload(peer, b, k)
-	return p.sendAndWait(peer, c.Envelope(tag), mode, &out)
+	err = p.sendAndWait(peer, c.Envelope(tag), mode, &out)
+	calls.Stalled(begun)
+	return err
 }
 
 func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
