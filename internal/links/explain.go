@@ -18,7 +18,11 @@ func writeProcs(w io.Writer, j *Job) {
 		}
 		for _, p := range s.Ranks {
 			if p.Silent != "" {
-				t.add(fmt.Sprintf("rank %d", p.Rank), process(p.PID), p.Silent)
+				pid := process(p.PID)
+				if p.PID == 0 {
+					pid = "pid not told"
+				}
+				t.add(fmt.Sprintf("rank %d", p.Rank), pid, p.Silent)
 				continue
 			}
 			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))

@@ -184,7 +184,14 @@ type Site struct {
 	Hosts  []string `json:"hosts"` // addresses
 
 	HostProcs []int `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
-	PIDs      []int `json:"pids,omitempty"`          // of its procs, as they said at the start; older nodes do not say
+	PIDs      []int `json:"pids,omitempty"`          // of its procs, if their numbers in the job are process IDs (IsProcessID)
+}
+
+// IsProcessID reports whether a number can be a process ID: the identities that sites of ours give their
+// procs are larger than any.
+func IsProcessID(n int64) bool {
+	const most = 1 << 22 // the kernel's PID_MAX_LIMIT
+	return n > 0 && n <= most
 }
 
 // Host is one host of the site, with what concerns its agent.

@@ -28,7 +28,7 @@ func (p *Part) addSilent(first int) {
 			continue
 		}
 		x := Proc{Rank: rank, Host: -1, State: ProcNotTold, Silent: p.Problem, Since: p.Since, away: true}
-		if len(p.PIDs) == p.Procs {
+		if len(p.PIDs) == p.Procs && IsProcessID(int64(p.PIDs[rank-p.First])) { // older nodes send identities as well
 			x.PID = p.PIDs[rank-p.First]
 		}
 		if h := p.hostOf(rank); h >= 0 {

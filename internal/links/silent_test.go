@@ -42,6 +42,17 @@ beta 4 2 10.0.1.1 not told no way false`
 	if !j.Sites[0].Since.Equal(since) || j.Sites[0].HostProblem(1) != ErrSilent.Error() || j.Sites[0].HostProblem(0) != "" {
 		t.Errorf("%+v", j.Sites[0])
 	}
+	const identity = 1<<62 | 1<<40 // of a proc, as nodes before this sent it
+	found[0].Node.Sites[0].PIDs, found[0].Node.Sites[1].PIDs = []int{7, 8, 9}, []int{identity, identity + 1}
+	var pids []int
+	for _, s := range Merge(found)[0].Sites {
+		for _, p := range s.Ranks {
+			pids = append(pids, p.PID)
+		}
+	}
+	if s := fmt.Sprint(pids); s != "[7 8 9 0 0]" {
+		t.Errorf("processes %s", s)
+	}
 	found[0].Node.Sites[0].HostProcs = nil // an older node: which host has which ranks is not known
 	if p := Merge(found)[0].Sites[0].Ranks[1]; p.Host != -1 || p.State != ProcNotTold {
 		t.Errorf("%+v", p)

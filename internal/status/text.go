@@ -164,7 +164,7 @@ func label(p *links.Proc) string {
 }
 
 func pid(p *links.Proc) string {
-	if p.PID == 0 { // of one that an older node does not tell of
+	if p.PID == 0 { // its node does not answer
 		return "pid not told"
 	}
 	return "pid " + strconv.Itoa(p.PID)

@@ -292,7 +292,10 @@ func (c *Control) sites() (sites []links.Site) {
 			First: int(x.FirstProc), Procs: x.NProcs,
 		}
 		if first := int(x.FirstProc); first >= 0 && first+x.NProcs <= len(pids) {
-			s.PIDs = pids[first : first+x.NProcs]
+			isIdentity := func(n int) bool { return !links.IsProcessID(int64(n)) }
+			if of := pids[first : first+x.NProcs]; !slices.ContainsFunc(of, isIdentity) {
+				s.PIDs = of
+			}
 		}
 		for i := range x.NHosts {
 			h := x.FirstHost + wire.HostRank(i)

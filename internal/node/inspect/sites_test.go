@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,5 +52,19 @@ func TestAnswersOfOtherSites(t *testing.T) {
 	}
 	if got := c.believed(far, make([]links.Other, 100)); len(got) != 0 {
 		t.Errorf("%d answers", len(got))
+	}
+}
+
+// TestIdentitiesAreNotTold: the number that a proc has in its job is told as its process ID only if it is one.
+func TestIdentitiesAreNotTold(t *testing.T) {
+	proc := func(pid int64) startup.ProcInfo { return startup.ProcInfo{ID: wire.Proc{PID: pid}} }
+	world := &startup.Job{
+		Clients: []startup.ClientInfo{{NProcs: 2, Own: true}, {Rank: 1, NProcs: 2, FirstProc: 2}},
+		Procs:   startup.ListProcs(proc(1<<62|1<<40), proc(1<<62|1<<40+1), proc(17087), proc(17088)),
+	}
+	c := &Control{Settings: Settings{Site: &site.Site{Routes: &routes.Table{World: world, Job: &config.Job{}}}}}
+	got := c.sites()
+	if len(got) != 2 || got[0].PIDs != nil || !slices.Equal(got[1].PIDs, []int{17087, 17088}) {
+		t.Errorf("%+v", got)
 	}
 }
