@@ -16,6 +16,10 @@ import (
 
 // Constructors of windows (MPI-4.1, 12.2) are collective over the members of an intracommunicator.
 // If one member cannot make the window no member does. All members must run this library.
+//
+// What they tell each other while they make it they do by the communicator c that was given, whose board
+// (core/board) is there already: the window's own gets one when it is fenced first, which takes longer
+// than all the rest.
 
 func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
 	return newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
@@ -72,16 +76,16 @@ func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, err
 	if err != nil {
 		return nil, err
 	}
-	if err := w.memory.allocate(size); err != nil {
+	if err := w.memory.allocate(c, size); err != nil {
 		return nil, err
 	}
-	return w, w.open()
+	return w, w.open(c)
 }
 
 // allocate has memory that the members of each machine share, or, where one of them cannot have it,
 // memory of each member's own.
-func (m *memory) allocate(size int64) error {
-	err := m.share(m.w.mayShare())
+func (m *memory) allocate(c *proc.Comm, size int64) error {
+	err := m.share(c, m.w.mayShare())
 	if errors.Is(err, rma.ErrShared) {
 		err = nil
 	}
@@ -119,7 +123,7 @@ func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.open()
+	return w, w.open(c)
 }
 
 // unservedWin makes a window that does not serve operations yet.
@@ -150,16 +154,16 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	// Requests call the handler of their communicator, so that of d passes errors on to the
 	// window's.
 	d.State().Handler.Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
-	return w, w.memory.exchange(s.extent)
+	return w, w.memory.exchange(c, s.extent)
 }
 
 // exchange exchanges the sizes and units of the members' memory, and where it is.
-func (m *memory) exchange(mine rma.Extent) error {
+func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
 	const words = 6
 	n := m.w.c.Size()
 	all := make([]int64, words*n)
 	me := m.whereabouts()
-	if err := collective.GatherAll(m.w.c, []int64{mine.Size, mine.Unit, me.pid, me.at, me.proofAt, me.proof}, all); err != nil {
+	if err := collective.GatherAll(c, []int64{mine.Size, mine.Unit, me.pid, me.at, me.proofAt, me.proof}, all); err != nil {
 		return err
 	}
 	m.extents, m.w.origin.targets = make([]rma.Extent, n), make([]target, n)
@@ -176,7 +180,7 @@ func (m *memory) exchange(mine rma.Extent) error {
 
 // open begins to serve the other members. It returns when all members have begun to, since
 // operations may arrive from then on.
-func (w *Win) open() error {
+func (w *Win) open(c *proc.Comm) error {
 	p := w.Process
 	p.Lock()
 	w.server.clients = make(map[int]*client)
@@ -186,7 +190,7 @@ func (w *Win) open() error {
 	p.Comms.Serves(w.c.Context(), w)
 	p.Background.Dispatch(&w.server)
 	p.Unlock()
-	return construct.PlainBarrier(w.c)
+	return collective.Execute(c, &collective.Call{What: collective.OpBarrier})
 }
 
 func (w *Win) Free() error {

@@ -27,10 +27,10 @@ func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	if err != nil {
 		return nil, err
 	}
-	if err := w.memory.share(nil); err != nil {
+	if err := w.memory.share(c, nil); err != nil {
 		return nil, err
 	}
-	return w, w.open()
+	return w, w.open(c)
 }
 
 // together returns an error unless all members of c are on this proc's machine.
@@ -63,7 +63,7 @@ const memfdWords = 5
 // share makes the first member of each machine create memory, which all members of it map. Of an
 // allocated window, a machine with one member has none. If it fails at one member, or if bad is not
 // nil there, all get an error.
-func (m *memory) share(bad error) error {
+func (m *memory) share(c *proc.Comm, bad error) error {
 	first, several := m.neighbours()
 	several = several || m.w.flavor == WinFlavorShared
 	var file memfd
@@ -73,7 +73,7 @@ func (m *memory) share(bad error) error {
 		own, bad = file.create()
 	}
 	told := make([]int64, memfdWords*m.w.c.Size())
-	if err := collective.GatherAll(m.w.c, []int64{file.pid, file.fd, file.dev, file.ino, file.apart}, told); err != nil {
+	if err := collective.GatherAll(c, []int64{file.pid, file.fd, file.dev, file.ino, file.apart}, told); err != nil {
 		return errors.Join(err, shut(own))
 	}
 	if bad == nil && several {
@@ -84,7 +84,7 @@ func (m *memory) share(bad error) error {
 	if bad != nil {
 		ok[0] = 0
 	}
-	err := errors.Join(collective.ReduceAll(m.w.c, ok, all, datatype.Min), shut(own))
+	err := errors.Join(collective.ReduceAll(c, ok, all, datatype.Min), shut(own))
 	switch {
 	case err != nil:
 	case bad != nil && !errors.Is(bad, rma.ErrShared):
