@@ -10,66 +10,148 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Computing watches the threads of this process for a moment, and reports whether any of them
-// computes: the caller sleeps meanwhile.
+const (
+	// moment is how long threads are watched.
+	moment = 60 * time.Millisecond
+	// patience is how long one that could run is waited for to have a turn, on a machine that is busy. The
+	// node waits for the answer for half a second.
+	patience = 300 * time.Millisecond
+	// busyPart is the part of the moment that threads which compute use at least, if there is a core for
+	// them: the runtime's own, which are woken by the question, use a few percent.
+	busyPart = 10
+	// longTurn is more than a thread needs that is woken for a moment, and less than the kernel's
+	// shortest time slice.
+	longTurn = 500 * time.Microsecond
+)
+
+// Computing watches the threads of this process for a moment, and reports whether any of them computes. On a
+// machine with too few cores that takes several. The caller sleeps meanwhile.
 func Computing() bool {
 	runtime.LockOSThread() // whose own state says nothing
 	defer runtime.UnlockOSThread()
-	const (
-		moment = 30 * time.Millisecond
-		little = time.Millisecond // more than a Go program that waits needs for itself
-	)
-	before, used := runnable(), processTime()
-	time.Sleep(moment)
-	if processTime()-used >= little {
-		return true
+	before, began := threads(), time.Now()
+	for {
+		time.Sleep(moment)
+		after, elapsed := threads(), time.Since(began)
+		if compute(before, after, elapsed) {
+			return true
+		}
+		if !undecided(before, after) {
+			return false
+		}
+		if elapsed > patience {
+			return true // as far as anybody can tell
+		}
 	}
-	for id, turns := range runnable() { // on a busy machine, one that has not had its turn
-		if t, was := before[id]; was && t == turns {
+}
+
+// thread is what the kernel counts for a thread.
+type thread struct {
+	ran     time.Duration
+	ready   bool   // it runs, or could
+	slept   uint64 // how often it ended a turn by itself
+	ousted  uint64 // how often it could have gone on
+	started uint64 // tells threads apart that have had the same number
+}
+
+// compute reports whether threads have computed for the time between two looks: in all they have used a
+// good part of it, or one that had too few turns for that used each of them to its end.
+func compute(before, after map[string]thread, elapsed time.Duration) bool {
+	var all time.Duration
+	for id, x := range after {
+		was := x.at(before[id])
+		all += x.ran - was.ran
+		if x.slept == was.slept && x.ousted > was.ousted && x.ran-was.ran >= longTurn {
+			return true
+		}
+	}
+	return all >= elapsed/busyPart
+}
+
+// undecided reports whether a thread could have run since the first look, and has had no turn, or not much of one.
+func undecided(before, after map[string]thread) bool {
+	for id, x := range after {
+		was := x.at(before[id])
+		if was.ready && x.ready && x.slept == was.slept {
 			return true
 		}
 	}
 	return false
 }
 
-// processTime is the time that all threads of this process have run.
-func processTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
-		return 0 // which Linux always has
+// at returns what x was at the first look: nothing, if it has begun since.
+func (x thread) at(first thread) thread {
+	if first.started != x.started {
+		return thread{}
 	}
-	return time.Duration(t.Nano())
+	return first
 }
 
-// mostThreads bounds how many threads are looked at one by one.
+// mostThreads bounds how many threads are looked at.
 const mostThreads = 256
 
-// runnable returns the other threads that run or could, each with how many turns it has had.
-func runnable() map[string]string {
+// threads returns the other threads of this process by their numbers.
+func threads() map[string]thread {
 	dir, err := os.Open("/proc/self/task")
 	if err != nil {
-		return nil // then only the time counts
+		return nil
 	}
 	defer dir.Close()
 	ids, _ := dir.Readdirnames(mostThreads) // on error there are none
 	own := strconv.Itoa(unix.Gettid())
-	list := make(map[string]string)
+	list := make(map[string]thread, len(ids))
 	for _, id := range ids {
 		if id == own {
 			continue
 		}
-		stat, err := os.ReadFile("/proc/self/task/" + id + "/stat")
-		if err != nil {
-			continue // it has ended
-		}
-		if _, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" ")); len(state) == 0 || state[0] != 'R' {
-			continue
-		}
-		if turns, err := os.ReadFile("/proc/self/task/" + id + "/schedstat"); err == nil {
-			if f := bytes.Fields(turns); len(f) == 3 {
-				list[id] = string(f[2])
-			}
+		if x, ok := readThread("/proc/self/task/" + id); ok {
+			list[id] = x
 		}
 	}
 	return list
+}
+
+// Places in the kernel's /proc/PID/stat, from the state on, which follows the name (proc(5)).
+const (
+	statState = 0
+	statUser  = 11
+	statStart = 19
+)
+
+// tick is the unit of times there, on Linux for all that programs see.
+const tick = 10 * time.Millisecond
+
+// readThread returns false if the thread has ended.
+func readThread(dir string) (x thread, ok bool) {
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return x, false
+	}
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(f) <= statStart {
+		return x, false
+	}
+	x.ready, x.started = f[statState][0] == 'R', number(f[statStart])
+	x.ran = time.Duration(number(f[statUser])+number(f[statUser+1])) * tick
+	if text, err := os.ReadFile(dir + "/schedstat"); err == nil { // in nanoseconds, if the kernel has it
+		if f := bytes.Fields(text); len(f) == 3 {
+			x.ran = time.Duration(number(f[0]))
+		}
+	}
+	text, err := os.ReadFile(dir + "/status")
+	x.slept, x.ousted = counter(text, "\nvoluntary_ctxt_switches:"), counter(text, "\nnonvoluntary_ctxt_switches:")
+	return x, err == nil
+}
+
+// counter returns the number that follows a name.
+func counter(text []byte, name string) uint64 {
+	_, rest, _ := bytes.Cut(text, []byte(name))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return number(bytes.TrimSpace(line))
+}
+
+// number is 0 for what is none: the kernel writes nothing else.
+func number(b []byte) uint64 {
+	n, _ := strconv.ParseUint(string(b), 10, 63)
+	return n
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// longWait is how long a proc must have waited for its other threads to be watched, for 30 ms.
+// longWait is how long a proc must have waited for its other threads to be watched.
 const longWait = time.Second
 
 // describe sends the node the statistics of links and of waiting. It takes the lock once, and
