@@ -29,17 +29,21 @@ const (
 func Computing() bool {
 	runtime.LockOSThread() // whose own state says nothing
 	defer runtime.UnlockOSThread()
-	before, began := threads(), time.Now()
+	began := time.Now()
+	before, since, twice := threads(), began, false
 	for {
 		time.Sleep(moment)
-		after, elapsed := threads(), time.Since(began)
-		if compute(before, after, elapsed) {
-			return true
-		}
-		if !undecided(before, after) {
+		after, now := threads(), time.Now()
+		switch {
+		case compute(before, after, now.Sub(since)):
+			if twice {
+				return true
+			}
+			// What the question has woken may have taken long: it has ended by the next look.
+			before, since, twice = after, now, true
+		case !undecided(before, after):
 			return false
-		}
-		if elapsed > patience {
+		case now.Sub(began) > patience:
 			return true // as far as anybody can tell
 		}
 	}
