@@ -47,7 +47,11 @@ func (r *redialler) lost(epoch uint64, why error) {
 	if time.Since(r.since) < quick {
 		pause = lastPause / 4
 	}
-	r.c.log.Warn("the connection to the server is lost and dialled again", "for", r.c.kept, "reason", why)
+	limits := []any{"for", r.c.kept}
+	if r.c.kept > goneAfter {
+		limits = append(limits, "or_if_refused_for", goneAfter)
+	}
+	r.c.log.Warn("the connection to the server is lost and dialled again", append(limits, "reason", why)...)
 	r.l.wg.Go(func() { r.again(epoch, pause, why) })
 }
 

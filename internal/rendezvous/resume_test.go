@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/pki"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}
@@ -167,6 +168,26 @@ func TestRenew(t *testing.T) {
 	}
 	if err := errors.Join(c.Finish(), <-plain.result); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHowLongIsDialled: when a connection is lost, the log says for how long it is dialled again, and that
+// it is not as long if the server refuses connections.
+func TestHowLongIsDialled(t *testing.T) {
+	for limit, want := range map[time.Duration]string{30 * time.Second: "again: for=30s or_if_refused_for=10s reason=", 9 * time.Second: "again: for=9s reason="} {
+		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
+		r := relaytest.New(t, srv.addr, nil)
+		log := &transcript.Writer{}
+		c, err := ownJoin(t, r.Addr(), &Own{NeedTLS: true, Resume: limit}, keyedClient(0), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Cut(); !log.Await(want, 1) {
+			t.Errorf("no %q in\n%s", want, log)
+		}
+		if err := errors.Join(c.Finish(), <-srv.result); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
