@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -193,5 +195,26 @@ func TestRulesOfATree(t *testing.T) {
 			t.Errorf("%q", found)
 		}
 		s.Ports = config.Ports{First: 7800, Last: 7899}
+	}
+}
+
+// TestRulesOfChannelsByUDP: where routes have direct = false the channels are made by what they prefer, which
+// may need other ports than IMPI's.
+func TestRulesOfChannelsByUDP(t *testing.T) {
+	b, err := os.ReadFile("testdata/range.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "job.hcl")
+	text := strings.Replace(string(b), `{ prefer = ["quic"] }`, "{\n  prefer = [\"quic\"]\n  direct = false\n}", 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := run(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(got, "channels by quic"); n != 4 || strings.Contains(got, "direct links") {
+		t.Errorf("%d hosts have a port for channels by quic, of 4:\n%s", n, got)
 	}
 }

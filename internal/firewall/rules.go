@@ -177,23 +177,35 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	case r.Ports == anyPort:
 		r.Remedy = useRange
 	}
+	direct := false
 	for _, x := range job.Sites {
-		if x.Foreign || !linked(s, x.Name, t.Name) || !linked(x, s.Name, t.Name) {
+		if x.Foreign || !linked(s, x.Name, t) || !linked(x, s.Name, t) {
 			continue
 		}
+		direct = direct || s.RouteTo(x.Name).Direct
 		if x.Name == s.Name {
 			r.From = append(r.From, others(s, h)...)
 		} else {
 			r.From = append(r.From, hosts(x)...)
 		}
 	}
+	if !direct {
+		r.For = "channels by " + t.Name
+	}
 	return some(r)
 }
 
-// linked reports whether a site's route to another one allows direct links by a transport.
-func linked(s config.Site, to, transport string) bool {
+// linked reports whether a site's route to another one allows links by a transport: direct ones or, with
+// direct = false, channels by what has listeners of its own for them.
+func linked(s config.Site, to string, t config.Transport) bool {
 	r := s.RouteTo(to)
-	return r.Direct && slices.Contains(r.Prefer, transport)
+	i := slices.Index(r.Prefer, t.Name)
+	if i < 0 || r.Direct {
+		return i >= 0
+	}
+	return t.Known.Datagrams && !slices.ContainsFunc(s.Transports, func(x config.Transport) bool {
+		return x.Known.Channels && slices.Contains(r.Prefer[:i], x.Name) // channels are made as IMPI says then
+	})
 }
 
 func metricsRule(s config.Site, h config.Host) []Rule {
