@@ -159,6 +159,14 @@ func (r *Resumable) Broken() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
+// BrokenFor is for how long there has been no link below; 0: there is one, or it was lost just now.
+func (r *Resumable) BrokenFor() time.Duration {
+	if !r.apart {
+		return 0
+	}
+	return r.d.machine.Now().Sub(r.since)
+}
+
 // Recv implements link.Link, for the user of the link.
 func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	n, err := r.Link.Recv(batch)

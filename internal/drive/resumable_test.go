@@ -107,10 +107,16 @@ func TestAskingThatFails(t *testing.T) {
 // reason for which it was lost.
 func TestLinkThatIsNotResumed(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Second})
+	if d := c.ends[0].BrokenFor(); d != 0 {
+		t.Errorf("lost for %v, though it is not", d)
+	}
 	c.cut()
 	c.pass(time.Second / 2)
 	if c.who[0].ended+c.who[1].ended != 0 {
 		t.Fatal("given up too soon")
+	}
+	if d := c.ends[0].BrokenFor(); d <= 0 || d > time.Second/2 {
+		t.Errorf("lost for %v", d)
 	}
 	c.pass(time.Second)
 	if c.who[0].ended != 0 || c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) || !errors.Is(c.who[1].err, link.ErrBroken) && c.ends[1].why == nil {

@@ -140,5 +140,6 @@ type LinkStats struct {
 	Direct   bool           `json:"direct,omitempty"`   // there is a direct link
 	Pure     bool           `json:"pure,omitempty"`     // its bytes are those of the two procs alone, without what nodes said on it before
 	Apart    bool           `json:"apart,omitempty"`    // it has lost its connection and awaits another one
+	ApartFor int64          `json:"apart_ns,omitempty"` // for how long
 	Routed   bool           `json:"routed,omitempty"`   // packets can reach the peer
 }

@@ -259,6 +259,7 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 	}
 	if q.Resumable != nil {
 		x.Apart, _ = q.Resumable.Broken()
+		x.ApartFor = int64(q.Resumable.BrokenFor())
 	}
 	if c, ok := q.Link.(interface{ RTT() (time.Duration, bool) }); ok {
 		d, _ := c.RTT()

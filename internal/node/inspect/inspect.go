@@ -446,6 +446,13 @@ func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
 	return m
 }
 
+// sinceLost has the view of a pair whose link is lost say since when, not since when it was linked.
+func sinceLost(v *links.View, l *wireup.LinkStats, now time.Time) {
+	if v.State == links.StateLost && l != nil {
+		v.Since = now.Add(-time.Duration(l.ApartFor))
+	}
+}
+
 func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, known *estimates, all bool, most int) {
 	state := c.Direct.State(x, s, l)
 	switch {
@@ -457,6 +464,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 		return
 	}
 	v := c.Direct.View(x, state)
+	sinceLost(&v, l, d.Now)
 	if s != nil {
 		v.Traffic = &links.Traffic{}
 	}
