@@ -107,6 +107,17 @@ func (p *Place) Begin(t Turn) {
 	p.turn(p.me).Swap(uint64(t))
 }
 
+// Advance is Begin where several turns are under way: t is the first of them of which this member
+// still has to read something, or the last if there is none. Nothing happens if it has begun a later
+// one.
+func (p *Place) Advance(t Turn) {
+	if t > p.now {
+		took := p.took
+		p.Begin(t)
+		p.took = took
+	}
+}
+
 // End says that this member has read all that it needs of the turn that it has begun last.
 // It writes nothing and returns false if that would delay no other member for long.
 func (p *Place) End() bool {

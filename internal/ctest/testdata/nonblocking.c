@@ -110,9 +110,78 @@ static void matched(void) {
   CALL(MPI_Wait(&out, MPI_STATUS_IGNORE));
 }
 
+/* More operations than there is room for are under way, and go on while a member waits in each of the blocking
+   calls: for a message that the others send only after them, or for an operation on another communicator. */
+static void behind_others(MPI_Comm other) {
+  enum { MANY = 20 };
+  int x[MANY], y[MANY], i, how, flag, all = size * (size - 1) / 2, done, in;
+  MPI_Request r[2 * MANY];
+  for (how = 0; size > 1 && how < 6; how++) {
+    for (i = 0; i < MANY; i++) {
+      x[i] = rank + i;
+      CALL(MPI_Iallreduce(&x[i], &y[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[2 * i]));
+      CALL(MPI_Ibarrier(MPI_COMM_WORLD, &r[2 * i + 1]));
+    }
+    if (rank == 0 && how == 0)
+      CALL(MPI_Recv(&in, 1, MPI_INT, size - 1, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 0 && how == 1)
+      CALL(MPI_Probe(size - 1, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 0 && how == 2)
+      CALL(MPI_Barrier(other));
+    if (rank == 0 && how == 3)
+      CALL(MPI_Bcast(&in, 1, MPI_INT, size - 1, other));
+    for (i = 0, flag = 0; how == 4 && !flag; i = (i + 7) % (2 * MANY))
+      CALL(MPI_Request_get_status(r[i], &flag, MPI_STATUS_IGNORE));
+    for (done = 0; how == 5 && done < 2 * MANY; done += flag && i != MPI_UNDEFINED)
+      CALL(MPI_Testany(2 * MANY, r, &i, &flag, MPI_STATUS_IGNORE));
+    CALL(MPI_Waitall(2 * MANY, r, MPI_STATUSES_IGNORE));
+    for (i = 0; i < MANY; i++) CHECK(y[i] == all + size * i);
+    if (rank == size - 1 && how <= 1)
+      CALL(MPI_Send(&rank, 1, MPI_INT, 0, 11, MPI_COMM_WORLD));
+    if (rank == 0 && how == 1)
+      CALL(MPI_Recv(&in, 1, MPI_INT, size - 1, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank != 0 && how == 2)
+      CALL(MPI_Barrier(other));
+    in = rank;
+    if (rank != 0 && how == 3)
+      CALL(MPI_Bcast(&in, 1, MPI_INT, size - 1, other));
+  }
+}
+
+/* Blocking operations on the same communicator follow those that were started. */
+static void one_after_the_other(void) {
+  int i, x, y, z, root;
+  MPI_Request r, s;
+  for (i = 0; i < 200; i++) {
+    root = i % size;
+    x = rank + i;
+    z = rank == root ? i : -1;
+    CALL(MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r));
+    CALL(MPI_Ibcast(&z, 1, MPI_INT, root, MPI_COMM_WORLD, &s));
+    if (i % 3 == 0)
+      CALL(MPI_Barrier(MPI_COMM_WORLD));
+    CALL(MPI_Wait(&s, MPI_STATUS_IGNORE));
+    CHECK(z == i);
+    CALL(MPI_Allreduce(&x, &z, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    CHECK(z == size - 1 + i);
+    CALL(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    CHECK(y == size * (size - 1) / 2 + size * i);
+  }
+}
+
 int main(int argc, char **argv) {
+  MPI_Comm other;
   begin(&argc, &argv);
   all_at_once();
+  beside_messages();
+  CALL(MPI_Barrier(MPI_COMM_WORLD)); /* from here on they may use memory that the members share */
+  all_at_once();
+  beside_messages();
+  CALL(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+  CALL(MPI_Barrier(other));
+  behind_others(other);
+  one_after_the_other();
+  CALL(MPI_Comm_free(&other));
   beside_messages();
   neighbours();
   matched();

@@ -188,7 +188,6 @@ func misread(err error) error {
 }
 
 func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	me := s.C.Rank()
 	inParts := piecemeal(s, a, block) || a.What == allreduce && lent(s, a, block)
 	if there := s.C.Process().Boards.There; inParts && there != nil && !there(a.recv) { // the others need this member's part
 		b := *a
@@ -198,12 +197,49 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if inParts || lent(s, a, block) {
 		return doParts(s, a, t, block)
 	}
+	if a.What == OpBarrier {
+		return s.Await(s.Place.Arrived(s.Place.Others(), t))
+	}
+	if b, ok := given(s, a, block); ok {
+		if err := post(s, a, t, b); err != nil {
+			return err
+		}
+	}
+	return get(s, a, t, block)
+}
+
+// given returns what this member posts; ok is false if that is nothing.
+func given(s *proc.BoardPlace, a *Call, block int) (b []byte, ok bool) {
+	me := s.C.Rank()
 	switch a.What {
 	case OpBarrier:
-		return s.Await(s.Place.Arrived(s.Place.Others(), t))
+		return nil, true
+	case OpBcast, scatter:
+		return a.Send, me == a.Root
+	case gather, reduce:
+		ok = me != a.Root
+	default:
+		ok = true
+	}
+	switch {
+	case a.Send != nil:
+		return a.Send, ok
+	case a.What == allgather:
+		return a.recv[me*block:][:block], ok
+	default:
+		return a.recv, ok
+	}
+}
+
+// get copies or combines what the others post.
+func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me := s.C.Rank()
+	switch a.What {
+	case OpBarrier:
+		return nil
 	case OpBcast:
 		if me == a.Root {
-			return post(s, a, t, a.Send)
+			return nil
 		}
 		return take(s, a, t, a.Root, a.Send, 0, block)
 	case gather:
@@ -211,7 +247,10 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	case scatter:
 		return boardScatter(s, a, t, block)
 	case allgather:
-		return boardAllgather(s, a, t, block)
+		if a.Send != nil {
+			boardCopy(s, a.recv[me*block:][:block], a.Send)
+		}
+		return collect(s, a, t, s.C.Size(), block)
 	case alltoall:
 		return boardAlltoall(s, a, t, block)
 	default:
@@ -285,7 +324,7 @@ func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
 func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me, n := s.C.Rank(), s.C.Size()
 	if me != a.Root {
-		return post(s, a, t, a.Send)
+		return nil
 	}
 	if a.Send != nil {
 		boardCopy(s, a.recv[me*block:][:block], a.Send)
@@ -310,40 +349,17 @@ func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if me != a.Root {
 		return take(s, a, t, a.Root, a.recv, me*block, n*block)
 	}
-	if err := post(s, a, t, a.Send); err != nil { // first: there may be no memory for the own block
-		return err
-	}
-	if a.recv != nil {
+	if a.recv != nil { // after the post: there may be no memory for the own block
+
 		boardCopy(s, a.recv, a.Send[me*block:][:block])
 	}
 	return nil
 }
 
-func boardAllgather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	own, send := a.recv[s.C.Rank()*block:][:block], a.Send
-	if send == nil {
-		send = own
-	}
-	if err := post(s, a, t, send); err != nil {
-		return err
-	}
-	if a.Send != nil {
-		boardCopy(s, own, send)
-	}
-	return collect(s, a, t, s.C.Size(), block)
-}
-
 func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me, n := s.C.Rank(), s.C.Size()
-	send := a.Send
-	if send == nil {
-		send = a.recv
-	}
-	if err := post(s, a, t, send); err != nil {
-		return err
-	}
 	if a.Send != nil {
-		boardCopy(s, a.recv[me*block:][:block], send[me*block:])
+		boardCopy(s, a.recv[me*block:][:block], a.Send[me*block:])
 	}
 	for i := 1; i < n; i++ {
 		m := (me + i) % n

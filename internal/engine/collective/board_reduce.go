@@ -5,20 +5,16 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// boardReduce is Reduce and Allreduce: each member posts its operand, and those that get the result
-// combine all operands in the order of the ranks, so all compute the same to the last bit.
+// boardReduce is Reduce and Allreduce: each member has posted its operand, and those that get the
+// result combine all operands in the order of the ranks, so all compute the same to the last bit.
 func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me, all := s.C.Rank(), a.What == allreduce
-	own := a.Send
-	if own == nil {
-		own = a.recv
+	if !all && me != a.Root {
+		return nil
 	}
-	if all || me != a.Root {
-		if err := post(s, a, t, own); err != nil || !all && me != a.Root {
-			return err
-		}
-	} else if a.Send == nil {
-		own = keep(s, 0, own)
+	own := a.Send
+	if own == nil && !all {
+		own = keep(s, 0, a.recv)
 	}
 	last := s.C.Size() - 1
 	for m := last; m >= 0; m-- {

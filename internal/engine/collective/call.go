@@ -230,6 +230,9 @@ func Execute(c *proc.Comm, a *Call) error {
 // startCall begins a collective operation. fn is the name of the function that the program has
 // called.
 func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
+	if q, ok := startOnBoard(c, fn, a, nil); ok {
+		return q, nil
+	}
 	x, err := Begin(c)
 	if err != nil {
 		return q, err

@@ -292,6 +292,11 @@ func (s *staging) run() error {
 // start begins the call that s has staged. fn is the name of the function that the program has
 // called.
 func (s *staging) start(fn string) (proc.Request, error) {
+	if s.err == nil {
+		if q, ok := startOnBoard(s.c, fn, &s.call, s.temps); ok {
+			return q, nil
+		}
+	}
 	x, err := Begin(s.c)
 	if err != nil {
 		return proc.Request{}, err

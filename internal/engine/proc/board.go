@@ -29,6 +29,9 @@ type boards struct {
 	There  func(b []byte) bool // whether memory of the program can be written; nil: all can
 	places []*BoardPlace       // of communicators whose goroutines wait
 	asleep bool                // they have announced on the board that they sleep
+
+	pending []*BoardPlace // of communicators with nonblocking operations under way
+	ended   uint64        // how many of these operations are over
 }
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
@@ -95,6 +98,10 @@ type BoardPlace struct {
 	Lenders []uint64 // where members lend memory, while an operation needs it
 	Ended   error    // of an operation that C has done, for Go to report
 	shared  bool     // with C
+
+	Started Started      // nil: no nonblocking operation was started yet
+	Waits   []board.Wait // of those nonblocking operations that are under way: they go on if one is over
+	pending bool         // some are under way
 }
 
 // Settle says that Place is known, before it is used.
@@ -127,6 +134,8 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Placing.Lock()
 	defer c.state.Colls.Placing.Unlock()
 	if s := c.state.Colls.Place; s != nil {
+		// what was started goes on after MPI_Comm_free (MPI-4.1, 7.4.3), and needs the place
+		_ = c.p.Settle(func() bool { return !s.pending }) // the error is that of the job's end
 		if s.shared {
 			c.p.FastPath.unshare(s)
 		}
@@ -137,10 +146,20 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Settled.Store(true)
 }
 
+// Started are the nonblocking operations of a communicator on its board.
+type Started interface {
+	BackgroundOp
+	// Unfinished returns the members of the communicator that they wait for.
+	Unfinished() uint64
+}
+
 // lost returns the error of a member that an operation waits for and that is down, or nil.
-func (s *BoardPlace) lost() error {
+func (s *BoardPlace) lost() error { return s.Lost(s.wait.Left()) }
+
+// Lost returns the error of one of some members that is down, or nil.
+func (s *BoardPlace) Lost(members uint64) error {
 	for rank, proc := range s.procs {
-		if s.wait.Left()&board.Member(rank) == 0 {
+		if members&board.Member(rank) == 0 {
 			continue
 		}
 		if err := s.C.p.Eng.Down(message.Peer(proc)); err != nil {

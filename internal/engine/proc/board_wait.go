@@ -34,7 +34,7 @@ func (s *BoardPlace) Await(w board.Wait) error {
 	if i := slices.Index(p.Boards.places, s); i >= 0 {
 		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
 	}
-	if p.Boards.asleep { // the driver sleeps for the other waiters, too
+	if p.Boards.asleep && !s.pending { // the driver sleeps for the other waiters, too
 		s.Place.Awake()
 	}
 	return err
@@ -148,13 +148,76 @@ func (bs *boards) sleepAtBoards() bool {
 			return false
 		}
 	}
+	for _, s := range bs.pending {
+		s.Place.Sleep()
+		if s.goesOn() {
+			return false
+		}
+	}
 	return true
+}
+
+// goesOn reports whether one of the nonblocking operations of s can go on.
+func (s *BoardPlace) goesOn() bool {
+	for i := range s.Waits {
+		if s.Waits[i].Over() {
+			return true
+		}
+	}
+	return false
+}
+
+// someGoesOn reports whether a nonblocking operation on a board can go on, which the background
+// operations then do.
+func (bs *boards) someGoesOn() bool {
+	for _, s := range bs.pending {
+		if s.goesOn() {
+			return true
+		}
+	}
+	return false
+}
+
+// Pending says that nonblocking operations of s are under way, which Started continues, or that none
+// are any more.
+func (s *BoardPlace) Pending(on bool) {
+	p := s.C.p
+	if s.pending == on {
+		return
+	}
+	s.pending = on
+	if on {
+		p.Boards.pending = append(p.Boards.pending, s)
+		p.Background.List = append(p.Background.List, s.Started)
+		if p.Asleep { // a driver that sleeps does not look at s
+			p.Driver.Wake()
+		}
+		return
+	}
+	i := slices.Index(p.Boards.pending, s)
+	p.Boards.pending = slices.Delete(p.Boards.pending, i, i+1)
+	p.Background.drop(s.Started)
+	if p.Boards.asleep && !slices.Contains(p.Boards.places, s) {
+		s.Place.Awake()
+	}
+}
+
+// Over counts nonblocking operations on the board that are over, and wakes those who may wait for them.
+func (s *BoardPlace) Over(n int) {
+	p := s.C.p
+	p.Boards.ended += uint64(n)
+	if p.Waiters > 0 {
+		p.WakeAll()
+	}
 }
 
 // wakeFromBoards undoes sleepAtBoards.
 func (bs *boards) wakeFromBoards() {
 	bs.asleep = false
 	for _, s := range bs.places {
+		s.Place.Awake()
+	}
+	for _, s := range bs.pending {
 		s.Place.Awake()
 	}
 }
@@ -165,13 +228,11 @@ func (bs *boards) rung() {
 	bs.lookAtBoards()
 }
 
-// Enter waits for the communicator's previous operation to end, and begins another.
+// Enter waits for the communicator's previous operations to end, and begins another.
 func (s *BoardPlace) Enter() (board.Turn, error) {
 	p := s.C.p
-	if s.Place.Ops++; s.Place.Ops%fastpath.BoardSeldom == 0 {
-		p.Test()
-	}
-	for s.Place.Busy != 0 && p.Failure == nil {
+	s.Count()
+	for (s.Place.Busy != 0 || s.pending) && p.Failure == nil {
 		p.AwaitProgress()
 	}
 	if p.Failure != nil {
@@ -183,12 +244,19 @@ func (s *BoardPlace) Enter() (board.Turn, error) {
 	return t, nil
 }
 
+// Count counts an operation that begins. Now and then it also looks at the links.
+func (s *BoardPlace) Count() {
+	if s.Place.Ops++; s.Place.Ops%fastpath.BoardSeldom == 0 {
+		s.C.p.Test()
+	}
+}
+
 // Leave ends an operation.
 func (s *BoardPlace) Leave() {
 	s.Place.End()
 	s.Notify()
 	s.Place.Busy = 0
-	if s.C.p.Waiters > 0 {
+	if s.C.p.Waiters > 0 { // they continue what was started meanwhile
 		s.C.p.WakeAll()
 	}
 }
@@ -204,16 +272,24 @@ func (s *BoardPlace) RoomFor(t board.Turn, n int, since board.Turn, readers uint
 }
 
 func (s *BoardPlace) room(t board.Turn, n int, vacant board.Wait) ([]byte, error) {
-	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
-		if err := s.C.p.Boards.Back(at, size); err != nil {
-			s.Place.Backed = [2]uint32{}
-			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
-		}
+	if err := s.Allocate(n); err != nil {
+		return nil, err
 	}
 	if err := s.Await(vacant); err != nil {
 		return nil, err
 	}
 	return s.Place.Room(t, n), nil
+}
+
+// Allocate sees to it that the memory for n bytes, of which Room is a part, is there.
+func (s *BoardPlace) Allocate(n int) error {
+	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
+		if err := s.C.p.Boards.Back(at, size); err != nil {
+			s.Place.Backed = [2]uint32{}
+			return fmt.Errorf("%d bytes of shared memory: %w", size, err)
+		}
+	}
+	return nil
 }
 
 // Fetch copies memory that a member lends, as Place.Lent tells. The process is unlocked meanwhile. The

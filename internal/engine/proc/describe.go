@@ -108,9 +108,13 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 	if p.Probing.On {
 		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
-	for _, s := range p.Boards.places {
+	for _, s := range append(p.Boards.places[:len(p.Boards.places):len(p.Boards.places)], p.Boards.pending...) {
+		members := s.wait.Left()
+		if s.pending {
+			members |= s.Started.Unfinished()
+		}
 		for rank, peer := range s.procs {
-			if s.wait.Left()&board.Member(rank) != 0 {
+			if members&board.Member(rank) != 0 {
 				add(wireup.Partner{What: "collective", Peer: wire.WorldRank(peer), Comm: nc.commOf(s.C.Context())})
 			}
 		}

@@ -89,6 +89,13 @@ func (b *background) carryOn() {
 	}
 }
 
+// drop removes a background operation.
+func (b *background) drop(e BackgroundOp) {
+	if i := slices.Index(b.List, e); i >= 0 {
+		b.List = slices.Delete(b.List, i, i+1)
+	}
+}
+
 // Introduced is the first message of a Remote.
 type Introduced struct {
 	R *message.Request

@@ -110,6 +110,9 @@ func (p *Process) step() (progress bool) {
 	if p.Waiters > 0 && p.Boards.lookAtBoards() {
 		progress = true
 	}
+	if len(p.Boards.pending) > 0 && p.Boards.someGoesOn() {
+		progress = true
+	}
 	if (progress || scanned || p.Driver.Owed()) && p.output() {
 		progress = true
 	}
@@ -147,7 +150,7 @@ func (p *Process) park() {
 		p.giveWay()
 		return
 	}
-	if len(p.Boards.places) > 0 {
+	if len(p.Boards.places) > 0 || len(p.Boards.pending) > 0 {
 		defer p.Boards.wakeFromBoards()
 		if !p.Boards.sleepAtBoards() {
 			p.giveWay()
@@ -187,7 +190,7 @@ type rest struct {
 }
 
 func (r *rest) begin(p *Process) {
-	ended := p.Eng.Completed() + p.Node.taken + p.Probing.ended
+	ended := p.Eng.Completed() + p.Node.taken + p.Probing.ended + p.Boards.ended
 	for _, s := range p.Boards.places {
 		ended += uint64(s.Place.Ops)
 	}

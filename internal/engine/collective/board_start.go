@@ -1,0 +1,276 @@
+package collective
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Nonblocking operations use the board as blocking ones do (MPI-4.1, 6.12). A member posts when it starts
+// one, also while earlier ones are under way, as long as nobody has to read what it would overwrite. It
+// reads in any call of MPI, once all have posted what it needs. How far the member is, as it tells the
+// others, is the first operation of which it still has to read something.
+
+// startMost is how many bytes less than this a member posts in a nonblocking operation: it copies them
+// while it holds the process's lock.
+const startMost = bigStep
+
+// boardStart is a nonblocking operation on the board.
+type boardStart struct {
+	proc.Steady
+	q      *boardQueue
+	a      Call
+	temps  []temp // to be unpacked at the end
+	t      board.Turn
+	block  int
+	posted bool       // or there is nothing to post
+	vacant board.Wait // for memory to post in, while it is the first that is not posted
+	needs  board.Wait // for what others post
+	err    error
+	over   bool
+}
+
+// boardQueue has the nonblocking operations of a communicator that are under way on the board. Its process
+// is locked when it is used.
+type boardQueue struct {
+	s     *proc.BoardPlace
+	open  []*boardStart // in their order
+	last  board.Turn    // of the operation that was started last
+	news  bool          // an operation may wait for something else than before, or a member may be down
+	spare []*boardStart
+}
+
+// startable reports whether a nonblocking operation for which fits has returned a block uses the board.
+// All members get the same answer. Functions of the program run in calls by messages alone, where the
+// process is not locked.
+func startable(s *proc.BoardPlace, a *Call, block int) bool {
+	posts := block
+	if a.What == scatter || a.What == alltoall {
+		posts *= s.C.Size()
+	}
+	if a.What == reduce || a.What == allreduce {
+		if !a.op.Predefined() {
+			return false
+		}
+	}
+	return posts < startMost && block <= boardLimits[a.What] && !lent(s, a, block)
+}
+
+// startOnBoard starts an operation on the board; ok is false if it is not done there. All members get the
+// same answer: none has one before the communicator's first blocking operation, in which the members
+// agree on a place on the board.
+func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Request, ok bool) {
+	if c.Usable() != nil {
+		return r, false
+	}
+	cs := &c.State().Colls
+	if !cs.Settled.Load() || cs.Place == nil {
+		return r, false
+	}
+	s := cs.Place
+	block, ok := fits(s, a)
+	if !ok || !startable(s, a, block) {
+		return r, false
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	s.Count()
+	if s.Started == nil {
+		s.Started = &boardQueue{s: s}
+	}
+	q := s.Started.(*boardQueue)
+	x := q.add(a, temps, block, board.NewTurn(cs.Next()))
+	q.advance()
+	return p.Begun(c, fn, x), true
+}
+
+// add adds an operation, which may be one that has ended.
+func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardStart {
+	var x *boardStart
+	if n := len(q.spare); n > 0 {
+		x, q.spare = q.spare[n-1], q.spare[:n-1]
+	} else {
+		x = &boardStart{q: q}
+	}
+	x.a, x.temps, x.block, x.t = *a, temps, block, t
+	_, posts := given(q.s, a, block)
+	x.posted, x.over, x.err, x.vacant = !posts, false, nil, board.Wait{}
+	x.needs = q.s.Place.Posted(needed(q.s, a), t)
+	q.last = t
+	q.open = append(q.open, x)
+	q.news = true
+	return x
+}
+
+// needed returns the members whose posts this member reads.
+func needed(s *proc.BoardPlace, a *Call) uint64 {
+	root := s.C.Rank() == a.Root
+	switch a.What {
+	case OpBcast, scatter:
+		if root {
+			return 0
+		}
+		return board.Member(a.Root)
+	case gather, reduce:
+		if !root {
+			return 0
+		}
+	default:
+	}
+	return s.Place.Others()
+}
+
+// CarryOn implements proc.BackgroundOp.
+func (q *boardQueue) CarryOn() (over bool) {
+	q.news = true // a member may be down
+	q.advance()
+	return len(q.open) == 0
+}
+
+// advance continues all operations as far as possible without waiting. Those that wait for a member that
+// is down fail.
+func (q *boardQueue) advance() {
+	for q.goOn() && q.news {
+		q.news = false
+		for _, x := range q.open {
+			if x.err = q.s.Lost(x.unfinished()); x.err != nil {
+				q.news = true
+			}
+		}
+	}
+}
+
+// Unfinished implements proc.Started.
+func (q *boardQueue) Unfinished() (members uint64) {
+	for _, x := range q.open {
+		members |= x.unfinished()
+	}
+	return members
+}
+
+// unfinished returns the members that the operation waits for.
+func (x *boardStart) unfinished() uint64 {
+	if !x.posted {
+		return x.vacant.Left()
+	}
+	return x.needs.Left()
+}
+
+// goOn continues all operations, unless a blocking one is under way, which was called before them.
+func (q *boardQueue) goOn() bool {
+	s := q.s
+	s.Waits = s.Waits[:0]
+	if s.Place.Busy != 0 && s.C.Process().Failure == nil {
+		s.Pending(len(q.open) > 0)
+		return false
+	}
+	n, full := 0, false
+	for _, x := range q.open {
+		if !full {
+			x.post()
+		}
+		if x.get(); x.over {
+			continue
+		}
+		if !full || x.posted {
+			w := x.needs
+			if !x.posted {
+				w, full = x.vacant, true
+			}
+			s.Waits = append(s.Waits, w)
+		}
+		q.open[n] = x
+		n++
+	}
+	ended := len(q.open) - n
+	clear(q.open[n:])
+	q.open = q.open[:n]
+	if n > 0 {
+		s.Place.Advance(q.open[0].t)
+	} else {
+		s.Place.Advance(q.last)
+		s.Place.End()
+	}
+	s.Notify()
+	s.Pending(n > 0)
+	if ended > 0 {
+		q.news = true // there may be room for those that are not posted
+		s.Over(ended)
+	}
+	return true
+}
+
+// post posts what this member has for the others, if there is room for it.
+func (x *boardStart) post() {
+	if x.posted || x.err != nil {
+		return
+	}
+	s := x.q.s
+	b, _ := given(s, &x.a, x.block)
+	if x.vacant = s.Place.Vacant(x.t, len(b)); !x.vacant.Over() {
+		return
+	}
+	if x.err = s.Allocate(len(b)); x.err != nil {
+		return
+	}
+	x.posted, x.q.news = true, true
+	x.err = guarded(func() error {
+		copy(s.Place.Room(x.t, len(b)), b)
+		return nil
+	})
+	if x.err == nil {
+		s.Place.Post(x.t, uint8(x.a.What), len(b))
+	}
+}
+
+// get ends the operation if all have posted what it needs, or if it has failed.
+func (x *boardStart) get() {
+	s := x.q.s
+	if failure := s.C.Process().Failure; x.err == nil && failure != nil {
+		x.err = failure
+	}
+	if x.err == nil {
+		if !x.posted || !x.needs.Over() {
+			return
+		}
+		x.err = guarded(func() error {
+			err := get(s, &x.a, x.t, x.block)
+			if err == nil {
+				unpackAll(x.temps)
+			}
+			return err
+		})
+	}
+	if x.err != nil {
+		x.err = misread(x.err)
+	}
+	x.over = true
+}
+
+// Done continues the operation as far as possible without waiting, and reports whether it is over.
+func (x *boardStart) Done() bool {
+	if !x.over {
+		x.q.advance()
+	}
+	return x.over
+}
+
+// Status returns what Finish will return.
+func (x *boardStart) Status() (proc.Status, error) { return proc.EmptyStatus, x.err }
+
+// Finish returns how the operation has ended, and keeps its memory for another one.
+func (x *boardStart) Finish() (proc.Status, error) {
+	err := x.err
+	if !x.over { // the job has ended
+		err = x.q.s.C.Process().Failure
+		if i := slices.Index(x.q.open, x); i >= 0 {
+			x.q.open = slices.Delete(x.q.open, i, i+1)
+		}
+	}
+	x.Gen++
+	x.a, x.temps, x.over = Call{}, nil, true
+	x.q.spare = append(x.q.spare, x)
+	return proc.EmptyStatus, err
+}
