@@ -229,10 +229,12 @@ static inline struct place *look(struct peer *l)
 // watch is look, and sets how to LONG if that takes more than a moment.
 static inline struct place *watch(struct peer *l, int *how)
 {
-	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; i > 0 && !review(l); i--) {
+	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; !review(l); i--) {
 		struct place *p = next(l);
 		if (p != NULL)
 			return p;
+		if (i <= 0)
+			break;
 		rest();
 	}
 	*how = LONG;

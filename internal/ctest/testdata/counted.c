@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-enum { ROUNDS = 3000 };
+enum { ROUNDS = 3000, FLOCK = 30 };
 
 int main(int argc, char **argv)
 {
@@ -13,14 +13,17 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	int other = rank ^ 1;
-	for (int i = 0; i < ROUNDS; i++) {
-		if (rank % 2 == 0) {
-			MPI_Send(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-			MPI_Recv(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		} else {
-			MPI_Recv(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			MPI_Send(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-		}
+	for (int i = 0; i < 2 * ROUNDS / FLOCK; i++) {
+		int sends = rank % 2 == i % 2;
+		if (!sends && i % 4 == 0)
+			MPI_Barrier(MPI_COMM_WORLD); // all are there before they are received
+		for (int k = 0; k < FLOCK; k++)
+			if (sends)
+				MPI_Send(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+			else
+				MPI_Recv(data, sizeof data, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (sends && i % 4 == 0)
+			MPI_Barrier(MPI_COMM_WORLD);
 	}
 	for (int i = 0; i < ROUNDS; i++)
 		MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
