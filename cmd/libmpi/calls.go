@@ -2956,7 +2956,7 @@ func abiPut(origin_addr uintptr, origin_count int64, origin_datatype uintptr, ta
 		if err != nil {
 			return err
 		}
-		return o.Put(in1, in2)
+		return o.put(in1, in2)
 	})
 }
 
@@ -2971,7 +2971,7 @@ func abiGet(origin_addr uintptr, origin_count int64, origin_datatype uintptr, ta
 		if err != nil {
 			return err
 		}
-		return o.Get(in1, in2)
+		return o.get(in1, in2)
 	})
 }
 
@@ -2990,7 +2990,7 @@ func abiAccumulate(origin_addr uintptr, origin_count int64, origin_datatype uint
 		if err != nil {
 			return err
 		}
-		return o.Accumulate(in1, in2, in3)
+		return o.accumulate(in1, in2, in3)
 	})
 }
 
@@ -3083,7 +3083,7 @@ func abiGetAccumulate(origin_addr uintptr, origin_count int64, origin_datatype u
 		if err != nil {
 			return err
 		}
-		return o.GetAccumulate(in1, in2, in3, in4)
+		return o.getAccumulate(in1, in2, in3, in4)
 	})
 }
 
@@ -3132,7 +3132,7 @@ func abiFetchAndOp(origin_addr uintptr, result_addr uintptr, datatype uintptr, t
 		if err != nil {
 			return err
 		}
-		return o.FetchAndOp(in1, in2, int(target_rank), target_disp, in3)
+		return o.fetchAndOp(in1, in2, int(target_rank), target_disp, in3)
 	})
 }
 
@@ -3151,7 +3151,7 @@ func abiCompareAndSwap(origin_addr uintptr, compare_addr uintptr, result_addr ui
 		if err != nil {
 			return err
 		}
-		return o.CompareAndSwap(in1, in2, in3, int(target_rank), target_disp)
+		return o.compareAndSwap(in1, in2, in3, int(target_rank), target_disp)
 	})
 }
 

@@ -4,6 +4,7 @@
 
 #include "gate.h"
 #include "fastboard.h"
+#include "fastwindow.h"
 #include "measure.h"
 
 #define WEAK(name) __attribute__((weak, alias(#name)))

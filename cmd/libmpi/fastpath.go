@@ -15,6 +15,9 @@ enum {
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
+	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
+	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
+	atUsed = offsetof(struct window, used), atIdle = offsetof(struct window, idle), atUnit = offsetof(struct target, unit), atLock = offsetof(struct target, lock), atOpen = offsetof(struct target, open),
 };
 */
 import "C"
@@ -67,6 +70,18 @@ var (
 	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
 	_ [C.atLend - unsafe.Offsetof(board.State{}.Lend)]struct{}
 	_ [C.offerSize - unsafe.Sizeof(board.Offer{})]struct{}
+	_ [C.windowSize - unsafe.Sizeof(fastpath.Window{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Window{}) - C.windowSize]struct{}
+	_ [C.targetSize - unsafe.Sizeof(fastpath.Target{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Target{}) - C.targetSize]struct{}
+)
+
+// And where it is in them.
+const (
+	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
+	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
+	_ = -uint((C.atUsed ^ unsafe.Offsetof(fastpath.Window{}.Used)) | (C.atIdle ^ unsafe.Offsetof(fastpath.Window{}.Idle)))
+	_ = -uint((C.atUnit ^ unsafe.Offsetof(fastpath.Target{}.Unit)) | (C.atLock ^ unsafe.Offsetof(fastpath.Target{}.Lock)) | (C.atOpen ^ unsafe.Offsetof(fastpath.Target{}.Open)))
 )
 
 // What C knows of the board's layout and of its operations must be as Go has it.
@@ -79,6 +94,7 @@ const (
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
 	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
 	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
+	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
 	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces))
 )

@@ -74,16 +74,34 @@ struct board {
 	struct offer offers[MEMBERS];
 };
 
+// A window of memory that MPI has allocated: see package internal/fastpath.
+enum { WINDOWS = 64, WINDOW_MOST = 64 << 10, WINDOW_SELDOM = 128 };
+
+struct target {
+	char *base;
+	int64_t size, unit;
+	_Atomic uint32_t *lock;
+	uint32_t open, unused;
+};
+
+struct window {
+	uintptr_t handle;
+	struct target *targets;
+	uint32_t ranks, every, passive, whole, used, idle;
+};
+
 struct fastpath {
 	_Atomic uint32_t gate, leave_asked;
 	int32_t polls;
 	uint32_t streak;
 	int32_t first, last, spare, used, top;
-	uint32_t yields, counts, unused;
+	uint32_t yields, counts;
+	_Atomic uint32_t busy;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
 	struct board boards[SLOTS];
+	struct window windows[WINDOWS];
 	uint64_t waited[SLOTS][MEMBERS];
 };
 

@@ -271,3 +271,153 @@ TIMED static int timed_MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_C
 }
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm) : impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm) ? MPI_SUCCESS : abiAllreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
 int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allreduce_c")));
+
+TIMED static int timed_MPI_Win_flush(int rank, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_flush(rank, win) ? MPI_SUCCESS : abiWinFlush(rank, W(win));
+	impi_called(131, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush(int rank, MPI_Win win) { return MEASURED ? timed_MPI_Win_flush(rank, win) : impi_flush(rank, win) ? MPI_SUCCESS : abiWinFlush(rank, W(win)); }
+int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
+
+TIMED static int timed_MPI_Win_flush_all(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_flush_all(win) ? MPI_SUCCESS : abiWinFlushAll(W(win));
+	impi_called(132, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_all(MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_all(win) : impi_flush_all(win) ? MPI_SUCCESS : abiWinFlushAll(W(win)); }
+int MPI_Win_flush_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_all")));
+
+TIMED static int timed_MPI_Win_flush_local(int rank, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_flush(rank, win) ? MPI_SUCCESS : abiWinFlushLocal(rank, W(win));
+	impi_called(133, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_local(int rank, MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_local(rank, win) : impi_flush(rank, win) ? MPI_SUCCESS : abiWinFlushLocal(rank, W(win)); }
+int MPI_Win_flush_local(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local")));
+
+TIMED static int timed_MPI_Win_flush_local_all(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_flush_all(win) ? MPI_SUCCESS : abiWinFlushLocalAll(W(win));
+	impi_called(134, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_local_all(MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_local_all(win) : impi_flush_all(win) ? MPI_SUCCESS : abiWinFlushLocalAll(W(win)); }
+int MPI_Win_flush_local_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local_all")));
+
+TIMED static int timed_MPI_Win_sync(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_sync(win) ? MPI_SUCCESS : abiWinSync(W(win));
+	impi_called(135, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_sync(MPI_Win win) { return MEASURED ? timed_MPI_Win_sync(win) : impi_sync(win) ? MPI_SUCCESS : abiWinSync(W(win)); }
+int MPI_Win_sync(MPI_Win win) __attribute__((weak, alias("PMPI_Win_sync")));
+
+TIMED static int timed_MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0);
+	impi_called(136, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
+int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put")));
+
+TIMED static int timed_MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1);
+	impi_called(136, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
+int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put_c")));
+
+TIMED static int timed_MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0);
+	impi_called(137, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
+int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get")));
+
+TIMED static int timed_MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1);
+	impi_called(137, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) ? MPI_SUCCESS : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
+int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get_c")));
+
+TIMED static int timed_MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0);
+	impi_called(138, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : impi_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
+int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate")));
+
+TIMED static int timed_MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1);
+	impi_called(138, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : impi_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
+int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate_c")));
+
+TIMED static int timed_MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0);
+	impi_called(139, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : impi_get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
+int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate")));
+
+TIMED static int timed_MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1);
+	impi_called(139, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : impi_get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) ? MPI_SUCCESS : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
+int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate_c")));
+
+TIMED static int timed_MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win) ? MPI_SUCCESS : abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win));
+	impi_called(140, begun, target_rank, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win) : impi_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win) ? MPI_SUCCESS : abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win)); }
+int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Fetch_and_op")));
+
+TIMED static int timed_MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) ? MPI_SUCCESS : abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win));
+	impi_called(141, begun, target_rank, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return MEASURED ? timed_MPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) : impi_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) ? MPI_SUCCESS : abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win)); }
+int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) __attribute__((weak, alias("PMPI_Compare_and_swap")));

@@ -31,14 +31,26 @@ static inline void rest(void)
 #endif
 }
 
-// enter passes the gate, unless another thread has, or Go has closed it or wants to.
-static inline int enter(void)
+// enter_busy passes the gate, unless another thread has, or Go has closed it or wants to. Something may
+// need progress meanwhile.
+static inline int enter_busy(void)
 {
 	uint32_t open = OPEN;
 	return GLANCE(x->gate) == OPEN && !GLANCE(x->leave_asked) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void leave(void) { STORE(x->gate, OPEN); }
+
+// enter is enter_busy if nothing needs progress.
+static inline int enter(void)
+{
+	if (GLANCE(x->busy) || !enter_busy())
+		return 0;
+	if (!GLANCE(x->busy))
+		return 1;
+	leave();
+	return 0;
+}
 
 // known reports whether Go has found that there are n bytes of memory at p, at most a page.
 static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/window"
 )
 
 // winObject is a window.
@@ -32,8 +33,70 @@ func storeWin(to *uintptr, w *mpi.Win) error {
 	wins.Set(h)
 	winHandles.Store(w, h)
 	*to = h
+	(*window.Win)(w).FastPath(h)
 	return nil
 }
+
+// put is Put, and tells C what memory there is.
+func (w *winObject) put(b mpi.Buffer, to mpi.Target) error {
+	err := w.Put(b, to)
+	if err == nil && w.inC(to.Rank) {
+		learnBuffer(b, false, true)
+	}
+	return err
+}
+
+// get is Get, and tells C what memory there is.
+func (w *winObject) get(b mpi.Buffer, from mpi.Target) error {
+	err := w.Get(b, from)
+	if err == nil && w.inC(from.Rank) {
+		learnBuffer(b, true, false) // it may have more than the target
+	}
+	return err
+}
+
+// accumulate is Accumulate, and tells C what memory there is.
+func (w *winObject) accumulate(b mpi.Buffer, to mpi.Target, op mpi.Op) error {
+	err := w.Accumulate(b, to, op)
+	if err == nil && w.inC(to.Rank) {
+		learnBuffer(b, false, true)
+	}
+	return err
+}
+
+// getAccumulate is GetAccumulate, and tells C what memory there is.
+func (w *winObject) getAccumulate(b, result mpi.Buffer, to mpi.Target, op mpi.Op) error {
+	err := w.GetAccumulate(b, result, to, op)
+	if err == nil && w.inC(to.Rank) {
+		learnBuffer(b, false, true)
+		learnBuffer(result, true, true)
+	}
+	return err
+}
+
+// fetchAndOp is FetchAndOp, and tells C what memory there is.
+func (w *winObject) fetchAndOp(b, result mpi.Buffer, rank int, disp int64, op mpi.Op) error {
+	err := w.FetchAndOp(b, result, rank, disp, op)
+	if err == nil && w.inC(rank) {
+		learnBuffer(b, false, true)
+		learnBuffer(result, true, true)
+	}
+	return err
+}
+
+// compareAndSwap is CompareAndSwap, and tells C what memory there is.
+func (w *winObject) compareAndSwap(b, compare, result mpi.Buffer, rank int, disp int64) error {
+	err := w.CompareAndSwap(b, compare, result, rank, disp)
+	if err == nil && w.inC(rank) {
+		learnBuffer(b, false, true)
+		learnBuffer(compare, false, true)
+		learnBuffer(result, true, true)
+	}
+	return err
+}
+
+// inC reports whether C may do operations at a rank by itself.
+func (w *winObject) inC(rank int) bool { return (*window.Win)(w.Win).InFastPath(rank) }
 
 // windowSize checks the size of a window.
 func windowSize(n int64) error {

@@ -163,11 +163,20 @@ func (e *Epochs) MayUnlockAll() error {
 // UnlockAll closes the epoch that LockAll opened.
 func (e *Epochs) UnlockAll() { e.access = noAccess }
 
+// Use records that operations of the access epoch were begun by code that has not asked Operate.
+func (e *Epochs) Use() { e.used = true }
+
+// Scope reports whether operations may begin at all targets, rather than at those that Admits names,
+// and whether the access epoch is of locks, so that operations may be flushed.
+func (e *Epochs) Scope() (every, passive bool) {
+	return e.access == byFence || e.access == byLockAll, e.access >= byLock
+}
+
 // Operate returns an error if no operation at a target can begin. passive reports whether it
 // belongs to an epoch opened by a lock. request says that the operation returns a request, which
 // only such epochs allow (MPI-4.1, 12.3.5).
 func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
-	passive, fits := e.admits(target)
+	passive, fits := e.Admits(target)
 	if !fits || request && !passive {
 		return false, e.wrong(fmt.Sprintf("an operation at rank %d", target))
 	}
@@ -175,7 +184,8 @@ func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	return passive, nil
 }
 
-func (e *Epochs) admits(target int) (passive, fits bool) {
+// Admits reports whether an operation may begin at a target, and whether by a lock.
+func (e *Epochs) Admits(target int) (passive, fits bool) {
 	switch e.access {
 	case byFence:
 		return false, true
@@ -199,7 +209,7 @@ func (e *Epochs) MayFlush(target int) error {
 		return e.wrong("a flush")
 	}
 	if target >= 0 {
-		if _, fits := e.admits(target); !fits {
+		if _, fits := e.Admits(target); !fits {
 			return e.wrong(fmt.Sprintf("a flush of rank %d", target))
 		}
 	}

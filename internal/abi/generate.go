@@ -22,7 +22,8 @@ const (
 	fastFile   = library + "/fastpath_calls.h"
 )
 
-// fast has the functions that C does by itself if it can, and how: see fastpath.c and fastboard.c.
+// fast has the functions that C does by itself if it can, and how: see fastpath.c, fastboard.c and
+// fastwindow.c.
 var fast = map[string]string{
 	"MPI_Send":    "send_fastbox(buf, count, datatype, dest, tag, comm)",
 	"MPI_Recv":    "recv_fastbox(buf, count, datatype, source, tag, comm, status)",
@@ -40,6 +41,18 @@ var fast = map[string]string{
 	"MPI_Alltoall":  "impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)",
 	"MPI_Reduce":    "impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm)",
 	"MPI_Allreduce": "impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm)",
+
+	"MPI_Put":                 "impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)",
+	"MPI_Get":                 "impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)",
+	"MPI_Accumulate":          "impi_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win)",
+	"MPI_Get_accumulate":      "impi_get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win)",
+	"MPI_Fetch_and_op":        "impi_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win)",
+	"MPI_Compare_and_swap":    "impi_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win)",
+	"MPI_Win_flush":           "impi_flush(rank, win)",
+	"MPI_Win_flush_local":     "impi_flush(rank, win)",
+	"MPI_Win_flush_all":       "impi_flush_all(win)",
+	"MPI_Win_flush_local_all": "impi_flush_all(win)",
+	"MPI_Win_sync":            "impi_sync(win)",
 }
 
 // kinds are the names of what has handles, in the order of internal/abi/handles.

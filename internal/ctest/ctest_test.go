@@ -172,6 +172,7 @@ func TestPrograms(t *testing.T) {
 		{source: "partitioned.c", link: []string{"-pthread"}},
 		{source: "tool.c"},
 		{source: "rma.c"},
+		{source: "fastwindow.c", link: []string{"-pthread"}},
 		{source: "shared.c", args: []string{"DIR/data"}},
 		{source: "files.c", args: []string{"DIR/data"}},
 		{source: "together.c", args: []string{"DIR/data"}},
@@ -286,6 +287,17 @@ func TestFastBoard(t *testing.T) {
 	for i, procs := range []string{"2", "3", "4", "6"} {
 		t.Run(procs+" procs", func(t *testing.T) {
 			succeed(t, []string{k.Command("impiexec"), "-n", procs, program, strconv.Itoa(i + 2), "host"}, "fastboard")
+		})
+	}
+}
+
+// TestFastWindow has procs, and threads of theirs, do one-sided operations in C and in Go on the same memory.
+func TestFastWindow(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fastwindow.c", "-pthread")
+	for _, x := range []struct{ procs, threads string }{{"1", "1"}, {"2", "1"}, {"3", "1"}, {"2", "3"}} {
+		t.Run(x.procs+" procs, "+x.threads+" threads", func(t *testing.T) {
+			succeed(t, []string{k.Command("impiexec"), "-n", x.procs, program, x.threads}, "fastwindow")
 		})
 	}
 }

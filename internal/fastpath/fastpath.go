@@ -1,6 +1,7 @@
-// Package fastpath has the memory by which C code sends and receives fast-box messages, and does
-// collective operations on the host's board, without entering Go
-// (docs/decisions/0030-fast-boxes.md); cmd/libmpi's fastpath.h declares it for C. It has what
+// Package fastpath has the memory by which C code sends and receives fast-box messages, does
+// collective operations on the host's board, and one-sided ones in memory that the host's procs
+// share, without entering Go (docs/decisions/0030-fast-boxes.md, 0054-origins-access-shared-memory.md);
+// cmd/libmpi's fastpath.h declares it for C. It has what
 // C must know of a proc's peers, communicators and receives, and the gate that keeps C out
 // while Go uses it.
 //
@@ -25,6 +26,7 @@ const (
 	Ranks    = 1024 // of each communicator: C reaches only these by fast boxes
 	Requests = 256  // of C
 	Members  = 64   // of a board
+	Windows  = 64   // each at a fixed place
 )
 
 // What C does on a board, in bytes.
@@ -47,6 +49,12 @@ const (
 
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.
 const BoardSeldom = 32
+
+// What C does on windows.
+const (
+	WindowMost   = 64 << 10 // bytes of an operation
+	WindowSeldom = 128      // of C's flushes with nothing to do, one is left to Go, which makes progress
+)
 
 // The operations that C does on a board, as the board calls them.
 const (
@@ -88,16 +96,17 @@ type Memory struct {
 	Streak     uint32        // receives in a row that have polled nothing else
 	First      int32         // first of the waiting receives
 	Last       int32
-	Spare      int32  // first of the free requests
-	Used       int32  // how many of Peers and Boards
-	Top        int32  // no entry of Peers from here on is used
-	Yields     uint32 // 1: whoever waits at the board offers the core before it sleeps
-	Counts     uint32 // 1: C measures its waits
-	_          uint32
+	Spare      int32         // first of the free requests
+	Used       int32         // how many of Peers, Boards and Windows
+	Top        int32         // no entry of Peers from here on is used
+	Yields     uint32        // 1: whoever waits at the board offers the core before it sleeps
+	Counts     uint32        // 1: C measures its waits
+	Busy       atomic.Uint32 // 1: something needs progress between calls; C does operations on windows alone
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
-	Boards     [board.Slots]board.State     // of communicators, by their slots
+	Boards     [board.Slots]board.State // of communicators, by their slots
+	Windows    [Windows]Window
 	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, by calls.Elapsed
 }
 
@@ -121,6 +130,28 @@ type Comm struct {
 	Board   int32       // index in Boards, or None
 	Whole   int32       // 1: all others are in Peer
 	Peer    [Ranks]int8 // of each rank, or None
+}
+
+// Window is a window of memory that MPI has allocated, found by its handle.
+type Window struct {
+	Handle  uintptr // 0: this place is free
+	Targets *Target // the first of Ranks; not allocated by Go
+	Ranks   uint32
+	Every   uint32 // 1: the epoch admits operations at all ranks
+	Passive uint32 // 1: the epoch is of locks, so operations may be flushed
+	Whole   uint32 // 1: operations at all ranks are done in shared memory
+	Used    uint32 // 1: C has begun operations since Go has looked
+	Idle    uint32 // flushes with nothing to do
+}
+
+// Target is the memory of a rank.
+type Target struct {
+	Base unsafe.Pointer // nil: only Go can access it
+	Size int64          // in bytes
+	Unit int64          // of displacements, in bytes
+	Lock *atomic.Uint32 // held while an operation that is atomic is done; nil: the gate is enough
+	Open uint32         // 1: the epoch admits operations at this rank
+	_    uint32
 }
 
 // Request is a send that is complete, or a receive.
@@ -155,6 +186,9 @@ func (m *Memory) Reset() {
 	for i := range m.Boards {
 		m.Boards[i].Members = 0
 	}
+	for i := range m.Windows {
+		m.Windows[i] = Window{}
+	}
 	m.Forget()
 }
 
@@ -168,6 +202,11 @@ func (m *Memory) Forget() {
 // Place returns the entry of the communicator with this handle, or nil.
 func (m *Memory) Place(handle uintptr) *Comm {
 	return &m.Comms[(handle^handle>>3^handle>>32)%Comms]
+}
+
+// Window returns the place of the window with this handle.
+func (m *Memory) Window(handle uintptr) *Window {
+	return &m.Windows[(handle^handle>>3^handle>>32)%Windows]
 }
 
 // Release frees a request. The gate must be closed.

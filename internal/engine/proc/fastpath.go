@@ -82,7 +82,7 @@ func (x *fastPath) Forget() {
 // join adds q to the peers if it takes fast-box messages, its data need no conversion, and an entry
 // is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
-	if !q.fastBoxes || !ofThisMachine(p.Data.DataOf(q.Peer)) {
+	if !q.fastBoxes || !OfThisMachine(p.Data.DataOf(q.Peer)) {
 		return
 	}
 	for i := range x.endpoints {
@@ -97,9 +97,9 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 }
 
-// ofThisMachine reports whether elements in r are as in this proc's memory, except for kinds that
+// OfThisMachine reports whether elements in r are as in this proc's memory, except for kinds that
 // differ between languages.
-func ofThisMachine(r datatype.Representation) bool {
+func OfThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
@@ -187,7 +187,13 @@ func (x *fastPath) adopt(p *Process) {
 // open opens the gate to C if nothing else needs progress. The process is locked, and its caller
 // unlocks it next.
 func (x *fastPath) open(p *Process) {
-	if x.Used == 0 || !p.calm() || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
+	if x.Used == 0 || !composed(p) || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
+		return
+	}
+	busy := len(p.Background.List) != 0
+	x.Busy.Store(flag(busy))
+	if busy {
+		x.Gate.Store(fastpath.Open) // for operations on windows, which serve in the background
 		return
 	}
 	quiet := p.Eng.Unoccupied()

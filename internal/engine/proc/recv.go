@@ -87,8 +87,11 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 }
 
 // calm reports whether nothing but the calling goroutine needs progress.
-func (p *Process) calm() bool {
-	return !p.Driving && p.Waiters == 0 && len(p.Background.List) == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
+func (p *Process) calm() bool { return composed(p) && len(p.Background.List) == 0 }
+
+// composed is calm but for what goes on between calls.
+func composed(p *Process) bool {
+	return !p.Driving && p.Waiters == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }
 
 func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {

@@ -198,7 +198,7 @@ func (w *Win) Free() error {
 		return err
 	}
 	w.Process.Lock()
-	err := w.sync.epochs.MayFree()
+	err := w.sync.now().MayFree()
 	w.Process.Unlock()
 	if err != nil {
 		return err
@@ -220,6 +220,7 @@ func (w *Win) end() error {
 	if e := w.server.until(awaited{what: wireup.WantsWindow}, func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {
 		err = e
 	}
+	w.byC.hide()
 	w.server.over = true
 	for i := range w.server.slots {
 		p.Eng.Cancel(w.server.slots[i].r)

@@ -194,10 +194,10 @@ type held struct{ word *atomic.Uint32 }
 // long as one takes, by a proc that asks nobody meanwhile. Where memory is not shared, the lock of the
 // process is enough.
 func (m *memory) lock(rank int) held {
-	if m.shared == nil || m.shared.offsets[rank] < 0 {
+	word := m.lockOf(rank)
+	if word == nil {
 		return held{}
 	}
-	word := (*atomic.Uint32)(unsafe.Pointer(&m.shared.mem[m.shared.locks+lockGrain*int64(rank)]))
 	for tries := 0; !word.CompareAndSwap(0, 1); tries++ {
 		if tries >= spins {
 			runtime.Gosched()
@@ -205,6 +205,14 @@ func (m *memory) lock(rank int) held {
 		}
 	}
 	return held{word}
+}
+
+// lockOf returns where that lock is, nil if there is none.
+func (m *memory) lockOf(rank int) *atomic.Uint32 {
+	if m.shared == nil || m.shared.offsets[rank] < 0 {
+		return nil
+	}
+	return (*atomic.Uint32)(unsafe.Pointer(&m.shared.mem[m.shared.locks+lockGrain*int64(rank)]))
 }
 
 // spins is how often a lock is tried before this proc lets another one run, which may hold it.

@@ -24,7 +24,7 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	}
 	p := e.w.Process
 	p.Lock()
-	if err := e.epochs.MayFence(); err != nil {
+	if err := e.now().MayFence(); err != nil {
 		p.Unlock()
 		return err
 	}
@@ -39,7 +39,8 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	}
 	p.Lock()
 	defer p.Unlock()
-	e.epochs.Fence(assert&rma.NoSucceed == 0)
+	e.now().Fence(assert&rma.NoSucceed == 0)
+	e.tell(nil)
 	return err
 }
 
@@ -60,7 +61,7 @@ func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.Post(ranks); err != nil {
+	if err := e.now().Post(ranks); err != nil {
 		return err
 	}
 	e.notify(ranks, rma.Post)
@@ -74,13 +75,14 @@ func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.Start(ranks); err != nil {
+	if err := e.now().Start(ranks); err != nil {
 		return err
 	}
 	if err := e.await(wireup.WantsPost, &e.w.server.posts, ranks); err != nil {
-		e.epochs.Complete()
+		e.now().Complete()
 		return err
 	}
+	e.tell(ranks)
 	return nil
 }
 
@@ -90,13 +92,14 @@ func (e *Epochs) Complete() error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	ranks, err := e.epochs.Started()
+	ranks, err := e.now().Started()
 	if err != nil {
 		return err
 	}
 	err = e.w.origin.flushAll(e.w.flavor == WinFlavorDynamic) // of dynamic windows, since only their targets find errors of addresses
 	e.notify(ranks, rma.Complete)
-	e.epochs.Complete()
+	e.now().Complete()
+	e.tell(ranks)
 	return err
 }
 
@@ -106,12 +109,12 @@ func (e *Epochs) Wait() error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	ranks, err := e.epochs.Posted()
+	ranks, err := e.now().Posted()
 	if err == nil {
 		err = e.await(wireup.WantsComplete, &e.w.server.completes, ranks)
 	}
 	if err == nil {
-		e.epochs.Wait()
+		e.now().Wait()
 	}
 	return err
 }
@@ -123,14 +126,14 @@ func (e *Epochs) Test() (done bool, err error) {
 	p := e.w.Process
 	p.Lock()
 	defer p.Unlock()
-	ranks, err := e.epochs.Posted()
+	ranks, err := e.now().Posted()
 	if err != nil {
 		return false, err
 	}
 	p.Test()
 	e.w.server.CarryOn()
 	if done = e.w.server.completes.Take(ranks); done {
-		e.epochs.Wait()
+		e.now().Wait()
 		return true, nil
 	}
 	return false, e.gone(&e.w.server.completes, ranks)

@@ -28,7 +28,7 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.MayFlush(rank); err != nil {
+	if err := e.now().MayFlush(rank); err != nil {
 		return err
 	}
 	if o := &e.w.origin; o.settled(rank) {
@@ -46,7 +46,8 @@ const idleFlushes = 32
 
 // idled is a flush that has nothing to wait for.
 func (o *Origin) idled() {
-	if o.idle++; o.idle%idleFlushes == 0 {
+	o.idle++
+	if o.idle%idleFlushes == 0 || o.w.byC.due() {
 		o.w.Process.Test()
 	}
 }
@@ -63,7 +64,7 @@ func (e *Epochs) FlushAll(remote bool) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.MayFlush(-1); err != nil {
+	if err := e.now().MayFlush(-1); err != nil {
 		return err
 	}
 	if o := &e.w.origin; len(o.dirty) == 0 {

@@ -16,14 +16,15 @@ func (e *Epochs) Lock(t rma.LockType, rank int, assert rma.Assert) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.MayLock(rank); err != nil {
+	if err := e.now().MayLock(rank); err != nil {
 		return err
 	}
-	e.epochs.Lock(rank, t)
+	e.now().Lock(rank, t)
 	if err := e.locked([]int{rank}, t, assert); err != nil {
-		e.epochs.Unlock(rank)
+		e.now().Unlock(rank)
 		return err
 	}
+	e.tell([]int{rank})
 	return nil
 }
 
@@ -103,14 +104,15 @@ func (e *Epochs) LockAll(assert rma.Assert) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.MayLockAll(); err != nil {
+	if err := e.now().MayLockAll(); err != nil {
 		return err
 	}
-	e.epochs.LockAll()
+	e.now().LockAll()
 	if err := e.locked(e.everybody(), rma.LockShared, assert); err != nil {
-		e.epochs.UnlockAll()
+		e.now().UnlockAll()
 		return err
 	}
+	e.tell(nil)
 	return nil
 }
 
@@ -131,11 +133,12 @@ func (e *Epochs) Unlock(rank int) error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if _, err := e.epochs.Locked(rank); err != nil {
+	if _, err := e.now().Locked(rank); err != nil {
 		return err
 	}
 	err := e.unlocked([]int{rank})
-	e.epochs.Unlock(rank)
+	e.now().Unlock(rank)
+	e.tell([]int{rank})
 	return err
 }
 
@@ -155,10 +158,11 @@ func (e *Epochs) UnlockAll() error {
 	}
 	e.w.Process.Lock()
 	defer e.w.Process.Unlock()
-	if err := e.epochs.MayUnlockAll(); err != nil {
+	if err := e.now().MayUnlockAll(); err != nil {
 		return err
 	}
 	err := e.unlocked(e.everybody())
-	e.epochs.UnlockAll()
+	e.now().UnlockAll()
+	e.tell(nil)
 	return err
 }

@@ -71,7 +71,7 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	if p.Failure != nil {
 		return proc.Request{}, p.Failure
 	}
-	passive, err := o.w.sync.epochs.Operate(to.Rank, request)
+	passive, err := o.w.sync.now().Operate(to.Rank, request)
 	switch {
 	case err != nil:
 		return proc.Request{}, err

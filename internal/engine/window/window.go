@@ -35,6 +35,7 @@ type Win struct {
 	attrs   comm.Attrs
 
 	memory memory
+	byC    byC
 	origin Origin
 	sync   Epochs
 	server server
