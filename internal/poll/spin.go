@@ -2,7 +2,11 @@ package poll
 
 import (
 	"fmt"
+	"math"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -13,8 +17,6 @@ const (
 	// stolen is how long a yield and a poll take only if another thread used the core to
 	// compute.
 	stolen = 20 * time.Microsecond
-	// shared is how long they take only if another thread ran at all.
-	shared = 1200 * time.Nanosecond
 	// pollsMax is how many polls a waiter with a core of its own makes before it offers the
 	// core for the first time.
 	pollsMax = 64
@@ -25,6 +27,26 @@ const (
 	// have come already.
 	glance = 4
 )
+
+// shared is how long a yield and a poll take only if another thread ran at all. The system call itself is
+// the least of it on most machines, but takes a microsecond on a virtual one whose host handles each:
+// there a waiter must not take its own yields for other threads.
+var shared = sync.OnceValue(func() time.Duration { return sharedWith(callTime()) })
+
+// sharedWith is shared on a machine on which a system call takes that long. Another thread costs two
+// switches and its own yield beside ours.
+func sharedWith(call time.Duration) time.Duration { return 1100*time.Nanosecond + call*3/2 }
+
+// callTime is the shortest time that one of some system calls took.
+func callTime() time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range 20 {
+		before := time.Since(origin)
+		_, _, _ = unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0)
+		best = min(best, time.Since(origin)-before)
+	}
+	return best
+}
 
 // The score of oversubscription: more threads compute than there are cores. Each stolen yield
 // raises it, and each other yield and each sleep lowers it, so that a waiter which has given up
@@ -49,6 +71,7 @@ const (
 type Spinner struct {
 	budget  time.Duration
 	fixed   bool          // the operator has set it
+	shared  time.Duration // see there
 	polls   int           // polls before the first yield
 	unwoken bool          // nothing wakes the waiter
 	dozes   uint          // its sleeps
@@ -66,7 +89,7 @@ var origin = time.Now()
 func NewSpinner(setting string) (Spinner, error) {
 	switch setting {
 	case "", "auto":
-		return Spinner{budget: spinMax, polls: pollsMax}, nil
+		return Spinner{budget: spinMax, polls: pollsMax, shared: shared()}, nil
 	case "0":
 		return Spinner{fixed: true}, nil
 	}
@@ -74,7 +97,7 @@ func NewSpinner(setting string) (Spinner, error) {
 	if err != nil || d < 0 {
 		return Spinner{}, fmt.Errorf("spin %q: write \"auto\", \"0\" or a duration like \"20us\"", setting)
 	}
-	return Spinner{budget: d, fixed: true, polls: pollsMax}, nil
+	return Spinner{budget: d, fixed: true, polls: pollsMax, shared: shared()}, nil
 }
 
 // Begin says that a wait begins. Where cores are shared it offers the core at once, since
@@ -94,7 +117,7 @@ func (s *Spinner) Begin() {
 // ask offers the core to find out whether it is still shared. Waits that end at their first
 // polls would never notice.
 func (s *Spinner) ask() {
-	if yieldTime() <= shared {
+	if yieldTime() <= s.shared {
 		s.polls++
 	}
 }
@@ -138,7 +161,7 @@ func (s *Spinner) observe(yield time.Duration) {
 		s.polls = 0
 		s.score = min(s.score+scoreStolen, scoreMax)
 		return
-	case yield > shared:
+	case yield > s.shared:
 		s.polls = 0
 	case s.polls < pollsMax:
 		s.polls++

@@ -37,7 +37,7 @@ func TestNoBudgetSleepsAtOnce(t *testing.T) {
 // TestWaitsThatEndAtOnceFindTheirCoreFree: waits whose first polls bring something never get to
 // Over, and still find out that nobody else wants the core any more.
 func TestWaitsThatEndAtOnceFindTheirCoreFree(t *testing.T) {
-	took := 2 * shared
+	took := 2 * shared()
 	defer func(real func() time.Duration) { yieldTime = real }(yieldTime)
 	yieldTime = func() time.Duration { return took }
 	s := spinner(t, "auto")
@@ -50,7 +50,7 @@ func TestWaitsThatEndAtOnceFindTheirCoreFree(t *testing.T) {
 	if waits(); s.PollsBeforeYield() != 0 {
 		t.Errorf("%d polls where others run", s.PollsBeforeYield())
 	}
-	took = shared
+	took = shared()
 	if waits(); s.PollsBeforeYield() != pollsMax {
 		t.Errorf("%d polls where nobody does, want %d", s.PollsBeforeYield(), pollsMax)
 	}
@@ -86,13 +86,13 @@ func TestComputingNeighboursEndSpinning(t *testing.T) {
 func TestOtherWaitersAreLetIn(t *testing.T) {
 	s := spinner(t, "auto")
 	for range 100 {
-		s.observe(2 * shared)
+		s.observe(2 * shared())
 	}
 	if s.polls != 0 || s.Oversubscribed() {
 		t.Errorf("polls %d, oversubscribed %v", s.polls, s.Oversubscribed())
 	}
 	for range pollsMax {
-		s.observe(shared / 10)
+		s.observe(shared() / 10)
 	}
 	if s.polls != pollsMax {
 		t.Errorf("alone again, but polls is %d", s.polls)
@@ -114,12 +114,12 @@ func TestSharedCoresAreNoticed(t *testing.T) {
 	if s.Shared() {
 		t.Error("before anything was seen")
 	}
-	s.observe(2 * shared)
+	s.observe(2 * shared())
 	if !s.Shared() {
 		t.Error("somebody else ran")
 	}
 	for range pollsMax {
-		s.observe(shared / 2)
+		s.observe(shared() / 2)
 	}
 	if s.Shared() {
 		t.Error("nobody else has run for long")
@@ -149,5 +149,26 @@ func TestNobodyWakes(t *testing.T) {
 	}
 	if woken, unwoken := sleeps(false), sleeps(true); unwoken < dozes/2*woken {
 		t.Errorf("it polls again after %d sleeps, and after %d if somebody wakes it", unwoken, woken)
+	}
+}
+
+// TestSlowSystemCalls: where each system call takes a microsecond, as on some virtual machines, a yield of
+// little more is no other thread's, and one that takes as long as three calls is.
+func TestSlowSystemCalls(t *testing.T) {
+	for _, call := range []time.Duration{100 * time.Nanosecond, time.Microsecond} {
+		s := spinner(t, "auto")
+		s.shared = sharedWith(call)
+		for range 100 {
+			s.observe(call + 500*time.Nanosecond)
+		}
+		if s.PollsBeforeYield() != pollsMax {
+			t.Errorf("%v: %d polls where nobody else runs", call, s.PollsBeforeYield())
+		}
+		if s.observe(3*call + time.Microsecond); s.PollsBeforeYield() != 0 {
+			t.Errorf("%v: %d polls where others run", call, s.PollsBeforeYield())
+		}
+	}
+	if call := callTime(); call <= 0 || call > time.Second {
+		t.Errorf("a system call takes %v", call)
 	}
 }
