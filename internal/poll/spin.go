@@ -71,7 +71,7 @@ const (
 type Spinner struct {
 	budget  time.Duration
 	fixed   bool          // the operator has set it
-	shared  time.Duration // see there
+	shared  time.Duration // a yield and a poll that take longer let another thread run
 	polls   int           // polls before the first yield
 	unwoken bool          // nothing wakes the waiter
 	dozes   uint          // its sleeps
