@@ -39,31 +39,50 @@ var made atomic.Int32
 // for it the test is skipped.
 func New(t TB, machines int) []*Machine {
 	t.Helper()
+	list := Alone(t, machines)
+	if len(list) == 0 {
+		return nil
+	}
+	wire := fmt.Sprintf("impi%d-%d-wire", os.Getpid(), made.Add(1))
+	ip(t, "netns", "add", wire)
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", wire).Run() })
+	ip(t, "-n", wire, "link", "add", "wire", "type", "bridge")
+	ip(t, "-n", wire, "link", "set", "wire", "up")
+	for i, m := range list {
+		m.Address = fmt.Sprintf("10.77.%d.%d", (i+1)/256, (i+1)%256)
+		ip(t, "-n", m.Name, "link", "add", "eth0", "type", "veth", "peer", "name", fmt.Sprintf("p%d", i), "netns", wire)
+		ip(t, "-n", wire, "link", "set", fmt.Sprintf("p%d", i), "master", "wire", "up")
+		ip(t, "-n", m.Name, "address", "add", m.Address+"/16", "dev", "eth0")
+		ip(t, "-n", m.Name, "link", "set", "eth0", "up")
+	}
+	return list
+}
+
+// Alone makes machines as New does, but without a network: each has only its loopback, and the caller
+// joins them and sets their addresses.
+func Alone(t TB, machines int) []*Machine {
+	t.Helper()
 	prefix := fmt.Sprintf("impi%d-%d", os.Getpid(), made.Add(1))
-	wire := prefix + "-wire"
-	if out, err := exec.Command("ip", "netns", "add", wire).CombinedOutput(); err != nil {
+	first := prefix + "-0"
+	if out, err := exec.Command("ip", "netns", "add", first).CombinedOutput(); err != nil {
 		skips.NotRun(t, "network namespaces cannot be made: "+strings.TrimSpace(string(out)+" "+err.Error()), "run the tests as root, with iproute2 installed")
 		return nil
 	}
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", wire).Run() })
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", first).Run() })
 	dir, err := os.MkdirTemp("", "machines")
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	ip(t, "-n", wire, "link", "add", "wire", "type", "bridge")
-	ip(t, "-n", wire, "link", "set", "wire", "up")
 	list := make([]*Machine, machines)
 	for i := range list {
-		m := &Machine{Name: fmt.Sprintf("%s-%d", prefix, i), Address: fmt.Sprintf("10.77.%d.%d", (i+1)/256, (i+1)%256), t: t}
-		ip(t, "netns", "add", m.Name)
+		m := &Machine{Name: fmt.Sprintf("%s-%d", prefix, i), t: t}
+		if m.Name != first {
+			ip(t, "netns", "add", m.Name)
+		}
 		t.Cleanup(func() { m.end() })
 		m.name(dir)
 		ip(t, "-n", m.Name, "link", "set", "lo", "up")
-		ip(t, "-n", m.Name, "link", "add", "eth0", "type", "veth", "peer", "name", fmt.Sprintf("p%d", i), "netns", wire)
-		ip(t, "-n", wire, "link", "set", fmt.Sprintf("p%d", i), "master", "wire", "up")
-		ip(t, "-n", m.Name, "address", "add", m.Address+"/16", "dev", "eth0")
-		ip(t, "-n", m.Name, "link", "set", "eth0", "up")
 		list[i] = m
 	}
 	return list

@@ -49,7 +49,7 @@ func Short(t TB) {
 // packages are the Debian packages of programs, where the names differ.
 var packages = map[string]string{
 	"cc": "gcc libc6-dev", "gcc": "gcc libc6-dev", "c++": "g++", "ip": "iproute2",
-	"mergecap": "wireshark-common", "protoc": "protobuf-compiler", "setsid": "util-linux", "sh": "dash",
+	"mergecap": "wireshark-common", "ping": "iputils-ping", "protoc": "protobuf-compiler", "setsid": "util-linux", "sh": "dash",
 }
 
 // Program returns the path of a program, or ends the test and says what to install.

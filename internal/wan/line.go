@@ -56,6 +56,17 @@ func (l *Line[T]) Counts() Counts { return l.counts }
 // Shape returns what the line is like.
 func (l *Line[T]) Shape() Shape { return l.shape }
 
+// Reshape changes what the line is like. What it holds arrives as it would have; the queue is measured
+// by the new rate.
+func (l *Line[T]) Reshape(now time.Duration, shape Shape) error {
+	if err := shape.Check(); err != nil {
+		return err
+	}
+	l.shape, l.fraction = shape, 0
+	l.out = l.next(now)
+	return nil
+}
+
 // Room reports whether the queue has room for a packet of some bytes now.
 func (l *Line[T]) Room(now time.Duration, size int) bool {
 	return l.shape.Queue == 0 || l.backlog(now)+uint64(size) <= uint64(l.shape.Queue)

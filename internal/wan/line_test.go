@@ -143,6 +143,9 @@ func TestJitterKeepsOrder(t *testing.T) {
 			if a.packet != i {
 				t.Fatalf("packet %d arrived as number %d", a.packet, i)
 			}
+			if i > 0 && a.at < all[i-1].at {
+				t.Fatalf("packet %d arrived at %v, before the one before it", i, a.at)
+			}
 			took := a.at - time.Duration(i)*every
 			least, most = min(least, took), max(most, took)
 		}
@@ -171,6 +174,23 @@ func TestOutages(t *testing.T) {
 	}
 	if c := l.Counts(); int(c.Out) != lost || gaps < 60 || gaps > 140 || lost < gaps*99 || lost > gaps*101 {
 		t.Errorf("%d packets lost in %d outages, counted %d; want about 99 outages of 100 packets", lost, gaps, c.Out)
+	}
+}
+
+func TestReshape(t *testing.T) {
+	l := NewLine[int](Shape{Rate: 8e6, Delay: 10 * time.Millisecond}, 1)
+	l.Offer(0, 0, 1000)
+	if err := l.Reshape(time.Millisecond, Shape{Rate: 8e9, Delay: 2 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	l.Offer(time.Millisecond, 1, 1000) // in order: it does not overtake
+	l.Offer(20*time.Millisecond, 2, 1000)
+	want := []arrived{{0, 11 * time.Millisecond}, {1, 11 * time.Millisecond}, {2, 22*time.Millisecond + time.Microsecond}}
+	if got := drain(l); !slices.Equal(got, want) {
+		t.Errorf("arrived %v, want %v", got, want)
+	}
+	if l.Reshape(0, Shape{Loss: 2}) == nil || l.Shape().Loss != 0 {
+		t.Error("a wrong shape is accepted")
 	}
 }
 
