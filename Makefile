@@ -27,6 +27,8 @@ SEEDS      ?= 0:2000
 WORLDS     ?= 0:1000
 # The questions that performance asks, a regular expression of their names; empty: all.
 ONLY       ?=
+# The flags of internal/wan/run.
+WAN        ?=
 # The faults that sim-mutants and conform-mutants try, a regular expression; empty: all.
 MUTANTS    ?=
 
@@ -43,7 +45,7 @@ GOTESTSUM := $(GO) tool -modfile=tools.mod gotestsum
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install package sbom demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
+.PHONY: help build library install package sbom demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance wan clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -209,6 +211,10 @@ matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 performance: build ## measure what docs/performance.md says, for a quarter of an hour; ONLY=regexp
 	@for f in $(BIN)/*; do cp -p $$f $$f.copy && mv $$f.copy $$f || exit 1; done
 	$(GO) run ./internal/performance/run -bin $(BIN) -only '$(ONLY)'
+
+wan: build ## measure over a wide area that is made on this machine; WAN='-quick', WAN=-help
+	$(GO) build -o $(BIN)/wan-pair ./internal/wan/pair
+	$(GO) run ./internal/wan/run -bin $(BIN) $(WAN)
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) $(LIB) out

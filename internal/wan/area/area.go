@@ -53,7 +53,7 @@ func New(t netns.TB, o Options) *Area {
 	for rail := range a.rails {
 		for i, site := range a.Sites {
 			ports = append(ports, tun.Port{
-				Namespace: site.Name, Device: fmt.Sprintf("w%d-%d", os.Getpid(), made.Add(1)),
+				Namespace: site.Name, Device: fmt.Sprintf("w%d-%d", os.Getpid(), made.Add(1)), Name: Device(rail),
 				Address: netip.PrefixFrom(Address(i, rail), 24),
 			})
 			site.Address = Address(i, 0).String()
@@ -82,6 +82,9 @@ func New(t netns.TB, o Options) *Area {
 func Address(site, rail int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 78, byte(rail), byte(site + 1)})
 }
+
+// Device returns the name that the device of a rail has at each site.
+func Device(rail int) string { return fmt.Sprintf("wan%d", rail) }
 
 // Reshape changes the lines of all rails from one site to another one.
 func (a *Area) Reshape(from, to int, shape wan.Shape) error {

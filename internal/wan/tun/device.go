@@ -15,7 +15,8 @@ const Clone = "/dev/net/tun"
 // Port is a TUN device that is to be made: the one end of the wide area in a site.
 type Port struct {
 	Namespace string       // of the network, as ip netns has it
-	Device    string       // its name there, which must be free here too, where it is made
+	Device    string       // its name here, where it is made; it must be free
+	Name      string       // its name there
 	Address   netip.Prefix // of the site, in the network that all ports share; IPv4
 }
 
@@ -57,9 +58,9 @@ func (p Port) open(mtu int) (fd int, err error) {
 		}
 	}
 	for _, args := range [][]string{
-		{"link", "set", p.Device, "netns", p.Namespace},
-		{"-n", p.Namespace, "address", "add", p.Address.String(), "dev", p.Device},
-		{"-n", p.Namespace, "link", "set", p.Device, "mtu", fmt.Sprint(mtu), "txqueuelen", fmt.Sprint(waiting), "up"},
+		{"link", "set", p.Device, "netns", p.Namespace, "name", p.Name},
+		{"-n", p.Namespace, "address", "add", p.Address.String(), "dev", p.Name},
+		{"-n", p.Namespace, "link", "set", p.Name, "mtu", fmt.Sprint(mtu), "txqueuelen", fmt.Sprint(waiting), "up"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			return -1, fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))

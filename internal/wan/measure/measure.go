@@ -1,0 +1,175 @@
+// Package measure measures a pair of procs of two sites over an emulated wide area: our transports beside
+// iperf3 and other MPIs, for round trips and losses.
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/openimpi/impi/internal/performance"
+	"github.com/openimpi/impi/internal/provenance"
+	"github.com/openimpi/impi/internal/wan"
+	"github.com/openimpi/impi/internal/wan/area"
+)
+
+// Options say what is measured. Those of no value have none.
+type Options struct {
+	Bin     string          // folder of our programs, and of wan-pair
+	Rate    int64           // of each line, bits per second
+	RTT     []time.Duration // without queue and transmission
+	Loss    []float64       // of each line
+	Columns []string        // of Columns
+	Omit    time.Duration   // of a stream, at first
+	Time    time.Duration   // that a stream is measured for
+	Latency time.Duration   // that round trips are measured for
+	Limit   time.Duration   // for one job, beyond that
+	Buffers int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
+	Seed    uint64
+	Log     io.Writer
+}
+
+// What is measured.
+const (
+	Stream  = "stream"  // Mb/s
+	Latency = "latency" // ms
+)
+
+// Cell is one figure, or why there is none.
+type Cell struct {
+	Row
+	Column string  `json:"column"`
+	What   string  `json:"what"`
+	Value  float64 `json:"value,omitempty"` // Mb/s or ms
+	Why    string  `json:"why,omitempty"`
+}
+
+// Row is a network.
+type Row struct {
+	RTT  time.Duration `json:"rtt_ns"`
+	Loss float64       `json:"loss"`
+}
+
+// Report is all that was measured, and where.
+type Report struct {
+	Made    provenance.Stamp    `json:"made"`
+	Machine performance.Machine `json:"machine"`
+	Rate    int64               `json:"rate"`
+	MTU     int                 `json:"mtu"`
+	Omit    time.Duration       `json:"omit_ns"`
+	Time    time.Duration       `json:"time_ns"`
+	Buffers int                 `json:"buffers,omitempty"`
+	Seed    uint64              `json:"seed"`
+	Columns []string            `json:"columns"`
+	Cells   []Cell              `json:"cells"`
+}
+
+// contender measures one thing in an area of two sites.
+type contender func(ctx context.Context, m *Options, a *area.Area, dir, what string) (float64, error)
+
+// column is a contender with its name. Some measure only one of the two.
+type column struct {
+	name string
+	run  contender
+	what []string
+}
+
+var both = []string{Stream, Latency}
+
+// columns are all contenders, in the order of the tables.
+var columns = []column{
+	{"ping", ping, []string{Latency}},
+	{"iperf3", iperf(1), []string{Stream}},
+	{"iperf3 x 8", iperf(8), []string{Stream}},
+	{"impi tcp", ours("tcp"), both},
+	{"impi quic", ours("quic"), both},
+	{"MPICH", mpich, both},
+	{"Open MPI", openMPI, both},
+}
+
+// Columns returns the names of what can be measured.
+func Columns() (names []string) {
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// errNoArea is wrapped if this machine cannot make an area.
+var errNoArea = errors.New("there can be no wide area here")
+
+// Run measures all cells. It fails only where there can be no network; a cell that fails says why.
+func (o *Options) Run(ctx context.Context) (*Report, error) {
+	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns}
+	made, err := provenance.Now(".")
+	if err != nil {
+		return nil, err
+	}
+	r.Made = made
+	for _, rtt := range o.RTT {
+		for _, loss := range o.Loss {
+			for _, name := range o.Columns {
+				for _, c := range columns {
+					if c.name != name {
+						continue
+					}
+					for _, what := range c.what {
+						cell, err := o.cell(ctx, Row{rtt, loss}, c, what)
+						if err != nil {
+							return nil, err
+						}
+						r.Cells = append(r.Cells, cell)
+					}
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// Shape returns that of both lines of a row. The queue holds what is under way in a round trip, and at
+// least 256 KiB.
+func (o *Options) Shape(r Row) wan.Shape {
+	s := wan.Shape{Rate: o.Rate, Delay: r.RTT / 2, Loss: r.Loss}
+	s.Queue = max(256<<10, s.BandwidthDelay())
+	return s
+}
+
+// cell measures one cell in an area of its own, so that nothing is left of the one before it.
+func (o *Options) cell(ctx context.Context, row Row, c column, what string) (Cell, error) {
+	cell := Cell{Row: row, Column: c.name, What: what}
+	b := &stand{}
+	defer b.close()
+	dir, a, err := b.make(o, row)
+	if err != nil {
+		return cell, err
+	}
+	limited, cancel := context.WithTimeout(ctx, o.Limit+o.Omit+o.Time)
+	defer cancel()
+	cell.Value, err = c.run(limited, o, a, dir, what)
+	if ctx.Err() != nil {
+		return cell, context.Cause(ctx)
+	}
+	if err != nil {
+		cell.Value, cell.Why = 0, err.Error()
+	}
+	there, back := a.Counts(0, 1, 0), a.Counts(1, 0, 0)
+	fmt.Fprintf(o.Log, "RTT %v, loss %v, %s, %s: %s (of %d packets %d lost, %d dropped; back %d)\n",
+		row.RTT, percent(row.Loss), c.name, what, cell.text(), there.Offered, there.Lost, there.Dropped, back.Offered)
+	return cell, nil
+}
+
+// text is what is said of a cell in the log.
+func (c Cell) text() string {
+	switch {
+	case c.Why != "":
+		return c.Why
+	case c.What == Latency:
+		return fmt.Sprintf("%.2f ms", c.Value)
+	}
+	return fmt.Sprintf("%.1f Mb/s", c.Value)
+}
+
+func percent(p float64) string { return fmt.Sprintf("%g %%", p*100) }

@@ -1,0 +1,104 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/provenance"
+)
+
+// Write writes the tables as Markdown.
+func (r *Report) Write(w io.Writer) {
+	text := fmt.Sprintf("Made by `make wan` on %s. Machine: %s, %d cores, Linux %s, %s; %s; load %s at the start. ", provenance.Dates([]provenance.Stamp{r.Made}),
+		r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, r.Machine.Go, strings.Join(r.Machine.Peers, ", "), r.Machine.Load)
+	buffers := "as the kernel has them"
+	if r.Buffers > 0 {
+		buffers = fmt.Sprintf("up to %d bytes", r.Buffers)
+	}
+	text += fmt.Sprintf("Lines of %g Mb/s, buffers of TCP %s; streams are measured for %v, after %v.", float64(r.Rate)/1e6, buffers, r.Time, r.Omit)
+	fmt.Fprintln(w, wrap(text, ""))
+	fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")
+	r.table(w, Stream, func(v float64) string { return fmt.Sprintf("%.1f", v) })
+	fmt.Fprint(w, "\n### Round trip of 8 bytes, ms\n\n")
+	r.table(w, Latency, func(v float64) string { return fmt.Sprintf("%.2f", v) })
+	r.reasons(w)
+}
+
+// table writes one table: a row for each network, a column for each that was measured so.
+func (r *Report) table(w io.Writer, what string, text func(float64) string) {
+	var names []string
+	for _, name := range r.Columns {
+		if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Column == name && c.What == what }) {
+			names = append(names, name)
+		}
+	}
+	fmt.Fprintf(w, "| RTT | loss | %s |\n|--:|--:|%s\n", strings.Join(names, " | "), strings.Repeat("--:|", len(names)))
+	var last time.Duration
+	for _, row := range r.rows() {
+		rtt := ""
+		if row.RTT != last {
+			rtt, last = row.RTT.String(), row.RTT
+		}
+		fmt.Fprintf(w, "| %s | %s |", rtt, percent(row.Loss))
+		for _, name := range names {
+			i := slices.IndexFunc(r.Cells, func(c Cell) bool { return c.Row == row && c.Column == name && c.What == what })
+			switch {
+			case i < 0:
+				fmt.Fprint(w, " |")
+			case r.Cells[i].Why != "":
+				fmt.Fprint(w, " none |")
+			default:
+				fmt.Fprintf(w, " %s |", text(r.Cells[i].Value))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// rows are the networks in the order in which they were measured.
+func (r *Report) rows() (rows []Row) {
+	for _, c := range r.Cells {
+		if !slices.Contains(rows, c.Row) {
+			rows = append(rows, c.Row)
+		}
+	}
+	return rows
+}
+
+// reasons lists why there are cells without a figure.
+func (r *Report) reasons(w io.Writer) {
+	begun := false
+	for _, c := range r.Cells {
+		if c.Why == "" {
+			continue
+		}
+		if !begun {
+			fmt.Fprint(w, "\nNone:\n\n")
+			begun = true
+		}
+		fmt.Fprintln(w, wrap(fmt.Sprintf("* RTT %v, loss %s, %s, %s: %s", c.RTT, percent(c.Loss), c.Column, c.What, c.Why[:min(len(c.Why), 300)]), "  "))
+	}
+}
+
+// wrap breaks a text into lines of at most 100 characters, all but the first with an indent.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case at == 0:
+		case at+1+len(word) > 100:
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,169 @@
+// Command run makes a wide area on this machine and measures over it.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/wan/measure"
+)
+
+//go:embed help.txt
+var help string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx))
+}
+
+func run(ctx context.Context) int {
+	o, out, data, err := parse(os.Args[1:])
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "wan:", err)
+		}
+		fmt.Fprintf(os.Stderr, help, strings.Join(measure.Columns(), ", "))
+		return 2
+	}
+	if os.Geteuid() != 0 {
+		return again(ctx)
+	}
+	r, err := o.Run(ctx)
+	if err == nil {
+		err = write(r, out, data)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wan:", err)
+		return 1
+	}
+	return 0
+}
+
+// again runs this program as the root of a user namespace, and returns its status.
+func again(ctx context.Context) int {
+	self, err := os.Executable()
+	if err == nil {
+		cmd := netns.AsRoot(ctx, self, os.Args[1:]...)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		err = cmd.Run()
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		fmt.Fprintln(os.Stderr, "wan: this ran in a user namespace, as you are not root")
+		return exit.ExitCode()
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "wan: without root it takes unshare, of util-linux:", err)
+		return 1
+	}
+	return 0
+}
+
+// parse reads the command line.
+func parse(args []string) (o *measure.Options, out, data string, err error) {
+	o = &measure.Options{Log: os.Stderr, Limit: time.Minute}
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	bin := flags.String("bin", "bin", "")
+	rate := flags.Float64("rate", 1000, "")
+	rtt := flags.String("rtt", "1ms,20ms,100ms,200ms", "")
+	loss := flags.String("loss", "0,0.01,0.1,1", "")
+	only := flags.String("only", "", "")
+	quick := flags.Bool("quick", false, "")
+	flags.DurationVar(&o.Time, "time", 5*time.Second, "")
+	flags.DurationVar(&o.Omit, "omit", 2*time.Second, "")
+	flags.IntVar(&o.Buffers, "buffers", 0, "")
+	flags.Uint64Var(&o.Seed, "seed", 1, "")
+	flags.StringVar(&out, "out", "", "")
+	flags.StringVar(&data, "json", "", "")
+	if err := flags.Parse(args); err != nil {
+		return nil, "", "", err
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if *quick {
+		for name, value := range map[string]string{"rtt": "1ms,100ms", "loss": "0,0.1", "time": "2s", "omit": "1s"} {
+			if !given[name] {
+				_ = flags.Set(name, value)
+			}
+		}
+	}
+	o.Latency = o.Time / 2
+	o.Rate = int64(*rate * 1e6)
+	pattern, err := regexp.Compile(*only)
+	for _, c := range measure.Columns() {
+		if err == nil && pattern.MatchString(c) {
+			o.Columns = append(o.Columns, c)
+		}
+	}
+	var wrong [4]error
+	for word := range strings.SplitSeq(*rtt, ",") {
+		d, err := time.ParseDuration(word)
+		o.RTT, wrong[0] = append(o.RTT, d), errors.Join(wrong[0], err)
+	}
+	for word := range strings.SplitSeq(*loss, ",") {
+		p, err := strconv.ParseFloat(word, 64)
+		o.Loss, wrong[1] = append(o.Loss, p/100), errors.Join(wrong[1], err)
+	}
+	for _, d := range o.RTT {
+		for _, p := range o.Loss {
+			wrong[2] = errors.Join(wrong[2], o.Shape(measure.Row{RTT: d, Loss: p}).Check())
+		}
+	}
+	if o.Time <= 0 || o.Omit < 0 || len(o.Columns) == 0 || flags.NArg() > 0 {
+		wrong[3] = errors.New("-time must be positive, -only must fit some columns, and there are no other words")
+	}
+	o.Bin, err = filepath.Abs(*bin)
+	return o, out, data, errors.Join(append(wrong[:], err)...)
+}
+
+// write writes the tables and the figures.
+func write(r *measure.Report, out, data string) error {
+	b, err := json.MarshalIndent(r, "", " ")
+	if err == nil && data != "" {
+		err = os.WriteFile(data, append(b, '\n'), 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		r.Write(os.Stdout)
+		return nil
+	}
+	return replace(out, r)
+}
+
+// begins is the line of a page behind which the tables are.
+const begins = "<!-- made by make wan -->\n"
+
+// replace writes the tables into a page, behind that line.
+func replace(page string, r *measure.Report) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, _, found := strings.Cut(string(text), begins)
+	if !found {
+		return fmt.Errorf("%s has no line %q, behind which the tables belong", page, strings.TrimSpace(begins))
+	}
+	var b strings.Builder
+	b.WriteString(before + begins + "\n")
+	r.Write(&b)
+	return os.WriteFile(page, []byte(b.String()), 0o644)
+}
