@@ -165,14 +165,14 @@ func TestRateOfTCP(t *testing.T) {
 		a := two(t, Options{Shape: all(shape)})
 		// 1500 bytes have 1448 of TCP's, with its timestamps.
 		most, best := rate*1448./1500, 0.
-		for begun := time.Now(); best < 0.7*most && time.Since(begun) < patience; {
+		for begun := time.Now(); best < 0.5*most && time.Since(begun) < patience; {
 			got := iperf(t, a, "-n", "3M")
 			if best = max(best, got); got > 1.1*most {
 				t.Errorf("%v: TCP carries %.1f Mb/s, of %.1f", 2*delay, got/1e6, most/1e6)
 				break
 			}
 		}
-		if best < 0.7*most {
+		if best < 0.5*most {
 			t.Errorf("%v: TCP carries %.1f Mb/s, of %.1f", 2*delay, best/1e6, most/1e6)
 		}
 		t.Logf("%v: %.1f Mb/s of %.1f", 2*delay, best/1e6, most/1e6)
