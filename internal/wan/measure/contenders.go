@@ -131,14 +131,15 @@ route "*" {
   client = {{$i}}
   hosts  = "{{$address}}"
   procs  = 1
-{{if eq $.Transport "quic"}}  transport "quic" {
+  transport "{{$.Transport}}" {
     config {
-      cert = "{{$.Dir}}/certs/{{index $.Names $i}}.pem"
+{{if eq $.Transport "quic"}}      cert = "{{$.Dir}}/certs/{{index $.Names $i}}.pem"
       key  = "{{$.Dir}}/certs/{{index $.Names $i}}.key"
       ca   = "{{$.Dir}}/certs/ca.pem"
-    }
+{{end}}{{range $.Settings}}      {{.}}
+{{end}}    }
   }
-{{end}}}
+}
 {{end}}`))
 
 // ours runs a job of ours, whose procs have a direct link of a transport.
@@ -149,7 +150,8 @@ func ours(transport string) contender {
 		node := filepath.Join(o.Bin, "impi-node")
 		err := jobFile.Execute(&file, map[string]any{
 			"Dir": dir, "Transport": transport, "Names": names, "Addresses": []string{a.Sites[0].Address, a.Sites[1].Address},
-			"Command": append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...),
+			"Settings": o.Settings[transport],
+			"Command":  append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...),
 		})
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "job.hcl"), file.Bytes(), 0o600)

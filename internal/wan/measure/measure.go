@@ -29,6 +29,8 @@ type Options struct {
 	Buffers int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
 	Seed    uint64
 	Log     io.Writer
+	// Settings are those of our transports by their names, each as in a job file: "window = 65536".
+	Settings map[string][]string
 }
 
 // What is measured.
@@ -54,16 +56,17 @@ type Row struct {
 
 // Report is all that was measured, and where.
 type Report struct {
-	Made    provenance.Stamp    `json:"made"`
-	Machine performance.Machine `json:"machine"`
-	Rate    int64               `json:"rate"`
-	MTU     int                 `json:"mtu"`
-	Omit    time.Duration       `json:"omit_ns"`
-	Time    time.Duration       `json:"time_ns"`
-	Buffers int                 `json:"buffers,omitempty"`
-	Seed    uint64              `json:"seed"`
-	Columns []string            `json:"columns"`
-	Cells   []Cell              `json:"cells"`
+	Made     provenance.Stamp    `json:"made"`
+	Machine  performance.Machine `json:"machine"`
+	Rate     int64               `json:"rate"`
+	MTU      int                 `json:"mtu"`
+	Omit     time.Duration       `json:"omit_ns"`
+	Time     time.Duration       `json:"time_ns"`
+	Buffers  int                 `json:"buffers,omitempty"`
+	Seed     uint64              `json:"seed"`
+	Columns  []string            `json:"columns"`
+	Settings map[string][]string `json:"settings,omitempty"`
+	Cells    []Cell              `json:"cells"`
 }
 
 // contender measures one thing in an area of two sites.
@@ -102,7 +105,7 @@ var errNoArea = errors.New("there can be no wide area here")
 
 // Run measures all cells. It fails only where there can be no network; a cell that fails says why.
 func (o *Options) Run(ctx context.Context) (*Report, error) {
-	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns}
+	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings}
 	made, err := provenance.Now(".")
 	if err != nil {
 		return nil, err

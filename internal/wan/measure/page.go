@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ func (r *Report) Write(w io.Writer) {
 		buffers = fmt.Sprintf("up to %d bytes", r.Buffers)
 	}
 	text += fmt.Sprintf("Lines of %g Mb/s, buffers of TCP %s; streams are measured for %v, after %v.", float64(r.Rate)/1e6, buffers, r.Time, r.Omit)
+	for _, transport := range slices.Sorted(maps.Keys(r.Settings)) {
+		text += fmt.Sprintf(" Of %s: `%s`.", transport, strings.Join(r.Settings[transport], "`, `"))
+	}
 	fmt.Fprintln(w, wrap(text, ""))
 	fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")
 	r.table(w, Stream, func(v float64) string { return fmt.Sprintf("%.1f", v) })

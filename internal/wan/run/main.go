@@ -77,7 +77,7 @@ func again(ctx context.Context) int {
 
 // parse reads the command line.
 func parse(args []string) (o *measure.Options, out, data string, err error) {
-	o = &measure.Options{Log: os.Stderr, Limit: time.Minute}
+	o = &measure.Options{Log: os.Stderr, Limit: time.Minute, Settings: map[string][]string{}}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	bin := flags.String("bin", "bin", "")
@@ -90,6 +90,15 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 	flags.DurationVar(&o.Omit, "omit", 2*time.Second, "")
 	flags.IntVar(&o.Buffers, "buffers", 0, "")
 	flags.Uint64Var(&o.Seed, "seed", 1, "")
+	for _, transport := range []string{"tcp", "quic"} {
+		flags.Func(transport, "", func(setting string) error {
+			if strings.ContainsAny(setting, "{}\n") {
+				return errors.New("write a setting such as window = 65536")
+			}
+			o.Settings[transport] = append(o.Settings[transport], setting)
+			return nil
+		})
+	}
 	flags.StringVar(&out, "out", "", "")
 	flags.StringVar(&data, "json", "", "")
 	if err := flags.Parse(args); err != nil {
