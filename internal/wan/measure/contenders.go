@@ -167,7 +167,9 @@ func ours(transport string) contender {
 		}
 		var nodes []*exec.Cmd
 		for i, s := range a.Sites {
-			nodes = append(nodes, s.Command(ctx, node, "-config", filepath.Join(dir, "job.hcl"), "-site", names[i]))
+			cmd := s.Command(ctx, node, "-config", filepath.Join(dir, "job.hcl"), "-site", names[i])
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir) // the usual one is another root's in a user namespace
+			nodes = append(nodes, cmd)
 		}
 		return follow(ctx, a, said, nodes...)
 	}
