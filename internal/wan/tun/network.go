@@ -124,7 +124,16 @@ func (n *Network) Run(ctx context.Context) error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0); err != nil {
 		return fmt.Errorf("precise timers: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _, _ = unix.Write(n.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) })()
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_, _ = unix.Write(n.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		close(woken)
+	})
+	defer func() {
+		if !stop() {
+			<-woken // Close may follow
+		}
+	}()
 	poll := []unix.PollFd{{Fd: int32(n.wake), Events: unix.POLLIN}}
 	for _, fd := range n.ports {
 		poll = append(poll, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
