@@ -17,7 +17,7 @@ func abiBarrier(comm uintptr) int32 {
 
 //export abiIbarrier
 func abiIbarrier(comm uintptr, request uintptr) int32 {
-	return start("Ibarrier", 0, comm, request, nothing(), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Ibarrier", 0, comm, request, nothing(), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ibarrier()
 	})
 }
@@ -40,7 +40,7 @@ func abiBcast(buffer uintptr, count int64, datatype uintptr, root int32, comm ui
 
 //export abiIbcast
 func abiIbcast(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ibcast", which, comm, request, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Ibcast", which, comm, request, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ibcast(a.send.buf, int(root))
 	})
 }
@@ -63,7 +63,7 @@ func abiGather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintp
 
 //export abiIgather
 func abiIgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Igather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Igather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Igather(a.send.buf, a.recv.buf, int(root))
 	})
 }
@@ -109,7 +109,7 @@ func abiScatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uint
 
 //export abiIscatter
 func abiIscatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iscatter", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Iscatter", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iscatter(a.send.buf, a.recv.buf, int(root))
 	})
 }
@@ -155,7 +155,7 @@ func abiAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf ui
 
 //export abiIallgather
 func abiIallgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iallgather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Iallgather", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iallgather(a.send.buf, a.recv.buf)
 	})
 }
@@ -201,7 +201,7 @@ func abiAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uin
 
 //export abiIalltoall
 func abiIalltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ialltoall", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Ialltoall", which, comm, request, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ialltoall(a.send.buf, a.recv.buf)
 	})
 }
@@ -270,7 +270,7 @@ func abiReduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, 
 
 //export abiIreduce
 func abiIreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, request uintptr, which int32) int32 {
-	return start("Ireduce", which, comm, request, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Ireduce", which, comm, request, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ireduce(a.send.buf, a.recv.buf, a.op, int(root))
 	})
 }
@@ -293,7 +293,7 @@ func abiAllreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintpt
 
 //export abiIallreduce
 func abiIallreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, request uintptr, which int32) int32 {
-	return start("Iallreduce", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
+	return startByC("Iallreduce", which, comm, request, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iallreduce(a.send.buf, a.recv.buf, a.op)
 	})
 }

@@ -4,8 +4,10 @@
 
 #include "gate.h"
 #include "fastboard.h"
+#include "faststart.h"
 #include "fastwindow.h"
 #include "measure.h"
+#include "requests.h"
 
 #define WEAK(name) __attribute__((weak, alias(#name)))
 
@@ -353,37 +355,6 @@ static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int sourc
 	return received(buf, count, type, source, tag, comm, status, 1);
 }
 
-// A request of C is a place in a table. Its handle says so, and of which generation it is.
-enum { SHIFT = 3, KIND_SHIFT = 27 };
-
-static inline MPI_Request handle(struct request *r)
-{
-	uint64_t i = (uint64_t)(r - x->table);
-	return (MPI_Request)(uintptr_t)((uint64_t)r->gen << 32 | (uint64_t)KIND << KIND_SHIFT | i << SHIFT);
-}
-
-// request returns the request of a handle, or NULL if it is not one of C's. The gate is passed.
-static inline struct request *request(MPI_Request h)
-{
-	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
-	if ((uint32_t)v >> KIND_SHIFT != KIND || v % (1 << SHIFT) != 0 || i >= REQUESTS || x->table[i].gen != v >> 32 || x->table[i].state == FREE)
-		return NULL;
-	return &x->table[i];
-}
-
-// new takes a free request, which there must be. The gate is passed.
-static inline struct request *new(uint32_t state, MPI_Comm comm, int peer)
-{
-	struct request *r = &x->table[x->spare];
-	x->spare = r->next;
-	r->gen++;
-	r->state = state;
-	r->comm = (uintptr_t)comm;
-	r->peer = peer;
-	r->next = NONE;
-	return r;
-}
-
 static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	uint64_t n = bytes(count, type);
@@ -507,6 +478,8 @@ static int glance(void)
 // await waits for a request, as long as nothing else has to be done. The gate is passed.
 static inline int await(struct request *r)
 {
+	if (r->peer == ON_BOARD)
+		return r->state == DONE || impi_await_start(r);
 	while (r->state == POSTED) {
 		if (r->peer == EVERY) {
 			if (!glance())
@@ -526,7 +499,7 @@ static inline int await(struct request *r)
 // end stores the status of a request that is done, and frees it. The gate is passed.
 static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 {
-	if (r->peer == NONE)
+	if (r->peer == NONE || r->peer == ON_BOARD)
 		fill(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
 	else
 		fill(status, r->source, r->from, r->bytes);
@@ -545,10 +518,10 @@ static int wait_fastbox(MPI_Request *h, MPI_Status *status)
 	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !enter())
 		return 0;
 	struct request *r = request(*h);
-	int done = r != NULL && x->streak++ % STREAK != STREAK - 1 && await(r);
+	int done = r != NULL && (r->peer == ON_BOARD || x->streak++ % STREAK != STREAK - 1) && await(r); // Go starts every SELDOMth there
 	if (done)
 		end(h, r, status);
-	leave();
+	leave_and_ring();
 	return done;
 }
 
@@ -557,13 +530,15 @@ static int test_fastbox(MPI_Request *h, int *flag, MPI_Status *status)
 	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !known(impi_writable, flag, sizeof *flag) || !enter())
 		return 0;
 	struct request *r = request(*h);
-	int done = r != NULL && r->state == DONE && x->streak++ % STREAK != STREAK - 1;
-	if (done) {
+	int done = UNKNOWN;
+	if (r != NULL && x->streak++ % STREAK != STREAK - 1)
+		done = r->state == DONE ? 1 : r->state == POSTED && r->peer == ON_BOARD ? impi_try_start(r) : UNKNOWN;
+	if (done == 1)
 		end(h, r, status);
-		*flag = 1;
-	}
-	leave();
-	return done;
+	if (done != UNKNOWN)
+		*flag = done;
+	leave_and_ring();
+	return done != UNKNOWN;
 }
 
 // all waits for n requests. The gate is passed.
@@ -594,7 +569,7 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 			h[i] = MPI_REQUEST_NULL;
 		}
 	}
-	leave();
+	leave_and_ring();
 	return done;
 }
 

@@ -16,6 +16,7 @@ enum {
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
 	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
+	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atTurn = offsetof(struct request, turn), atOp = offsetof(struct request, op),
 	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
 	atUsed = offsetof(struct window, used), atIdle = offsetof(struct window, idle), atUnit = offsetof(struct target, unit), atLock = offsetof(struct target, lock), atOpen = offsetof(struct target, open),
 };
@@ -78,6 +79,7 @@ var (
 
 // And where it is in them.
 const (
+	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atTurn ^ unsafe.Offsetof(fastpath.Request{}.Turn)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
 	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
 	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
 	_ = -uint((C.atUsed ^ unsafe.Offsetof(fastpath.Window{}.Used)) | (C.atIdle ^ unsafe.Offsetof(fastpath.Window{}.Idle)))
@@ -93,6 +95,9 @@ const (
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
 	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
+	_ = -uint((C.START_MOST ^ fastpath.BoardStart) | (C.BARRIER ^ fastpath.BoardBarrier) | (C.ON_BOARD ^ fastpath.OnBoard))
+	_ = -uint((C.SUM ^ fastpath.Sum) | (C.PROD ^ fastpath.Prod) | (C.MAX ^ fastpath.Max) | (C.MIN ^ fastpath.Min) | (C.LAND ^ fastpath.LAnd) | (C.LOR ^ fastpath.LOr))
+	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
 	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
 	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
@@ -161,6 +166,34 @@ func collectByC(fn string, which int32, c uintptr, take argumentReader, do func(
 		}
 		return err
 	})
+}
+
+// startByC is start for an operation that C can start by itself on the board.
+func startByC(fn string, which int32, c, q uintptr, take argumentReader, do starter) int32 {
+	var begun *commObject
+	var with arguments
+	code := start(fn, which, c, q, take, func(c *commObject, a arguments) (mpi.Request, error) {
+		begun, with = c, a
+		return do(c, a)
+	})
+	if code == success && shared.Used != 0 && !begun.Inter() {
+		(*proc.Comm)(begun.Comm).FastPath(begun.handle)
+		learnUnread(with.send.buf)
+		learnBuffer(with.recv.buf, true, false)
+		learnMemory(q, int64(unsafe.Sizeof(q)), true)
+	}
+	return code
+}
+
+// learnUnread tells C that a buffer can be read, if that is so.
+func learnUnread(b mpi.Buffer) {
+	if (*proc.Buffer)(&b).Memory() == nil {
+		return
+	}
+	mem, _, ok := (*proc.Buffer)(&b).Plain()
+	if ok && len(mem) < fastpath.BoardStart && readable(mem) {
+		learnMemory(uintptr(unsafe.Pointer(&mem[0])), int64(len(mem)), false)
+	}
 }
 
 // learnBuffer tells C that a buffer was read, or written. If whole is not set, a part of it was not.

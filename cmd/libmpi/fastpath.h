@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { PEERS = 64, COMMS = 64, RANKS = 1024, REQUESTS = 256, NONE = -1, EVERY = -2 };
+enum { PEERS = 64, COMMS = 64, RANKS = 1024, REQUESTS = 256, NONE = -1, EVERY = -2, ON_BOARD = -3 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 2, FASTBOX_PIECE = 16 << 10, FASTBOX_ALIGN = 64, MAX_FASTBOX = 64 << 10, ENVELOPE_COST = 320, FAR_LEAST = 6 << 10 };
@@ -49,7 +49,18 @@ struct request {
 	void *buf;
 	uint64_t room;
 	int32_t rank, tag, peer, next, source, from;
-	uint32_t bytes, unused;
+	uint32_t bytes, what;
+	const void *send;
+	uint64_t turn;
+	int32_t board;
+	uint32_t kind, op, type;
+	void *loop;
+};
+
+// The nonblocking operations of a board that C has started and that are not over, in their order.
+struct begun {
+	int32_t first, last;
+	uint32_t read, unused;
 };
 
 // A communicator's place on the board: see core/board, whose layout this is.
@@ -57,8 +68,8 @@ enum { SLOTS = 16, ENTRIES = 8, INLINE = 48, ROOM = 4096, HALF = 128 << 10, AREA
 enum { SLOT_HEAD = 256, ENTRIES_AT = 128, ENTRY = 64, MEMBER = ENTRIES_AT + ENTRIES * ENTRY, STEP_BITS = 16, READ = 1, ASKED_AT = 8 };
 
 // What C does there, and how the board calls it: see package internal/fastpath.
-enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 32 };
-enum { BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12 };
+enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 32, START_MOST = 32 << 10 };
+enum { BARRIER = 0, BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12 };
 
 // What is lent: from which length on is in each board.
 enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20 };
@@ -97,12 +108,14 @@ struct fastpath {
 	int32_t first, last, spare, used, top;
 	uint32_t yields, counts;
 	_Atomic uint32_t busy;
+	uint32_t starts, unused;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
 	struct board boards[SLOTS];
 	struct window windows[WINDOWS];
 	uint64_t waited[SLOTS][MEMBERS];
+	struct begun begun[SLOTS];
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type

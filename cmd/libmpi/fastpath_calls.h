@@ -132,6 +132,16 @@ TIMED static int timed_MPI_Barrier(MPI_Comm comm)
 int PMPI_Barrier(MPI_Comm comm) { return MEASURED ? timed_MPI_Barrier(comm) : impi_barrier(comm) ? MPI_SUCCESS : abiBarrier(W(comm)); }
 int MPI_Barrier(MPI_Comm comm) __attribute__((weak, alias("PMPI_Barrier")));
 
+TIMED static int timed_MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ibarrier(comm, request) ? MPI_SUCCESS : abiIbarrier(W(comm), W(request));
+	impi_called(62, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibarrier(comm, request) : impi_ibarrier(comm, request) ? MPI_SUCCESS : abiIbarrier(W(comm), W(request)); }
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibarrier")));
+
 TIMED static int timed_MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
 	uint64_t begun = impi_clock();
@@ -151,6 +161,26 @@ TIMED static int timed_MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype d
 }
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Bcast_c(buffer, count, datatype, root, comm) : impi_bcast(buffer, count, datatype, root, comm) ? MPI_SUCCESS : abiBcast(W(buffer), count, W(datatype), root, W(comm), 1); }
 int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bcast_c")));
+
+TIMED static int timed_MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ibcast(buffer, count, datatype, root, comm, request) ? MPI_SUCCESS : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0);
+	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast(buffer, count, datatype, root, comm, request) : impi_ibcast(buffer, count, datatype, root, comm, request) ? MPI_SUCCESS : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0); }
+int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast")));
+
+TIMED static int timed_MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ibcast(buffer, count, datatype, root, comm, request) ? MPI_SUCCESS : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1);
+	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast_c(buffer, count, datatype, root, comm, request) : impi_ibcast(buffer, count, datatype, root, comm, request) ? MPI_SUCCESS : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1); }
+int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast_c")));
 
 TIMED static int timed_MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
@@ -172,6 +202,26 @@ TIMED static int timed_MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MP
 int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) : impi_gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiGather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
 int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Gather_c")));
 
+TIMED static int timed_MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
+	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : impi_igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
+int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather")));
+
+TIMED static int timed_MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
+	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : impi_igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
+int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather_c")));
+
 TIMED static int timed_MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	uint64_t begun = impi_clock();
@@ -191,6 +241,26 @@ TIMED static int timed_MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, M
 }
 int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) : impi_scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiScatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
 int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scatter_c")));
+
+TIMED static int timed_MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
+	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : impi_iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
+int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter")));
+
+TIMED static int timed_MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
+	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : impi_iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) ? MPI_SUCCESS : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
+int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter_c")));
 
 TIMED static int timed_MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
@@ -212,6 +282,26 @@ TIMED static int timed_MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount,
 int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : impi_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
 int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allgather_c")));
 
+TIMED static int timed_MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : impi_iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather")));
+
+TIMED static int timed_MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : impi_iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather_c")));
+
 TIMED static int timed_MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	uint64_t begun = impi_clock();
@@ -231,6 +321,26 @@ TIMED static int timed_MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, 
 }
 int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
 int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoall_c")));
+
+TIMED static int timed_MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : impi_ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall")));
+
+TIMED static int timed_MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : impi_ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) ? MPI_SUCCESS : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall_c")));
 
 TIMED static int timed_MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
@@ -252,6 +362,26 @@ TIMED static int timed_MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Coun
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm) : impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm) ? MPI_SUCCESS : abiReduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), 1); }
 int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_c")));
 
+TIMED static int timed_MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) ? MPI_SUCCESS : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0);
+	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) : impi_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) ? MPI_SUCCESS : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0); }
+int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce")));
+
+TIMED static int timed_MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) ? MPI_SUCCESS : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1);
+	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request) : impi_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) ? MPI_SUCCESS : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1); }
+int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_c")));
+
 TIMED static int timed_MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	uint64_t begun = impi_clock();
@@ -271,6 +401,26 @@ TIMED static int timed_MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_C
 }
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm) : impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm) ? MPI_SUCCESS : abiAllreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
 int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allreduce_c")));
+
+TIMED static int timed_MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) : impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
+int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce")));
+
+TIMED static int timed_MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) : impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
+int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce_c")));
 
 TIMED static int timed_MPI_Win_flush(int rank, MPI_Win win)
 {

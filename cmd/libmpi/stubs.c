@@ -1353,64 +1353,14 @@ int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree,
 int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) { return abiDistGraphNeighbors(W(comm), maxindegree, W(sources), W(sourceweights), maxoutdegree, W(destinations), W(destweights)); }
 int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) __attribute__((weak, alias("PMPI_Dist_graph_neighbors")));
 
-TIMED static int timed_MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIbarrier(W(comm), W(request));
-	impi_called(62, begun, NOBODY, NO_TAG, -1, W(comm));
-	return error;
-}
-int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibarrier(comm, request) : abiIbarrier(W(comm), W(request)); }
-int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibarrier")));
-
 int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBarrierInit(W(comm), W(info), W(request)); }
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Barrier_init")));
-
-TIMED static int timed_MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0);
-	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast(buffer, count, datatype, root, comm, request) : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0); }
-int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast")));
-
-TIMED static int timed_MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1);
-	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast_c(buffer, count, datatype, root, comm, request) : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1); }
-int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast_c")));
 
 int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBcastInit(W(buffer), count, W(datatype), root, W(comm), W(info), W(request), 0); }
 int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Bcast_init")));
 
 int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBcastInit(W(buffer), count, W(datatype), root, W(comm), W(info), W(request), 1); }
 int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Bcast_init_c")));
-
-TIMED static int timed_MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
-	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
-int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather")));
-
-TIMED static int timed_MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
-	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
-int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather_c")));
 
 int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 0); }
 int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Gather_init")));
@@ -1464,26 +1414,6 @@ int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
 int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Gatherv_init_c")));
 
-TIMED static int timed_MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
-	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
-int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter")));
-
-TIMED static int timed_MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
-	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
-int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter_c")));
-
 int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScatterInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 0); }
 int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Scatter_init")));
 
@@ -1536,26 +1466,6 @@ int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int dis
 int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScattervInit(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Scatterv_init_c")));
 
-TIMED static int timed_MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
-	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
-int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather")));
-
-TIMED static int timed_MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
-	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
-int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather_c")));
-
 int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
 int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allgather_init")));
 
@@ -1607,26 +1517,6 @@ int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 
 int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allgatherv_init_c")));
-
-TIMED static int timed_MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
-	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
-int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall")));
-
-TIMED static int timed_MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
-	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
-	return error;
-}
-int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
-int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall_c")));
 
 int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
 int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Alltoall_init")));
@@ -1726,51 +1616,11 @@ int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sd
 int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 1); }
 int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Alltoallw_init_c")));
 
-TIMED static int timed_MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0);
-	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0); }
-int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce")));
-
-TIMED static int timed_MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1);
-	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request) : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1); }
-int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_c")));
-
 int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(info), W(request), 0); }
 int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_init")));
 
 int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(info), W(request), 1); }
 int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_init_c")));
-
-TIMED static int timed_MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0);
-	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
-int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce")));
-
-TIMED static int timed_MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	uint64_t begun = impi_clock();
-	int error = abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1);
-	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
-	return error;
-}
-int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
-int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce_c")));
 
 int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllreduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 0); }
 int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allreduce_init")));

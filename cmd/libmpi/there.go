@@ -21,13 +21,27 @@ func touchAll(p uintptr, n int64) {
 	touch(pointer(last))
 }
 
+// readable reports whether all of b can be read.
+func readable(b []byte) bool {
+	return len(b) == 0 || faultless(func() { touchAll(uintptr(unsafe.Pointer(&b[0])), int64(len(b))) })
+}
+
 // writable reports whether all of b can be written. It changes nothing.
-func writable(b []byte) (ok bool) {
+func writable(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
 	from := uintptr(unsafe.Pointer(&b[0]))
 	last := from + uintptr(len(b)) - 1
+	return faultless(func() {
+		for p := from; p <= last; p = p&^(pageSize-1) + pageSize {
+			atomic.OrUint32((*uint32)(pointer(p&^3)), 0)
+		}
+	})
+}
+
+// faultless reports whether f, which accesses memory of the program, does so without a fault.
+func faultless(f func()) (ok bool) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(before)
@@ -38,8 +52,6 @@ func writable(b []byte) (ok bool) {
 			ok = false
 		}
 	}()
-	for p := from; p <= last; p = p&^(pageSize-1) + pageSize {
-		atomic.OrUint32((*uint32)(pointer(p&^3)), 0)
-	}
+	f()
 	return true
 }

@@ -118,6 +118,13 @@ func (p *Place) Advance(t Turn) {
 	}
 }
 
+// Resume is Advance for a turn that C has begun. took says that C has read something in an area since it
+// has told the others how far this member is.
+func (p *Place) Resume(t Turn, took bool) {
+	p.Advance(t)
+	p.took = p.took || took
+}
+
 // End says that this member has read all that it needs of the turn that it has begun last.
 // It writes nothing and returns false if that would delay no other member for long.
 func (p *Place) End() bool {

@@ -85,7 +85,11 @@ func (c collective) export(form string, p Pair) string {
 	case strings.HasSuffix(form, "_init"):
 		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) argumentReader {\n\t\treturn k.%s\n\t}, %s)", form, which, take, begun)
 	case form != c.name:
-		body = fmt.Sprintf("start(%q, %s, comm, request, %s, %s)", form, which, take, begun)
+		start := "start"
+		if fast["MPI_"+form] != "" {
+			start = "startByC"
+		}
+		body = fmt.Sprintf("%s(%q, %s, comm, request, %s, %s)", start, form, which, take, begun)
 	default:
 		collect := "collect"
 		if fast["MPI_"+form] != "" {

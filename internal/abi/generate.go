@@ -22,8 +22,8 @@ const (
 	fastFile   = library + "/fastpath_calls.h"
 )
 
-// fast has the functions that C does by itself if it can, and how: see fastpath.c, fastboard.c and
-// fastwindow.c.
+// fast has the functions that C does by itself if it can, and how: see fastpath.c, fastboard.c,
+// faststart.c and fastwindow.c.
 var fast = map[string]string{
 	"MPI_Send":    "send_fastbox(buf, count, datatype, dest, tag, comm)",
 	"MPI_Recv":    "recv_fastbox(buf, count, datatype, source, tag, comm, status)",
@@ -41,6 +41,15 @@ var fast = map[string]string{
 	"MPI_Alltoall":  "impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)",
 	"MPI_Reduce":    "impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm)",
 	"MPI_Allreduce": "impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm)",
+
+	"MPI_Ibarrier":   "impi_ibarrier(comm, request)",
+	"MPI_Ibcast":     "impi_ibcast(buffer, count, datatype, root, comm, request)",
+	"MPI_Igather":    "impi_igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request)",
+	"MPI_Iscatter":   "impi_iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request)",
+	"MPI_Iallgather": "impi_iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)",
+	"MPI_Ialltoall":  "impi_ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)",
+	"MPI_Ireduce":    "impi_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request)",
+	"MPI_Iallreduce": "impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request)",
 
 	"MPI_Put":                 "impi_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)",
 	"MPI_Get":                 "impi_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win)",

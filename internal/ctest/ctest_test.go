@@ -158,6 +158,7 @@ func TestPrograms(t *testing.T) {
 		{source: "nonblocking.c"},
 		{source: "fastboxes.c"},
 		{source: "fastboard.c", link: []string{"-lm"}},
+		{source: "faststart.c", link: []string{"-lm"}},
 		{source: "datatypes.c"},
 		{source: "comms.c"},
 		{source: "attributes.c"},
@@ -287,6 +288,18 @@ func TestFastBoard(t *testing.T) {
 	for i, procs := range []string{"2", "3", "4", "6"} {
 		t.Run(procs+" procs", func(t *testing.T) {
 			succeed(t, []string{k.Command("impiexec"), "-n", procs, program, strconv.Itoa(i + 2), "host"}, "fastboard")
+		})
+	}
+}
+
+// TestFastStart has members of one host start and complete collective operations in C and in Go, in the same
+// job.
+func TestFastStart(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "faststart.c", "-lm")
+	for i, procs := range []string{"1", "2", "3", "4", "8"} {
+		t.Run(procs+" procs", func(t *testing.T) {
+			succeed(t, []string{k.Command("impiexec"), "-n", procs, program, strconv.Itoa(i + 2), "host"}, "faststart")
 		})
 	}
 }

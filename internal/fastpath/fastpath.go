@@ -34,6 +34,7 @@ const (
 	BoardMost      = 32 << 10 // that a member posts, or gets
 	BoardPair      = 8 << 10  // in a block, with two members
 	BoardAllreduce = 4 << 10  // in a vector of Allreduce
+	BoardStart     = 32 << 10 // a member posts less in a nonblocking operation
 )
 
 // From how many bytes on a member lends what it would post
@@ -58,6 +59,7 @@ const (
 
 // The operations that C does on a board, as the board calls them.
 const (
+	BoardBarrier    = 0
 	BoardBcast      = 1
 	BoardGather     = 2
 	BoardScatter    = 4
@@ -88,6 +90,24 @@ const None = -1
 // Every is the peer of a receive from any source.
 const Every = -2
 
+// OnBoard is the peer of a nonblocking collective operation.
+const OnBoard = -3
+
+// The predefined operations of reductions that C does, as it calls them; 0 is none.
+const (
+	Sum = 1 + iota
+	Prod
+	Max
+	Min
+	LAnd
+	LOr
+	LXor
+	BAnd
+	BOr
+	BXor
+	Ops
+)
+
 // Memory is all of that memory. It belongs to a proc, and is not allocated by Go.
 type Memory struct {
 	Gate       atomic.Uint32
@@ -102,12 +122,15 @@ type Memory struct {
 	Yields     uint32        // 1: whoever waits at the board offers the core before it sleeps
 	Counts     uint32        // 1: C measures its waits
 	Busy       atomic.Uint32 // 1: something needs progress between calls; C does operations on windows alone
+	Starts     uint32        // how many operations there are in Begun
+	_          uint32
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
 	Boards     [board.Slots]board.State // of communicators, by their slots
 	Windows    [Windows]Window
 	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, by calls.Elapsed
+	Begun      [board.Slots]Begun
 }
 
 // Peer is a peer that is reached by fast boxes.
@@ -154,22 +177,40 @@ type Target struct {
 	_    uint32
 }
 
-// Request is a send that is complete, or a receive.
+// Begun are the nonblocking operations on a board that C has started and that are not over. This member
+// has posted what it had to, and has not read what it needs.
+type Begun struct {
+	First int32 // in Table; their order is that of their starts
+	Last  int32
+	Read  uint32 // 1: the member has read something in an area since it has told how far it is
+	_     uint32
+}
+
+// Request is a send that is complete, a receive, or a nonblocking collective operation.
 type Request struct {
 	Gen     uint32 // odd while the request exists
 	State   uint32
 	Comm    uintptr // handle
 	Context uint64
-	Buf     unsafe.Pointer
-	Room    uint64 // size of the buffer in bytes
-	Rank    int32  // source that is asked for, or any
-	Tag     int32  // or any
-	Peer    int32  // None: it is a send; Every: a receive from any source
+	Buf     unsafe.Pointer // of an operation on the board: the receive buffer, or that of Bcast; nil: in place, or not significant
+	Room    uint64         // size of the buffer in bytes; of an operation on the board that of a block
+	Rank    int32          // source that is asked for, or any; of an operation on the board its root
+	Tag     int32          // or any
+	Peer    int32          // None: it is a send; Every: a receive from any source; OnBoard: an operation on the board
 	Next    int32
 	Source  int32 // source of the message
 	From    int32 // tag of the message
 	Bytes   uint32
-	_       uint32
+
+	// Of an operation on the board:
+	What  uint32         // as the board calls it
+	Send  unsafe.Pointer // the send buffer; nil: in place, or not significant
+	Turn  board.Turn
+	Board int32  // the slot
+	Kind  uint32 // of the elements, a datatype.Kind
+	Op    uint32 // one of those above
+	_     uint32
+	_     unsafe.Pointer
 }
 
 // Reset frees all entries. The gate stays closed.
@@ -183,8 +224,10 @@ func (m *Memory) Reset() {
 	for i := range m.Peers {
 		m.Peers[i] = Peer{}
 	}
+	m.Starts = 0
 	for i := range m.Boards {
 		m.Boards[i].Members = 0
+		m.Begun[i] = Begun{First: None, Last: None}
 	}
 	for i := range m.Windows {
 		m.Windows[i] = Window{}

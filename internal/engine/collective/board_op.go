@@ -36,13 +36,15 @@ const pairLimit = 8 << 10
 // allreduceLimit is the limit of Allreduce, which is done in pieces beyond.
 const allreduceLimit = 4 << 10
 
-// C code does some of these operations by itself (cmd/libmpi/fastboard.c), for blocks that are no
+// C code does some of these operations by itself (cmd/libmpi/fastboard.c, faststart.c), for blocks that are no
 // longer than those here, and by the same numbers, or this does not compile.
 const (
 	_ = uint(pairLimit - fastpath.BoardPair)
 	_ = uint(allreduceLimit - fastpath.BoardAllreduce)
 	_ = uint(blockLimit - fastpath.BoardMost)
+	_ = uint(startMost - fastpath.BoardStart)
 
+	_ = -(OpBarrier ^ fastpath.BoardBarrier)
 	_ = -(OpBcast ^ fastpath.BoardBcast)
 	_ = -(gather ^ fastpath.BoardGather)
 	_ = -(scatter ^ fastpath.BoardScatter)
@@ -407,6 +409,9 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 		return nil
 	}
 	agreeOnLoans(s)
+	if c.Process().FastPath != nil {
+		s.Started = &boardQueue{s: s} // C may start operations before Go does
+	}
 	s.Settle()
 	return s
 }

@@ -2,9 +2,12 @@ package collective
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/fastpath"
 )
 
 // Nonblocking operations use the board as blocking ones do (MPI-4.1, 6.12). A member posts when it starts
@@ -101,6 +104,44 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 	q.last = t
 	q.open = append(q.open, x)
 	q.news = true
+	return x
+}
+
+// opsOfC are the operations of C's reductions.
+var opsOfC = [fastpath.Ops]Op{
+	fastpath.Sum: datatype.Sum, fastpath.Prod: datatype.Prod, fastpath.Max: datatype.Max, fastpath.Min: datatype.Min,
+	fastpath.LAnd: datatype.LAnd, fastpath.LOr: datatype.LOr, fastpath.LXor: datatype.LXor,
+	fastpath.BAnd: datatype.BAnd, fastpath.BOr: datatype.BOr, fastpath.BXor: datatype.BXor,
+}
+
+// Adopt implements proc.Started. C has posted in the operation, and has counted it and those after it.
+func (q *boardQueue) Adopt(r *fastpath.Request, read bool) proc.Adopted {
+	s := q.s
+	a := &Call{What: operation(r.What), Root: int(r.Rank), Kind: datatype.Kind(r.Kind), op: opsOfC[r.Op]}
+	block, all := int(r.Room), int(r.Room)*s.C.Size()
+	bytes := func(p unsafe.Pointer, n int) []byte {
+		if p == nil {
+			return nil
+		}
+		return unsafe.Slice((*byte)(p), n)
+	}
+	switch a.What {
+	case OpBarrier:
+	case OpBcast:
+		a.Send = bytes(r.Buf, block)
+	case gather, allgather:
+		a.Send, a.recv = bytes(r.Send, block), bytes(r.Buf, all)
+	case alltoall:
+		a.Send, a.recv = bytes(r.Send, all), bytes(r.Buf, all)
+	default:
+		a.Send, a.recv = bytes(r.Send, block), bytes(r.Buf, block)
+	}
+	x := q.add(a, nil, block, r.Turn)
+	x.posted = true
+	q.last = board.NewTurn(s.Place.Number.Load() - 1)
+	s.Place.Resume(q.open[0].t, read)
+	s.Waits = append(s.Waits, x.needs)
+	s.Pending(true)
 	return x
 }
 

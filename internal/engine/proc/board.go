@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
@@ -99,7 +100,7 @@ type BoardPlace struct {
 	Ended   error    // of an operation that C has done, for Go to report
 	shared  bool     // with C
 
-	Started Started      // nil: no nonblocking operation was started yet
+	Started Started      // nil: no nonblocking operation was started yet, and C starts none
 	Waits   []board.Wait // of those nonblocking operations that are under way: they go on if one is over
 	pending bool         // some are under way
 }
@@ -151,6 +152,9 @@ type Started interface {
 	BackgroundOp
 	// Unfinished returns the members of the communicator that they wait for.
 	Unfinished() uint64
+	// Adopt goes on with an operation that C has started, the oldest first. read says that C has read
+	// something in an area since it has told the others how far this member is. The process is locked.
+	Adopt(r *fastpath.Request, read bool) Adopted
 }
 
 // lost returns the error of a member that an operation waits for and that is down, or nil.

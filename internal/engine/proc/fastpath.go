@@ -27,6 +27,7 @@ type fastPath struct {
 	places    [board.Slots]*BoardPlace          // those whose State C uses too
 	streaks   uint32                            // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
+	started   [fastpath.Requests]Adopted // operations on the board, also if C has made them
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
 	gone      map[message.Peer]uint64 // bytes that C had sent to peers that have left
@@ -136,6 +137,22 @@ func (x *fastPath) close(p *Process) {
 	for x.First != fastpath.None {
 		x.adopt(p)
 	}
+	if x.Starts > 0 {
+		x.adoptStarts()
+	}
+}
+
+// adoptStarts goes on with the operations on boards that C has started.
+func (x *fastPath) adoptStarts() {
+	for slot := range x.Begun {
+		b := &x.Begun[slot]
+		for i := b.First; i != fastpath.None; i = x.Table[i].Next {
+			x.Table[i].State = fastpath.Adopted
+			x.started[i] = x.places[slot].Started.Adopt(&x.Table[i], b.Read != 0)
+		}
+		*b = fastpath.Begun{First: fastpath.None, Last: fastpath.None}
+	}
+	x.Starts = 0
 }
 
 // reviewed reports whether C has taken so many messages from a peer that it takes no more until
@@ -366,7 +383,16 @@ func (x *fastPath) ring(slot int) {
 func (c *Comm) FastPathRequest(i int, gen uint32) Request {
 	x := c.p.FastPath
 	x.extras[i].Fn = "Irecv"
+	if r := &x.Table[i]; r.Peer == fastpath.OnBoard {
+		x.extras[i].Fn = startNames[r.What]
+	}
 	return Request{c: c, extra: &x.extras[i], standing: standing{Gen: gen, State: Active}}
+}
+
+// startNames are the functions that start operations on a board, by what the board calls them.
+var startNames = map[uint32]string{
+	fastpath.BoardBarrier: "Ibarrier", fastpath.BoardBcast: "Ibcast", fastpath.BoardGather: "Igather", fastpath.BoardScatter: "Iscatter",
+	fastpath.BoardAllgather: "Iallgather", fastpath.BoardAlltoall: "Ialltoall", fastpath.BoardReduce: "Ireduce", fastpath.BoardAllreduces: "Iallreduce",
 }
 
 // fastOp is the operation of a request that C has made.
@@ -379,24 +405,35 @@ func (o *fastOp) record() *fastpath.Request { return &o.p.FastPath.Table[o.i] }
 
 func (o *fastOp) Generation() uint32 { return o.record().Gen }
 
+// steady reports whether it is an operation on a board, which can neither be cancelled nor freed.
+func (o *fastOp) steady() bool { return o.record().Peer == fastpath.OnBoard }
+
 func (o *fastOp) Done() bool {
+	if s := o.p.FastPath.started[o.i]; s != nil {
+		return s.Done()
+	}
 	m := o.p.FastPath.adopted[o.i]
 	return m == nil || m.Done()
 }
 
 func (o *fastOp) Status() (Status, error) {
+	if s := o.p.FastPath.started[o.i]; s != nil {
+		return s.Status()
+	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		return o.p.Arrived(m, nil), nil
 	}
 	r := o.record()
-	if r.Peer == fastpath.None {
+	if r.Peer == fastpath.None || r.Peer == fastpath.OnBoard {
 		return EmptyStatus, nil
 	}
 	return Status{Source: int(r.Source), Tag: int(r.From), bytes: int64(r.Bytes)}, nil
 }
 
 func (o *fastOp) Finish() (st Status, err error) {
-	if m := o.p.FastPath.adopted[o.i]; m != nil {
+	if s := o.p.FastPath.started[o.i]; s != nil {
+		st, err = s.Finish()
+	} else if m := o.p.FastPath.adopted[o.i]; m != nil {
 		st, err = o.p.Received(m, nil)
 		if err == nil && !st.cancelled {
 			o.p.FastPath.received(o.record().Buf, st.bytes)
@@ -409,6 +446,9 @@ func (o *fastOp) Finish() (st Status, err error) {
 }
 
 func (o *fastOp) Cancel() error {
+	if o.steady() {
+		return (&Steady{}).Cancel()
+	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		o.p.Eng.Cancel(m)
 		o.p.output()
@@ -417,6 +457,9 @@ func (o *fastOp) Cancel() error {
 }
 
 func (o *fastOp) Free() error {
+	if o.steady() {
+		return (&Steady{}).Free()
+	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		o.p.Eng.Release(m)
 	}
@@ -425,6 +468,6 @@ func (o *fastOp) Free() error {
 }
 
 func (o *fastOp) release() {
-	o.p.FastPath.adopted[o.i] = nil
+	o.p.FastPath.adopted[o.i], o.p.FastPath.started[o.i] = nil, nil
 	o.p.FastPath.Release(o.i)
 }

@@ -55,6 +55,14 @@ func (s *Steady) Free() error {
 	return fmt.Errorf("%w: an operation that is no message cannot be left alone before it is complete", ErrRequest)
 }
 
+// Adopted is an operation that C has begun and that Go goes on with.
+type Adopted interface {
+	// Done, Status and Finish are those of a request's operation.
+	Done() bool
+	Status() (Status, error)
+	Finish() (Status, error)
+}
+
 // BackgroundOp is an operation that continues during any call of MPI that the program makes. The
 // process is locked.
 type BackgroundOp interface {
