@@ -1,28 +1,57 @@
 package calls
 
 import (
+	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// clockSource says what the kernel reads the machine's clock from.
-const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+// Where the kernel says what it reads the machine's clock from, and what the CPU can do.
+const (
+	clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	cpuInfo     = "/proc/cpuinfo"
+)
 
 // counters are the kernel's names of the counters that ticks reads.
 var counters = map[string]string{"amd64": "tsc", "arm64": "arch_sys_counter"}
 
 // clock is what times of calls are read from. A call of the machine's clock takes as long as half of a
-// short message; the CPU's counter is read in a third of that. It is used where the kernel, too, takes the
-// time from it: then it runs at one rate, has the same value on all cores, and programs may read it.
-// Elsewhere times are in nanoseconds.
+// short message; the CPU's counter is read in a third of that. It is used where it runs at one rate, has the
+// same value on all cores, and programs may read it: where the kernel, too, takes the time from it, and in a
+// virtual machine whose clock the host derives from it. Elsewhere times are in nanoseconds.
 var clock struct {
 	runs  bool
 	ticks bool
-	began instant
+
+	sync.Mutex // guards the rest once the clock runs
+	began      instant
+	rate       float64 // since began, once that is long ago
+}
+
+// longAgo is when the rate of the counter is good to some millionths.
+const longAgo = 100 * time.Millisecond
+
+// steady reports whether times can be read from a counter of a name, of what the files above have in them.
+func steady(counter, source, cpus string) bool {
+	switch source = strings.TrimSpace(source); {
+	case source == counter:
+		return true
+	case counter != "tsc" || source != "kvm-clock":
+		return false
+	}
+	for line := range strings.Lines(cpus) {
+		if name, flags, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "flags" {
+			has := strings.Fields(flags)
+			return slices.Contains(has, "constant_tsc") && slices.Contains(has, "nonstop_tsc")
+		}
+	}
+	return false
 }
 
 // instant is a moment by both clocks.
@@ -37,8 +66,9 @@ func startClock() {
 		return
 	}
 	if name, known := counters[runtime.GOARCH]; known {
-		b, err := os.ReadFile(clockSource)
-		clock.ticks = err == nil && strings.TrimSpace(string(b)) == name
+		source, _ := os.ReadFile(clockSource) // where a file cannot be read, the counter is not used
+		cpus, _ := os.ReadFile(cpuInfo)
+		clock.ticks = steady(name, string(source), string(cpus))
 	}
 	if clock.ticks {
 		mem.Ticks = 1
@@ -90,7 +120,28 @@ func scale() float64 {
 	if !clock.ticks {
 		return 1
 	}
-	return clock.began.rateUntil(thisInstant())
+	clock.Lock()
+	defer clock.Unlock()
+	return scaleAt(thisInstant())
+}
+
+// scaleAt is scale at a moment. The clock is locked. A counter that has jumped, as when a virtual machine was
+// moved to another host, is looked at from then on, and what its rate was is taken meanwhile.
+func scaleAt(i instant) float64 {
+	const most = 0.01
+	r := clock.began.rateUntil(i)
+	if i.at.Sub(clock.began.at) < longAgo {
+		if clock.rate != 0 {
+			return clock.rate
+		}
+		return r
+	}
+	if clock.rate != 0 && math.Abs(r-clock.rate) > most*clock.rate {
+		clock.began = i
+		return clock.rate
+	}
+	clock.rate = r
+	return r
 }
 
 // roughScale is scale when the clock has just begun to run: for that it waits until it is good to a percent.

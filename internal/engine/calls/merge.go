@@ -46,7 +46,7 @@ func (b *Burst) Lock() {
 	}
 }
 
-func (b *Burst) Unlock() { b.lock.Store(0) }
+func (b *Burst) Unlock() { releaseLock(&b.lock) }
 
 // bound sets what is short, in units of which one takes so many nanoseconds.
 func (m *Memory) bound(unit float64) {
@@ -237,7 +237,7 @@ func Pends(n Number, begun int64, peer, tag int, size int64, comm uint64) bool {
 func EndPending(n Number, begun int64, pends bool, peer, tag int, size int64, comm uint64) {
 	if pends {
 		if !waited.Load() {
-			mem.Burst.open.Store(0)
+			releaseCall(&mem.Burst.open)
 			return
 		}
 		waited.Store(false)

@@ -206,11 +206,23 @@ func (t *Timeline) drain() {
 // adjust finds out how long a tick is, again whenever an eighth more time has passed: the longer, the more
 // precise. Each time all later times can move by the error of the one before.
 func (t *Timeline) adjust() {
-	if !clock.ticks {
-		return
+	if clock.ticks {
+		t.adjustAt(thisInstant())
 	}
-	if i := thisInstant(); i.at.Sub(t.began.at) > t.scaled+t.scaled/8 {
-		t.scale, t.scaled = t.began.rateUntil(i), i.at.Sub(t.began.at)
+}
+
+// adjustAt is adjust at a moment. If the counter has jumped, as when a virtual machine was moved to another
+// host, later times go on from there at the rate that was known.
+func (t *Timeline) adjustAt(i instant) {
+	const most = time.Millisecond
+	elapsed := i.at.Sub(t.began.at)
+	off := time.Duration(float64(i.ticks-t.began.ticks)*t.scale) - elapsed
+	switch {
+	case t.scaled >= longAgo && off.Abs() > most+elapsed/1000:
+		t.start += int64(elapsed)
+		t.began, t.scaled = i, longAgo
+	case elapsed > t.scaled+t.scaled/8:
+		t.scale, t.scaled = t.began.rateUntil(i), elapsed
 	}
 }
 
