@@ -14,6 +14,10 @@ var rootedNonblocking = []string{"ibcast", "ireduce"}
 
 // nonblocking starts an operation and waits for it, n times; the ranks take turns as root.
 func (w *worker) nonblocking(bench string, n int64) (err error) {
+	if !w.synchronized { // as programs are that have begun: libraries prepare things then, and we the board
+		err = mpi.Barrier(w.world)
+		w.synchronized = true
+	}
 	root, size := 0, w.world.Size()
 	for i := int64(0); i < n && err == nil; i++ {
 		var r mpi.Request

@@ -34,11 +34,12 @@ type worker struct {
 	rank  int
 	peer  int // even ranks send to the odd ones above them
 	buffer
-	buffers map[int]buffer // by size
-	words   [3]int64       // of one-sided operations: what is added or put, what was there, what is compared
-	reqs    [window]mpi.Request
-	partner *partner // of rank 0, in `connect`
-	compute int64    // steps of computation behind each start, in `overlap`
+	buffers      map[int]buffer // by size
+	words        [3]int64       // of one-sided operations: what is added or put, what was there, what is compared
+	reqs         [window]mpi.Request
+	partner      *partner // of rank 0, in `connect`
+	synchronized bool     // before nonblocking operations
+	compute      int64    // steps of computation behind each start, in `overlap`
 }
 
 // buffer is the memory of messages of one size.
