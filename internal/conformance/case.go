@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -42,7 +44,10 @@ type env struct {
 	mtls    error                // what is wrong with AutoMTLS
 	plane   transports.DataPlane // empty for cases that need no link's bytes
 	quick   bool
+	wait    time.Duration // bounds whatever the case waits for
 	workDir string
+	crashes *crashes
+	speed   *Speed // that P-SPEED-01 has found
 }
 
 // Fatalf fails the case, with its number and its rule, if it is one.
@@ -59,12 +64,13 @@ func (e *env) must(err error) {
 	}
 }
 
-// patience bounds whatever a case waits for.
+// patience is how long cases wait, as long as none has hung.
 const patience = 30 * time.Second
 
 func (e *env) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
 	e.Cleanup(cancel)
+	e.crashes.endWith(cancel)
 	return ctx
 }
 
@@ -85,12 +91,13 @@ func (e *env) node(o nodeOptions) *node {
 	n, err := startNode(ctx, e.s, o)
 	e.must(err)
 	e.Cleanup(n.end)
+	e.Cleanup(func() { e.crashes.add(crashIn(n.err.all())) })
 	return n
 }
 
 // ask makes a request that has to be answered.
 func ask[Q, A any](e *env, method func(context.Context, *Q, ...grpc.CallOption) (*A, error), q *Q) *A {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
 	defer cancel()
 	answer, err := method(ctx, q)
 	e.must(err)
@@ -114,7 +121,14 @@ func (e *env) configured(o nodeOptions) *node {
 
 // host starts the plugin under the node's own client, with the case's data plane.
 func (e *env) host() *host.Plugin {
-	p, err := host.Start(e.context(), e.s.config(e.plane))
+	c := e.s.config(e.plane)
+	c.OnStatus = func(s host.Status) {
+		var died *host.Error
+		if errors.As(s.LastErr, &died) {
+			e.crashes.add(crashIn(strings.Split(died.Output, "\n")))
+		}
+	}
+	p, err := host.Start(e.context(), c)
 	e.must(err)
 	e.Cleanup(func() { _ = p.Close() })
 	return p

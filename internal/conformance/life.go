@@ -134,14 +134,14 @@ func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 			return
 		}
 		if ctx.Err() != nil {
-			e.Fatalf("%v later the listener %s is not back: %v", patience, ln.Address(), err)
+			e.Fatalf("%v later the listener %s is not back: %v", e.wait, ln.Address(), err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
 func (e *env) again(ctx context.Context, from *host.Plugin, ln transports.Listener) error {
-	ctx, cancel := context.WithTimeout(ctx, patience/6)
+	ctx, cancel := context.WithTimeout(ctx, e.wait/6)
 	defer cancel()
 	a, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
 	if err != nil {

@@ -149,6 +149,12 @@ func (n *node) freeze(d time.Duration) {
 	_ = n.cmd.Process.Signal(syscall.SIGCONT)
 }
 
+// stop stops the process until the function that it returns is called.
+func (n *node) stop() (goOn func()) {
+	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
+	return func() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
+}
+
 // meet reads the handshake and makes the control connection.
 func (n *node) meet(ctx context.Context) error {
 	line, err := n.out.first(ctx)

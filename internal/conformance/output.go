@@ -21,8 +21,8 @@ func (e *env) life(level string) *node {
 	e.dial(n, "nonsense")
 	n.settle()
 	n.fds.Close() // its node has died
-	n.gone(patience)
-	n.ended(patience)
+	n.gone(e.wait)
+	n.ended(e.wait)
 	return n
 }
 

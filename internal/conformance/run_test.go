@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -55,6 +56,14 @@ type faulty struct {
 	fault string
 }
 
+func (f *faulty) Capabilities() transports.Capabilities {
+	c := f.Transport.Capabilities()
+	if _, wraps := connFaults[f.fault]; wraps {
+		c.DataPlanes = []transports.DataPlane{transports.PlaneRing}
+	}
+	return c
+}
+
 func (f *faulty) Schema() []transports.Setting {
 	list := f.Transport.Schema()
 	if f.fault == "schema" {
@@ -90,16 +99,25 @@ func (f *faulty) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	if err != nil && f.fault == "untyped" {
 		err = errors.New("no")
 	}
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	return f.wrap(l)
 }
 
 // onlyFD is enough for faults that are not those of a data plane.
 var onlyFD = []transports.DataPlane{transports.PlaneFD}
 
+// hasty is patience enough for faults that hang.
+const hasty = 8 * time.Second
+
 // judged runs cases on the faulty plugin.
-func judged(t *testing.T, fault, pattern string) *Report {
+func judged(t *testing.T, fault, pattern string, planes ...transports.DataPlane) *Report {
 	t.Helper()
-	r, err := Run(t.Context(), subject(fault), Options{Quick: true, Run: regexp.MustCompile(pattern), Planes: onlyFD})
+	if planes == nil {
+		planes = onlyFD
+	}
+	r, err := Run(t.Context(), subject(fault), Options{Quick: true, Run: regexp.MustCompile(pattern), Planes: planes, patience: hasty})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +136,12 @@ func TestFaultsAreFound(t *testing.T) {
 		{"leaks", "P-LEAK-01", "descriptors"},
 		{"untyped", "T-DIAL-01", "does not say what happened"},
 		{"stuck", "P-CALL-11", "no answer after 5"},
+		{"deaf", "P-CALL-13", "was abandoned and goes on"},
+		{"stays open", "P-CALL-14", "StopListen is not answered"},
+		{"leaks listeners", "P-LEAK-03", "listeners that were closed"},
+		{"wildcard", "T-ABOUT-05", "0.0.0.0"},
+		{"wrong port", "T-ORDER-01", "nobody listens there"},
+		{"panics", "P-LIFE-06", "panic: no such peer"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			sound := judged(t, "", c.id)

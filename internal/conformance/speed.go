@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -37,6 +38,34 @@ type measurement struct {
 	each   time.Duration
 }
 
+var speedCases = []Case{
+	{ID: "P-SPEED-01", Name: "speed", Kind: Correct, run: speed,
+		Rule: "round trips and a stream, as fast as the link can, go on to their end: no transfer hangs"},
+}
+
+// speed measures the data plane, for the report. That it is slow violates nothing.
+func speed(e *env) {
+	m := measurement{rounds: 5, each: 200 * time.Millisecond}
+	if e.quick {
+		m = measurement{rounds: 3, each: 50 * time.Millisecond}
+	}
+	*e.speed = e.measure(m)
+}
+
+// transfer bounds one measurement, and says of one that hangs what it was.
+func (e *env) transfer(whose, what string, run func(ctx context.Context) (float64, error)) float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
+	defer cancel()
+	x, err := run(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Fatalf("%s over %s have not ended within %v: a transfer hangs", what, whose, e.wait)
+	}
+	if err != nil {
+		e.Fatalf("%s over %s: %v", what, whose, err)
+	}
+	return x
+}
+
 // measure compares a plugin's links with those of our tcp.
 func (e *env) measure(m measurement) Speed {
 	ours := tcp.New()
@@ -44,8 +73,7 @@ func (e *env) measure(m measurement) Speed {
 	subjects := []transports.Transport{e.host().Transport(), ours}
 	var half, stream [2][]float64
 	var ends [2][2]link.Link
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-	e.Cleanup(cancel)
+	ctx := e.context()
 	for i, t := range subjects {
 		ln, err := t.Listen(ctx, e.at())
 		e.must(err)
@@ -58,10 +86,13 @@ func (e *env) measure(m measurement) Speed {
 	}
 	for range m.rounds {
 		for i := range subjects {
-			h, err := pingPong(ctx, ends[i][0], ends[i][1], m.each)
-			e.must(err)
-			s, err := pour(ctx, ends[i][0], ends[i][1], m.each)
-			e.must(err)
+			whose := []string{"the plugin's link", "our tcp"}[i]
+			h := e.transfer(whose, "round trips of 64 bytes", func(ctx context.Context) (float64, error) {
+				return pingPong(ctx, ends[i][0], ends[i][1], m.each)
+			})
+			s := e.transfer(whose, "messages of 64 KiB", func(ctx context.Context) (float64, error) {
+				return pour(ctx, ends[i][0], ends[i][1], m.each)
+			})
 			half[i], stream[i] = append(half[i], h), append(stream[i], s)
 		}
 	}

@@ -13,6 +13,7 @@ var aboutCases = []Case{
 	{"T-ABOUT-02", "schema", "settings have names, types and defaults of that type, and Configure takes the defaults, twice", schema},
 	{"T-ABOUT-03", "address", "a listener's address is printable text without spaces, and another's is another", address},
 	{"T-ABOUT-04", "limits", "limits are not negative and do not change", limits},
+	{"T-ABOUT-05", "no-wildcard", "a listener's address says where peers reach it: it has the host that Listen was told, not 0.0.0.0 or [::], where it may be bound", noWildcard},
 }
 
 func info(e *env) {
@@ -95,5 +96,14 @@ func limits(e *env) {
 		if after := l.Limits(); after != before {
 			e.Fatalf("limits were %+v and are %+v", before, after)
 		}
+	}
+}
+
+// wildcard finds an address of no machine in particular.
+var wildcard = regexp.MustCompile(`(^|[^0-9.])0\.0\.0\.0($|[^0-9.])|\[::\]|^:[0-9]+$`)
+
+func noWildcard(e *env) {
+	if a := e.listen().Address(); wildcard.MatchString(a) {
+		e.Fatalf("a listener that was to be at %q has the address %s, which peers on other machines take for their own", e.h.Listen.Host, a)
 	}
 }

@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/openimpi/impi/core/link"
@@ -19,10 +20,12 @@ var dataCases = []Case{
 
 func firstBytes(e *env) {
 	ln := e.listen()
-	ctx := e.context()
+	ctx, stop := context.WithCancel(e.context())
+	defer stop()
 	e.together(func() error {
 		l, err := e.dial(ctx, ln.Address())
 		if err != nil {
+			stop() // nobody comes
 			return err
 		}
 		defer l.Close()

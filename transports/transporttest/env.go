@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -59,16 +60,23 @@ func (e *env) pair() (dialled, accepted link.Link) {
 // pairAt does the same at a listener that is open.
 func (e *env) pairAt(ln transports.Listener) (dialled, accepted link.Link) {
 	e.Helper()
-	ctx := e.context()
+	ctx, stop := context.WithCancel(e.context())
+	defer stop()
 	e.together(
-		func() (err error) { dialled, err = e.dial(ctx, ln.Address()); return err },
+		func() (err error) {
+			if dialled, err = e.dial(ctx, ln.Address()); err != nil {
+				stop() // nobody comes
+			}
+			return err
+		},
 		func() (err error) { accepted, err = ln.Accept(ctx); return err },
 	)
 	e.Cleanup(func() { dialled.Close(); accepted.Close() })
 	return dialled, accepted
 }
 
-// together runs functions at the same time and fails with their first error.
+// together runs functions at the same time and fails with their first error; that something was
+// given up because of another one is no reason.
 func (e *env) together(fs ...func() error) {
 	e.Helper()
 	results := make(chan error, len(fs))
@@ -77,7 +85,7 @@ func (e *env) together(fs ...func() error) {
 	}
 	var first error
 	for range fs {
-		if err := <-results; err != nil && first == nil {
+		if err := <-results; err != nil && (first == nil || errors.Is(first, context.Canceled)) {
 			first = err
 		}
 	}

@@ -124,7 +124,8 @@ func dialCancelled(e *env) {
 
 func manyDials(e *env) {
 	ln := e.listen()
-	ctx := e.context()
+	ctx, stop := context.WithCancel(e.context())
+	defer stop()
 	const links = 32
 	var mu sync.Mutex
 	seen := map[byte]bool{}
@@ -133,6 +134,7 @@ func manyDials(e *env) {
 		work = append(work, func() error {
 			l, err := e.dial(ctx, ln.Address())
 			if err != nil {
+				stop() // one comes less
 				return err
 			}
 			defer l.Close()

@@ -33,6 +33,9 @@ func (e *env) shortLink(ln transports.Listener) error {
 	dialled := make(chan end, 1)
 	go func() {
 		l, err := e.dial(ctx, ln.Address())
+		if err != nil {
+			cancel() // nobody comes
+		}
 		dialled <- end{l, err}
 	}()
 	b, err := ln.Accept(ctx)

@@ -65,7 +65,7 @@ func readable(e *env) {
 func writable(e *env) {
 	a, b := e.pair()
 	e.becomes(a, link.Writable, "a fresh link has room")
-	taken := e.fill(a, &pattern{seed: 1})
+	taken := e.fill(a, &pattern{seed: 1}, new(looks))
 	if armed(a, link.Writable, 0) {
 		if n, err := a.Send([][]byte{{0}}); n == 0 || err != nil {
 			e.Fatalf("a full link says that it has room, and Send gives %d, %v", n, err)

@@ -11,6 +11,7 @@ import (
 var sizeCases = []Case{
 	{"T-SIZE-01", "sizes", "messages of 0 bytes to 64 MiB, and of one byte more and less than the powers of 2, arrive with the checksum that they had", sizes},
 	{"T-SIZE-02", "large", "a large transfer arrives", large},
+	{"T-SIZE-03", "every-bit", "every bit of 256 MiB arrives as it was sent: counters that wrap, and buffers that are used again too early, show late", everyBit},
 }
 
 // messageSizes are powers of 2 and their neighbours, up to most.
@@ -81,4 +82,11 @@ func large(e *env) {
 	a, b := e.pair()
 	c := cut{nil, 1, 256 << 10}
 	e.together(both(e.stream(a, b, e.h.Large, c, c))...)
+}
+
+// everyBit sends four times as much as a large transfer.
+func everyBit(e *env) {
+	a, b := e.pair()
+	c := cut{nil, 1, 1 << 20}
+	e.together(both(e.stream(a, b, 4*e.h.Large, c, c))...)
 }

@@ -1,0 +1,299 @@
+package conformance
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+// connFaults make a connection with a fault of one that is sound. A plugin with one of them passes bytes
+// on by itself.
+var connFaults = map[string]func(transports.Conn) transports.Conn{
+	"sound conn":       func(c transports.Conn) transports.Conn { return c },
+	"hangs midway":     func(c transports.Conn) transports.Conn { return &hanging{Conn: c, left: 100_000} },
+	"ends when lost":   func(c transports.Conn) transports.Conn { return politely{c} },
+	"close discards":   func(c transports.Conn) transports.Conn { return newDiscarding(c) },
+	"flips one bit":    func(c transports.Conn) transports.Conn { return &flipping{Conn: c, at: 12 << 20} },
+	"hoards in bursts": func(c transports.Conn) transports.Conn { return newHoard(c) },
+}
+
+// wrap puts the fault into a link, if it is one of connections.
+func (f *faulty) wrap(l link.Link) (link.Link, error) {
+	fault, ok := connFaults[f.fault]
+	if !ok {
+		return l, nil
+	}
+	fd, _, err := l.(transports.Socket).Detach()
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "link")
+	defer file.Close()
+	c, err := net.FileConn(file)
+	if err != nil {
+		return nil, err
+	}
+	return conn.New(fault(c.(*net.TCPConn))), nil
+}
+
+// hanging stops reading after so many bytes.
+type hanging struct {
+	transports.Conn
+	left int
+}
+
+func (h *hanging) Read(b []byte) (int, error) {
+	if h.left == 0 {
+		select {}
+	}
+	n, err := h.Conn.Read(b[:min(len(b), h.left)])
+	h.left -= n
+	return n, err
+}
+
+// politely ends a stream that was lost as if it were whole.
+type politely struct{ transports.Conn }
+
+func (p politely) Break() { _ = p.CloseWrite() }
+
+// discarding writes in the background, and throws away at Close what is not written yet.
+type discarding struct {
+	transports.Conn
+	queue  chan []byte
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newDiscarding(c transports.Conn) *discarding {
+	d := &discarding{Conn: c, queue: make(chan []byte, 100), closed: make(chan struct{})}
+	go func() {
+		for b := range d.queue {
+			<-time.After(time.Millisecond) // slow on purpose
+			select {
+			case <-d.closed:
+				return
+			default:
+			}
+			if _, err := d.Conn.Write(b); err != nil {
+				return
+			}
+		}
+		_ = d.Conn.CloseWrite()
+	}()
+	return d
+}
+
+func (d *discarding) Write(b []byte) (int, error) {
+	d.queue <- slices.Clone(b)
+	return len(b), nil
+}
+
+func (d *discarding) CloseWrite() error {
+	close(d.queue)
+	return nil
+}
+
+func (d *discarding) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return d.Conn.Close()
+}
+
+// flipping spoils one bit far behind the beginning.
+type flipping struct {
+	transports.Conn
+	at int
+}
+
+func (f *flipping) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	if f.at >= 0 && f.at < n {
+		b[f.at] ^= 16
+	}
+	f.at -= n
+	return n, err
+}
+
+// hoard reads everything that comes, in bursts, into memory of its own.
+type hoard struct {
+	transports.Conn
+	mu   sync.Mutex
+	more *sync.Cond
+	kept []byte
+	err  error
+}
+
+// A burst, and the pause after it, which is longer than some polls.
+const (
+	burst      = 16 << 20
+	burstPause = 350 * time.Millisecond
+)
+
+func newHoard(c transports.Conn) *hoard {
+	h := &hoard{Conn: c}
+	h.more = sync.NewCond(&h.mu)
+	go h.fetch()
+	return h
+}
+
+func (h *hoard) fetch() {
+	buf := make([]byte, 64<<10)
+	for total := 0; ; {
+		n, err := h.Conn.Read(buf)
+		h.mu.Lock()
+		h.kept = append(h.kept, buf[:n]...)
+		h.err = err
+		h.mu.Unlock()
+		h.more.Broadcast()
+		if err != nil {
+			return
+		}
+		if total += n; total >= burst {
+			total = 0
+			<-time.After(burstPause)
+		}
+	}
+}
+
+func (h *hoard) Read(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.kept) == 0 && h.err == nil {
+		h.more.Wait()
+	}
+	if len(h.kept) == 0 {
+		return 0, h.err
+	}
+	n := copy(b, h.kept)
+	h.kept = h.kept[n:]
+	return n, nil
+}
+
+func (f *faulty) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	ln, err := f.Transport.Listen(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if f.fault == "leaks listeners" {
+		if _, err := f.Transport.Listen(ctx, transports.ListenSpec{Host: at.Host}); err != nil {
+			return nil, err
+		}
+	}
+	return &faultyListener{Listener: ln, f: f}, nil
+}
+
+// faultyListener is a listener with a fault.
+type faultyListener struct {
+	transports.Listener
+	f *faulty
+}
+
+func (l *faultyListener) Accept(ctx context.Context) (link.Link, error) {
+	if l.f.fault == "stays open" {
+		ctx = context.WithoutCancel(ctx)
+	}
+	made, err := l.Listener.Accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.f.fault == "panics" {
+		panic("no such peer")
+	}
+	return l.f.wrap(made)
+}
+
+func (l *faultyListener) Close() error {
+	if l.f.fault == "stays open" {
+		return nil
+	}
+	return l.Listener.Close()
+}
+
+func (l *faultyListener) Address() string {
+	a := l.Listener.Address()
+	switch l.f.fault {
+	case "wildcard":
+		return strings.ReplaceAll(a, "127.0.0.1", "0.0.0.0")
+	case "wrong port":
+		was := netip.MustParseAddrPort(a)
+		return netip.AddrPortFrom(was.Addr(), 1).String()
+	}
+	return a
+}
+
+// Faults of connections that a plugin passes on are found, and a sound one passes the same rules.
+func TestConnFaultsAreFound(t *testing.T) {
+	rules := []struct{ fault, id, words string }{
+		{"hangs midway", "P-SPEED-01", "a transfer hangs"},
+		{"ends when lost", "P-LINK-01", "EOF"},
+		{"close discards", "P-LINK-02", "bytes arrive, and then"},
+		{"flips one bit", "T-SIZE-03", "of the stream is"},
+		{"hoards in bursts", "P-LEAK-02", "nobody reads"},
+		{"hoards in bursts", "T-PRESS-01", "nobody reads"},
+	}
+	var ids []string
+	for _, c := range rules {
+		ids = append(ids, c.id)
+	}
+	sound := judged(t, "sound conn", strings.Join(ids, "|"), transports.PlaneRing)
+	if sound.Verdict != transporttest.Pass || sound.Passed != len(slices.Compact(ids)) {
+		t.Errorf("the sound plugin: %+v", sound.Results)
+	}
+	for _, c := range rules {
+		t.Run(c.fault+" "+c.id, func(t *testing.T) {
+			r := judged(t, c.fault, c.id, transports.PlaneRing)
+			if r.Verdict != transporttest.Fail || r.Failed != 1 {
+				t.Fatalf("not found: %+v", r.Results)
+			}
+			if why := r.Results[0].Reason; !strings.HasPrefix(why, c.id+": ") || !strings.Contains(why, c.words) || !strings.Contains(why, "(the rule: ") {
+				t.Errorf("the reason is %q", why)
+			}
+		})
+	}
+}
+
+// A crash is told with the words of the process, whatever the case was waiting for.
+func TestCrashIsTold(t *testing.T) {
+	r := judged(t, "panics", "T-ORDER-01|P-CALL-05")
+	if r.Verdict != transporttest.Fail {
+		t.Fatalf("%+v", r.Results)
+	}
+	for _, x := range r.Results {
+		if x.Verdict == transporttest.Fail && !strings.Contains(x.Reason, "panic: no such peer") {
+			t.Errorf("%s: %s", x.ID, x.Reason)
+		}
+	}
+}
+
+// After cases that hung others wait less, and after many the rest is not tried.
+func TestTrust(t *testing.T) {
+	r := trust{most: patience}
+	hung := transporttest.Outcome{Verdict: transporttest.Fail, Took: patience}
+	slow := transporttest.Outcome{Verdict: transporttest.Pass, Took: patience}
+	r.saw(slow, patience, slowEnd)
+	if r.hung != 0 || r.patience() != patience {
+		t.Errorf("a slow machine has hung: %+v", r)
+	}
+	for range hungSome {
+		r.saw(hung, r.patience(), 0)
+	}
+	if r.patience() >= patience || r.limit() >= 4*patience || r.lost() {
+		t.Errorf("%+v waits %v and %v", r, r.patience(), r.limit())
+	}
+	for range hungMany - hungSome {
+		r.saw(slow, r.patience(), slowEnd)
+	}
+	if !r.lost() {
+		t.Errorf("%+v", r)
+	}
+}
