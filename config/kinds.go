@@ -156,8 +156,11 @@ func stringMap() kind {
 		}
 		m := make(map[string]string, v.LengthInt())
 		for name, e := range v.AsValueMap() {
+			if name == "" || strings.ContainsAny(name, "=\x00") {
+				return nil, &wrong{problem: quote(name) + " is no variable's name: it is empty, or has '=' or a NUL byte", element: -1}
+			}
 			s, err := convert.Convert(e, cty.String)
-			if err != nil || s.IsNull() || name == "" || strings.ContainsAny(name, "=\x00") {
+			if err != nil || s.IsNull() {
 				return nil, &wrong{problem: quote(name) + " is " + describe(e), element: -1}
 			}
 			m[name] = s.AsString()

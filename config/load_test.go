@@ -121,6 +121,9 @@ func TestFullFile(t *testing.T) {
 			!reflect.DeepEqual(x.SettingMap(), settings) || x.Settings[0].Name != "servers" {
 			t.Errorf("x is %+v", x)
 		}
+		if got := x.Environment(); !reflect.DeepEqual(got, []string{"FI_PROVIDER=tcp"}) {
+			t.Errorf("x gets %q", got)
+		}
 		own, _ := beta.Transport("x")
 		if own.SHA256 != "" || len(own.Settings) != 0 || own.Path != x.Path {
 			t.Errorf("beta's x is %+v", own)

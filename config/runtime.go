@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -295,8 +296,12 @@ type Transport struct {
 	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
 	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
 	Settings []Setting
-	Dir      string // folder from which relative paths among Settings start, absolute
-	Pos      Pos    // zero without a block
+
+	// Env is added to the plugin's environment. Values may be secrets: messages have names only.
+	Env map[string]string `hcl:"env"`
+
+	Dir string // folder from which relative paths among Settings start, absolute
+	Pos Pos    // zero without a block
 
 	settings Pos // of the config block
 }
@@ -307,6 +312,14 @@ type Setting struct {
 	Name  string
 	Value any // string, float64, bool or []string
 	Pos   Pos
+}
+
+// Environment returns t.Env as a process takes it, "NAME=value", sorted.
+func (t Transport) Environment() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		list = append(list, name+"="+t.Env[name])
+	}
+	return list
 }
 
 // SettingMap returns the values of t.Settings by name.

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // transports lists what s's routes may name. A transport block in the site
@@ -180,4 +183,53 @@ func (s *siteDraft) checkRoute(in *block) {
 // anybodyHas reports whether any site has a transport called name.
 func (b *builder) anybodyHas(name string) bool {
 	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return s.transportBlocks()[name] != nil })
+}
+
+// The bounds of a plugin's own environment: the kernel takes no variable of 128 KiB.
+const (
+	mostPluginEnv     = 64
+	longestPluginName = 128
+	longestPluginText = 32 << 10
+)
+
+// nodeOwn begin the names of the variables by which a node tells a plugin what to do.
+var nodeOwn = []string{"IMPI_", "PLUGIN_"}
+
+// pluginEnv is a stringMap whose names a node does not use itself.
+func pluginEnv() kind {
+	k := stringMap()
+	k.example = `{ FI_PROVIDER = "tcp" }`
+	parse := k.parse
+	k.parse = func(v cty.Value) (any, *wrong) {
+		x, bad := parse(v)
+		if bad != nil {
+			return nil, bad
+		}
+		m := x.(map[string]string)
+		if len(m) > mostPluginEnv {
+			return nil, &wrong{problem: "there are " + itoa(len(m)) + " variables, more than " + itoa(mostPluginEnv), element: -1}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if problem := pluginEnvFault(name, m[name]); problem != "" {
+				return nil, &wrong{problem: problem, element: -1}
+			}
+		}
+		return m, nil
+	}
+	return k
+}
+
+// pluginEnvFault says what is wrong with a variable, without its value, which may be a secret.
+func pluginEnvFault(name, text string) string {
+	switch {
+	case len(name) > longestPluginName:
+		return quote(name[:longestPluginName]) + "... is longer than " + itoa(longestPluginName) + " bytes"
+	case strings.Contains(text, "\x00"):
+		return "the value of " + quote(name) + " has a NUL byte"
+	case len(text) > longestPluginText:
+		return "the value of " + quote(name) + " is longer than " + itoa(longestPluginText) + " bytes"
+	case slices.ContainsFunc(nodeOwn, func(own string) bool { return strings.HasPrefix(name, own) }):
+		return quote(name) + " is the node's own: it tells a plugin what to do by IMPI_... and PLUGIN_..."
+	}
+	return ""
 }

@@ -40,7 +40,8 @@ func (c *checker) fault(pos config.Pos, problem, remedy string) {
 }
 
 // transports checks the settings of built-in transports and the files of plugins; with try
-// it starts the plugins and asks them.
+// it starts the plugins and asks them, those too that no route names, since a route may be all that
+// is missing.
 func (c *checker) transports(try bool) {
 	for _, s := range c.job.Sites {
 		for _, t := range s.Transports {
@@ -48,7 +49,7 @@ func (c *checker) transports(try bool) {
 			case t.Builtin:
 				c.settings(s, t)
 				c.ports(s, t)
-			case !c.here(s) || !wanted(s, t.Name) || t.Path == "":
+			case !c.here(s) || t.Path == "" || !try && !wanted(s, t.Name):
 			case try:
 				c.start(s, t)
 			default:
@@ -116,7 +117,7 @@ func (c *checker) start(s config.Site, t config.Transport) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	p, err := host.Start(ctx, host.Config{
-		Name: t.Name, Path: t.Path, SHA256: t.SHA256, NoMTLS: t.NoMTLS, Settings: t.SettingMap(), Dir: t.Dir, StartTimeout: loadTime,
+		Name: t.Name, Path: t.Path, SHA256: t.SHA256, NoMTLS: t.NoMTLS, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,
 	})
 	if err != nil {
 		c.plugin(t, err)

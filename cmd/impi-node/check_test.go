@@ -124,3 +124,40 @@ func TestSummary(t *testing.T) {
 		}
 	}
 }
+
+// validate asks a plugin that no route names, too, and shows the setting with a caret.
+func TestValidateAsksPluginsOfNoRoute(t *testing.T) {
+	plugins := t.TempDir()
+	chaosPlugin(t, plugins, "chaos")
+	path := file(t, twoSites+"plugin_dir = \""+plugins+"\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  config { arround = \"tcp\" }\n}\nroute \"*\" { prefer = [\"tcp\"] }\n")
+	status, _, err := impiNode(t, "", "validate", path)
+	if status != statusUsage || !strings.Contains(err, "arround: is not a setting of this transport") || !strings.Contains(err, "^^^") {
+		t.Errorf("status %d\n%s", status, err)
+	}
+}
+
+// A plugin gets the variables of its block, from validate and from the node of a job.
+func TestPluginEnvironment(t *testing.T) {
+	plugins := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n[ \"$FI_PROVIDER\" = 'tcp only' ] || { echo \"no provider\" >&2; exit 1; }\n" + envChaos + "=chaos exec '" + self + "'\n"
+	if err := os.WriteFile(filepath.Join(plugins, "impi-transport-chaos"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	with := func(env string) string {
+		return file(t, twoSites+"plugin_dir = \""+plugins+"\"\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  "+env+"\n}\nroute \"*\" { prefer = [\"chaos\"] }\n")
+	}
+	path := with(`env = { FI_PROVIDER = "tcp only" }`)
+	if status, out, err := impiNode(t, "", "validate", path); status != 0 || err != "" {
+		t.Errorf("validate: status %d\n%s%s", status, out, err)
+	}
+	if status, out, err := impiNode(t, "hello", "-config", path); status != 0 {
+		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+	if status, _, err := impiNode(t, "", "validate", with("")); status == 0 || !strings.Contains(err, "chaos") {
+		t.Errorf("without env: status %d\n%s", status, err)
+	}
+}

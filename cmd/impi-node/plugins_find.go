@@ -24,6 +24,7 @@ type installed struct {
 	Error   string `json:"error,omitempty"`   // why it is unsafe or does not load
 
 	noMTLS bool
+	env    []string // of its transport block
 }
 
 // inspect checks the file.
@@ -80,7 +81,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 				continue
 			}
 			seen[t.Path] = true
-			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS}
+			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, env: t.Environment()}
 			p.inspect()
 			list = append(list, p)
 		}
@@ -112,7 +113,7 @@ const loadTime = 15 * time.Second
 func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, DeferConfigure: true}
+	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Env: p.env, DeferConfigure: true}
 	if !p.Builtin {
 		c.Path = p.Path
 	}

@@ -21,3 +21,19 @@ transport "w" {
   }
 }
 transport "unix" { auto_mtls = false }
+transport "v" {
+  plugin = "impi-transport-x"
+  env    = { IMPI_TRANSPORT_PLUGIN = "another" }
+}
+transport "u" {
+  plugin = "impi-transport-x"
+  env    = { "FI=PROVIDER" = "tcp" }
+}
+transport "t" {
+  plugin = "impi-transport-x"
+  env    = { SECRET = "a\u0000b" }
+}
+transport "s" {
+  plugin = "impi-transport-x"
+  env    = { "" = "nobody" }
+}

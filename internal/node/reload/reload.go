@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,7 +201,7 @@ func (r *Reloader) planTransports(p *plan) {
 			p.cannot(d)
 		}
 		r.planBinary(p, title, was, now)
-		for _, d := range settingDifferences(title, was, now) {
+		for _, d := range append(envDifferences(title, was, now), settingDifferences(title, was, now)...) {
 			p.cannot(d)
 		}
 		if r.Routes.Transport(now.Name) == nil || !now.HasCertificates() || !was.HasCertificates() {
@@ -236,6 +237,28 @@ func (r *Reloader) planBinary(p *plan, title string, was, now config.Transport) 
 	if differs {
 		p.binaries = append(p.binaries, now)
 	}
+}
+
+// envDifferences lists the variables of a plugin's environment that differ, without their values,
+// which may be secrets.
+func envDifferences(title string, was, now config.Transport) (list []difference) {
+	names := slices.Concat(slices.Collect(maps.Keys(was.Env)), slices.Collect(maps.Keys(now.Env)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		from, before := was.Env[name]
+		to, after := now.Env[name]
+		d := difference{title + ": env " + name, "none", "none"}
+		if before {
+			d.from = "one value"
+		}
+		if after {
+			d.to = "another"
+		}
+		if before != after || from != to {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // settingDifferences lists the settings of a transport that differ, but for those of its certificates,

@@ -224,3 +224,22 @@ func TestLevelOfTheCommandLine(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A plugin's variables are compared, and their values, which may be secrets, are not told.
+func TestEnvDifferences(t *testing.T) {
+	was := config.Transport{Env: map[string]string{"SAME": "1", "CHANGED": "old secret", "GONE": "third secret"}}
+	now := config.Transport{Env: map[string]string{"SAME": "1", "CHANGED": "new secret", "NEW": "fourth secret"}}
+	var said []string
+	for _, d := range envDifferences("transport x", was, now) {
+		said = append(said, d.String())
+	}
+	text := strings.Join(said, "\n")
+	for _, name := range []string{"env CHANGED", "env GONE", "env NEW"} {
+		if !strings.Contains(text, name) {
+			t.Errorf("%s is missing in\n%s", name, text)
+		}
+	}
+	if len(said) != 3 || strings.Contains(text, "secret") {
+		t.Errorf("%q", said)
+	}
+}

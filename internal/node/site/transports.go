@@ -77,7 +77,7 @@ func (s *Site) startTransport(ctx context.Context, name string) (*routes.Transpo
 func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes.Transport, error) {
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
-		Settings: t.SettingMap(), Dir: t.Dir,
+		Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(),
 		Offers: map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},
 		RunDir: s.Dir,
 		Logger: report.Quiet{Logger: s.Log},
