@@ -13,6 +13,9 @@ type Restart struct {
 	Healthy  time.Duration // a life of this length resets the count of failures, 10 s
 }
 
+// DefaultCooldown stands for zero in a Restart's Cooldown.
+const DefaultCooldown = 2 * time.Minute
+
 func (r *Restart) complete() {
 	def := func(p *time.Duration, d time.Duration) {
 		if *p <= 0 {
@@ -21,7 +24,7 @@ func (r *Restart) complete() {
 	}
 	def(&r.Delay, 200*time.Millisecond)
 	def(&r.MaxDelay, 30*time.Second)
-	def(&r.Cooldown, 2*time.Minute)
+	def(&r.Cooldown, DefaultCooldown)
 	def(&r.Healthy, 10*time.Second)
 	if r.Attempts <= 0 {
 		r.Attempts = 5

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -204,7 +205,7 @@ func (p *Plugin) tooEarly(ctx context.Context) error {
 	at, bounded := ctx.Deadline()
 	switch {
 	case p.status.State == StateFailed:
-		e.Kind, e.Problem = ErrFailed, "died too often: "+p.status.LastErr.Error()
+		e.Kind, e.Problem = ErrFailed, fmt.Sprintf("died too often, %d times in a row, and is left alone for %v: %v", p.status.Failures, p.cfg.Restart.Cooldown, p.status.LastErr)
 		e.Remedy = "correct the cause; it is tried again in " + wait.Round(time.Second).String()
 	case bounded && time.Until(at) < wait:
 		e.Kind, e.Problem = ErrBackoff, "has died: "+p.status.LastErr.Error()

@@ -3,6 +3,7 @@ package direct
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 func newSession() (s dynamic.Session) {
@@ -144,9 +146,18 @@ func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) 
 	case last.Verdict != dynamic.Accepted:
 		why = fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict)
 	default:
-		why = fmt.Sprintf("dialled %d times within %v, at last: %s", search.Rounds(), limit, search.Reasons())
+		why = overdue(limit, search.Rounds(), search.Errors())
 	}
 	return l, by, last.Verdict, why
+}
+
+// overdue says what has ended the dialling of a link that was lost: the limit, or the pause of a plugin that
+// died too often and outlasted it.
+func overdue(limit time.Duration, rounds int, last error) string {
+	if errors.Is(last, host.ErrFailed) {
+		return fmt.Sprintf("its plugin died too often, and was not started again before limits { resume } was over, %v: dialled %d times, at last: %v", limit, rounds, last)
+	}
+	return fmt.Sprintf("limits { resume } is over: dialled %d times within %v, at last: %v", rounds, limit, last)
 }
 
 // handAgain gives a further connection to its proc.

@@ -78,9 +78,10 @@ func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, NoMTLS: t.NoMTLS,
 		Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(),
-		Offers: map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},
-		RunDir: s.Dir,
-		Logger: report.Quiet{Logger: s.Log},
+		Restart: restarts(s.Routes.Job, s.Routes.Site, t.Name),
+		Offers:  map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},
+		RunDir:  s.Dir,
+		Logger:  report.Quiet{Logger: s.Log},
 
 		// On a busy machine, users raise the limit for the start: plugins get part of it.
 		StartTimeout: max(host.DefaultStartTimeout, s.Routes.Job.Limits.Start/2),
