@@ -30,11 +30,20 @@ func (s *Site) Reload(ctx context.Context, r links.Request, through func(transpo
 		return nil, fmt.Errorf("%w: the bytes of %d links of site %s pass through the plugin, and their routes have resume = false",
 			errWouldLose, answer.Lost, s.Routes.Site.Name)
 	}
-	s.Log.Info("a plugin is replaced", "transport", r.Transport, "pid", answer.Before.PID, "links_to_resume", answer.Resuming, "links_lost", answer.Lost)
+	s.Log.Debug("a plugin is to be replaced", "transport", r.Transport, "pid", answer.Before.PID, "links_to_resume", answer.Resuming, "links_lost", answer.Lost)
+	return s.replace(ctx, answer, plugins)
+}
+
+// replace replaces the processes, and logs each that is, or why it is not.
+func (s *Site) replace(ctx context.Context, answer *links.Reload, plugins []*host.Plugin) (*links.Reload, error) {
 	for _, p := range plugins {
+		before := processOf(p)
 		if err := p.Reload(ctx); err != nil {
+			s.Log.Warn("a plugin was to be replaced, and its process of before goes on", "transport", answer.Transport, "pid", processOf(p).PID, "error", err)
 			return nil, fmt.Errorf("site %s: %w", s.Routes.Site.Name, err)
 		}
+		s.Log.Info("a plugin is replaced", "transport", answer.Transport, "pid_before", before.PID, "pid", processOf(p).PID,
+			"links_to_resume", answer.Resuming, "links_lost", answer.Lost)
 	}
 	answer.After = processOf(plugins[0])
 	return answer, nil
