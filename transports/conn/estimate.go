@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/transports"
 )
 
 // Estimate returns what a connection, or the one below it, has measured for itself: the smoothed
@@ -18,6 +20,11 @@ func Estimate(c io.Closer) (rtt time.Duration, retransmits uint64) {
 		rtt, _ = x.RTT()
 	case interface{ NetConn() net.Conn }:
 		return Estimate(x.NetConn())
+	case interface{ Parts() []transports.Conn }: // over all of which its bytes go
+		for _, part := range x.Parts() {
+			longest, again := Estimate(part)
+			rtt, retransmits = max(rtt, longest), retransmits+again
+		}
 	case syscall.Conn:
 		raw, err := x.SyscallConn()
 		if err != nil {

@@ -34,6 +34,12 @@ func NewWaiting(each int) *Waiting {
 	return &Waiting{room: unproved.NewSet[*waiter](Bounds(waitingThere, waitingAll, each))}
 }
 
+// NewWaitingForSeveral is NewWaiting for links that are made of so many connections each: it has room for
+// as many links, unless the process has too few descriptors.
+func NewWaitingForSeveral(connections int) *Waiting {
+	return &Waiting{room: unproved.NewSet[*waiter](Bounds(waitingThere*connections, waitingAll*connections, 1))}
+}
+
 // Bounds returns how many unproved connections a process may have: there from one address
 // and all in total, or fewer, so that with each descriptors they use at most a quarter of
 // those of the process. It never returns less than 4 and 8.

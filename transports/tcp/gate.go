@@ -19,7 +19,7 @@ const refusalsEvery = time.Second
 // same time, so that a slow peer delays no other. The number of these is bounded.
 type gate struct {
 	ports   []*socket.Acceptor
-	admit   func(context.Context, *net.TCPConn) (link.Link, error)
+	admit   func(context.Context, *net.TCPConn) (link.Link, error) // may return nil, nil
 	made    chan link.Link
 	refused chan error
 	waiting *socket.Waiting // connections that become links, here and at other gates
@@ -87,6 +87,9 @@ func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 		if tell { // anybody can cause them at any rate
 			g.report(err)
 		}
+		return
+	}
+	if l == nil {
 		return
 	}
 	select {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 // Listen opens a port at at.Host, or at the setting bind if that is set. The listener's
@@ -44,12 +46,17 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	for _, a := range s.also {
 		addresses = append(addresses, netip.AddrPortFrom(a, port).String())
 	}
-	l := &listener{transport: t, address: strings.Join(addresses, ",")}
+	l := &listener{transport: t, address: strings.Join(addresses, ","), streams: s.streams}
+	waiting := t.waiting
+	if l.streams > 1 {
+		l.address += streamsMark + strconv.Itoa(l.streams)
+		waiting = t.joining
+	}
 	for _, ln := range lns {
 		l.ports = append(l.ports, socket.NewAcceptor(ln.(*net.TCPListener)))
 	}
-	if s.id != nil || len(l.ports) > 1 {
-		l.gate = newGate(l.ports, t.waiting, l.admit)
+	if s.id != nil || len(l.ports) > 1 || l.streams > 1 {
+		l.gate = newGate(l.ports, waiting, l.admit)
 	}
 	return l, nil
 }
@@ -103,6 +110,8 @@ type listener struct {
 	address   string
 	ports     []*socket.Acceptor
 	gate      *gate // nil: one port, whose connections are links without further steps
+	streams   int   // connections of a link
+	groups    stripe.Groups
 }
 
 // Accept waits for a connection.
@@ -127,20 +136,32 @@ func (l *listener) Accept(ctx context.Context) (made link.Link, err error) {
 	return nil, socket.Failure(name, "accept", l.address, err)
 }
 
-// admit makes a link of a connection.
-func (l *listener) admit(ctx context.Context, c *net.TCPConn) (link.Link, error) {
+// admit makes a link of a connection. It returns nil if the link was made of another connection and
+// this one.
+func (l *listener) admit(ctx context.Context, raw *net.TCPConn) (link.Link, error) {
 	s := l.transport.settings.Load()
-	if s.id != nil {
-		return s.secureAccept(ctx, c, l.address)
+	var c transports.Conn
+	var err error
+	switch {
+	case l.streams > 1:
+		c, err = l.join(ctx, s, raw)
+	case s.id != nil:
+		c, err = s.secureAccept(ctx, raw, l.address)
+	default:
+		made, err := s.link(raw)
+		if err != nil {
+			return nil, err
+		}
+		return made, nil
 	}
-	made, err := s.link(c)
-	if err != nil {
+	if c == nil || err != nil {
 		return nil, err
 	}
-	return made, nil
+	return conn.New(c), nil
 }
 
-// Address returns "ip:port" or "[ip]:port", or several separated by commas.
+// Address returns "ip:port" or "[ip]:port", or several separated by commas. If links are made of
+// several connections, their number follows.
 func (l *listener) Address() string { return l.address }
 
 // Close closes the port.

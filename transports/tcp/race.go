@@ -2,13 +2,16 @@ package tcp
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 const (
@@ -19,21 +22,28 @@ const (
 	headStart = 250 * time.Millisecond
 )
 
-// parseAddresses reads "ip:port", or several separated by commas.
-func parseAddresses(to transports.DialSpec) ([]netip.AddrPort, error) {
-	texts := strings.SplitN(to.Address, ",", maxAddresses+1)
-	if len(texts) > maxAddresses {
-		return nil, socket.BadAddress(name, "dial", shortened(to.Address), "it has more parts than a peer has addresses")
+// parseAddresses reads "ip:port", or several separated by commas, and of how many connections a link is.
+func parseAddresses(to transports.DialSpec) (list []netip.AddrPort, streams int, err error) {
+	text, number, several := strings.Cut(to.Address, streamsMark)
+	if streams = 1; several {
+		streams, err = strconv.Atoi(number)
+		if err != nil || streams < 2 || streams > stripe.MaxConnections {
+			return nil, 0, socket.BadAddress(name, "dial", shortened(to.Address), fmt.Sprintf("it should end with %q and a number from 2 to %d, or have none", streamsMark, stripe.MaxConnections))
+		}
 	}
-	list := make([]netip.AddrPort, len(texts))
+	texts := strings.SplitN(text, ",", maxAddresses+1)
+	if len(texts) > maxAddresses {
+		return nil, 0, socket.BadAddress(name, "dial", shortened(to.Address), "it has more parts than a peer has addresses")
+	}
+	list = make([]netip.AddrPort, len(texts))
 	for i, text := range texts {
 		a, err := netip.ParseAddrPort(text)
 		if err != nil || a.Port() == 0 {
-			return nil, socket.BadAddress(name, "dial", shortened(to.Address), `it should be "ip:port"`)
+			return nil, 0, socket.BadAddress(name, "dial", shortened(to.Address), `it should be "ip:port"`)
 		}
 		list[i] = a
 	}
-	return alternate(list), nil
+	return alternate(list), streams, nil
 }
 
 func shortened(text string) string {

@@ -23,13 +23,24 @@ func ports(t *testing.T, texts ...string) (list []netip.AddrPort) {
 }
 
 func TestFamiliesTakeTurns(t *testing.T) {
-	got, err := parseAddresses(transports.DialSpec{Address: "[::1]:1,[::2]:2,[::3]:3,1.1.1.1:4"})
+	got, _, err := parseAddresses(transports.DialSpec{Address: "[::1]:1,[::2]:2,[::3]:3,1.1.1.1:4"})
 	if want := ports(t, "[::1]:1", "1.1.1.1:4", "[::2]:2", "[::3]:3"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("the order is %v, %v", got, err)
 	}
 	for _, bad := range []string{"", ",", "1.1.1.1:1,", "1.1.1.1:0", "1.1.1.1:1,x", strings.Repeat("1.1.1.1:1,", 8) + "1.1.1.1:1"} {
-		if _, err := parseAddresses(transports.DialSpec{Address: bad}); err == nil {
+		if _, _, err := parseAddresses(transports.DialSpec{Address: bad}); err == nil {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestConnectionsInAddresses(t *testing.T) {
+	for text, want := range map[string]int{
+		"1.1.1.1:1": 1, "1.1.1.1:1,[::1]:2/32": 32, "1.1.1.1:1/2": 2,
+		"1.1.1.1:1/": 0, "1.1.1.1:1/1": 0, "1.1.1.1:1/33": 0, "1.1.1.1:1/-2": 0, "1.1.1.1:1/2,1.1.1.1:2": 0, "/2": 0,
+	} {
+		if _, got, err := parseAddresses(transports.DialSpec{Address: text}); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %d connections, %v; want %d", text, got, err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"syscall"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/identity"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 var schema = append([]transports.Setting{
@@ -23,6 +25,7 @@ var schema = append([]transports.Setting{
 	{Name: "also", Type: transports.TypeStrings, Default: []string{}, Doc: "further IP addresses of the host, of either family, at which it listens too and which peers may try"},
 	{Name: "port_range", Type: transports.TypeString, Default: "", Doc: `ports to listen on, as "first-last", when no port is given; for firewalls`},
 	{Name: "congestion", Type: transports.TypeString, Default: autoCongestion, Doc: `congestion control, as the kernel names it; "auto" is the system's, but reno inside one machine, where pacing halves the bandwidth`},
+	{Name: "streams", Type: transports.TypeNumber, Default: 1.0, Doc: "TCP connections that carry the bytes of each link made to this site, up to 32; several fill a network with a long round trip or losses, but the bytes then pass through the plugin"},
 	{Name: "tls", Type: transports.TypeBool, Default: false, Doc: "TLS 1.3 with certificates on both sides, which cert, key and ca name"},
 }, identity.Settings(false)...)
 
@@ -38,6 +41,7 @@ type settings struct {
 	bind                netip.Addr
 	also                []netip.Addr
 	firstPort, lastPort uint16
+	streams             int                // connections of a link that is dialled to our listeners
 	id                  *identity.Identity // nil: no TLS
 }
 
@@ -49,7 +53,7 @@ func (t *Transport) Schema() []transports.Setting {
 // Configure sets the settings of links and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
-	var errs [8]error
+	var errs [9]error
 	s.nodelay = value(given, "nodelay", true)
 	s.send, errs[0] = socket.Whole(given, named("send_buffer"), 0, socket.MaxBuffer)
 	s.receive, errs[1] = socket.Whole(given, named("receive_buffer"), 0, socket.MaxBuffer)
@@ -58,8 +62,9 @@ func (t *Transport) Configure(given map[string]any) error {
 	s.also, errs[4] = addresses(value(given, "also", []string(nil)))
 	s.firstPort, s.lastPort, errs[5] = socket.PortRange(given, named("port_range"))
 	s.congestion, errs[6] = congestionControl(given)
+	s.streams, errs[7] = socket.Whole(given, named("streams"), 1, stripe.MaxConnections)
 	if value(given, "tls", false) {
-		s.id, errs[7] = identity.Load(given)
+		s.id, errs[8] = identity.Load(given)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -134,6 +139,16 @@ func (s *settings) link(conn socket.Conn) (*socket.Link, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// tuneConn is tune for a connection of package net.
+func (s *settings) tuneConn(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	cerr := raw.Control(func(fd uintptr) { err = s.tune(int(fd)) })
+	return errors.Join(cerr, err)
 }
 
 // tune sets the options of a connected socket.

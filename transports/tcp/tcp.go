@@ -13,7 +13,9 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 const name = "tcp"
@@ -22,11 +24,12 @@ const name = "tcp"
 type Transport struct {
 	settings atomic.Pointer[settings]
 	waiting  *socket.Waiting // accepted connections of all listeners that are not links yet
+	joining  *socket.Waiting // the same, of links that are made of several
 }
 
 // New makes a transport with the default settings.
 func New() *Transport {
-	t := &Transport{waiting: socket.NewWaiting(1)}
+	t := &Transport{waiting: socket.NewWaiting(1), joining: socket.NewWaitingForSeveral(stripe.MaxConnections)}
 	if err := t.Configure(transports.Defaults(schema)); err != nil {
 		panic("tcp: its own defaults: " + err.Error())
 	}
@@ -45,11 +48,13 @@ func (t *Transport) Capabilities() transports.Capabilities {
 		DataPlanes: []transports.DataPlane{transports.PlaneFD, transports.PlaneStream},
 		Reach:      transports.ReachNetwork,
 	}
+	if s.id != nil || s.streams > 1 { // the bytes pass through this process
+		c.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
+	}
 	switch {
 	case s.id != nil:
-		c.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
 		c.Features = []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth}
-	case len(s.also) == 0:
+	case len(s.also) == 0 && s.streams == 1:
 		c.Features = []transports.Feature{transports.FeatureIPChannel}
 	}
 	return c
@@ -60,10 +65,11 @@ func (t *Transport) Health() error { return t.settings.Load().id.Health() }
 
 // Dial connects to "ip:port", from the address that the caller asks for, because peers
 // distinguish hosts by the address that a connection comes from. Of several addresses,
-// separated by commas, it uses the one that answers first.
+// separated by commas, it uses the one that answers first. If the address says that a link is made
+// of several connections, the others are dialled to the addresses in turn.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	s := t.settings.Load()
-	list, err := parseAddresses(to)
+	list, streams, err := parseAddresses(to)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +96,23 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		}
 		return nil, e
 	}
-	if s.id != nil {
-		return s.secureDial(ctx, raw, to.Address)
+	if streams == 1 && s.id == nil && s.streams == 1 {
+		l, err := s.link(raw)
+		if err != nil {
+			return nil, s.failure("dial", to.Address, err)
+		}
+		return l, nil
 	}
-	l, err := s.link(raw)
+	var c transports.Conn
+	if streams == 1 {
+		c, err = s.dialled(ctx, raw, to.Address)
+	} else {
+		c, err = s.dialSeveral(ctx, raw, list, streams, to.Address)
+	}
 	if err != nil {
-		return nil, s.failure("dial", to.Address, err)
+		return nil, err
 	}
-	return l, nil
+	return conn.New(c), nil
 }
 
 // parseFrom reads the address to dial from. At least one of the peer's addresses must be of

@@ -9,9 +9,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -24,8 +22,8 @@ const (
 	handshakeTime = 10 * time.Second
 )
 
-// secureDial makes a link of a dialled connection, which it closes after an error.
-func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
+// secureDial makes a dialled connection one of TLS. It closes it after an error.
+func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Client(raw, s.id.Client(protocolName)) })
@@ -45,11 +43,11 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 		drop(c, raw)
 		return nil, s.failure("dial", address, err)
 	}
-	return conn.New(c), nil
+	return c, nil
 }
 
 // secureAccept does the same with an accepted connection.
-func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address string) (link.Link, error) {
+func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Server(raw, s.id.Server(protocolName)) })
@@ -61,12 +59,17 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 	}
 	if err != nil {
 		drop(c, raw)
-		e := s.failure("accept", address, err)
-		e.Retryable = true
-		e.Reason = fmt.Sprintf("%s was turned away: %s", raw.RemoteAddr(), e.Reason)
-		return nil, e
+		return nil, s.turnedAway(raw, address, err)
 	}
-	return conn.New(c), nil
+	return c, nil
+}
+
+// turnedAway is the error about a connection that was accepted and then closed.
+func (s *settings) turnedAway(c net.Conn, address string, err error) *transports.Error {
+	e := s.failure("accept", address, err)
+	e.Retryable = true
+	e.Reason = fmt.Sprintf("%s was turned away: %s", c.RemoteAddr(), e.Reason)
+	return e
 }
 
 // drop closes a connection that has failed; its error is reported elsewhere.
@@ -79,19 +82,15 @@ func drop(c *tls.Conn, raw *net.TCPConn) {
 
 // handshake sets the socket's options and makes the TLS handshake.
 func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(net.Conn) *tls.Conn) (*tls.Conn, error) {
-	control, err := raw.SyscallConn()
-	if err != nil {
+	if err := s.tuneConn(raw); err != nil {
 		return nil, err
-	}
-	if cerr := control.Control(func(fd uintptr) { err = s.tune(int(fd)) }); cerr != nil || err != nil {
-		return nil, errors.Join(cerr, err)
 	}
 	c := secure(socket.Heed(raw))
 	return c, c.HandshakeContext(ctx)
 }
 
 // within makes a call that ends with the context.
-func within(ctx context.Context, c *tls.Conn, call func() error) error {
+func within(ctx context.Context, c net.Conn, call func() error) error {
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(expired)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -142,15 +143,15 @@ route "*" {
 }
 {{end}}`))
 
-// ours runs a job of ours, whose procs have a direct link of a transport.
-func ours(transport string) contender {
+// ours runs a job of ours, whose procs have a direct link of a transport, with settings beside those given.
+func ours(transport string, settings ...string) contender {
 	return func(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
 		var file bytes.Buffer
 		names := []string{"alpha", "beta"}
 		node := filepath.Join(o.Bin, "impi-node")
 		err := jobFile.Execute(&file, map[string]any{
 			"Dir": dir, "Transport": transport, "Names": names, "Addresses": []string{a.Sites[0].Address, a.Sites[1].Address},
-			"Settings": o.Settings[transport],
+			"Settings": slices.Concat(o.Settings[transport], settings),
 			"Command":  append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...),
 		})
 		if err == nil {

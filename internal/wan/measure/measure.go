@@ -87,6 +87,7 @@ var columns = []column{
 	{"iperf3", iperf(1), []string{Stream}},
 	{"iperf3 x 8", iperf(8), []string{Stream}},
 	{"impi tcp", ours("tcp"), both},
+	{"impi tcp x 8", ours("tcp", "streams = 8"), []string{Stream}},
 	{"impi quic", ours("quic"), both},
 	{"MPICH", mpich, both},
 	{"Open MPI", openMPI, both},

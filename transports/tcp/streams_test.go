@@ -1,0 +1,172 @@
+package tcp_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/transports/tcp"
+	"github.com/openimpi/impi/transports/transporttest"
+)
+
+func TestSuiteStreams(t *testing.T) {
+	ca := pkitest.Authority(t)
+	for name, c := range map[string]struct {
+		listens, dials map[string]any
+		at             transports.ListenSpec
+	}{
+		"Plain": {map[string]any{"streams": 4.0}, map[string]any{"streams": 4.0}, transports.ListenSpec{Host: "127.0.0.2"}},
+		"TLS": {
+			pkitest.Site(t, "alpha", ca, ca, map[string]any{"tls": true, "streams": 3.0}),
+			pkitest.Site(t, "beta", ca, ca, map[string]any{"tls": true}), transports.ListenSpec{Host: "127.0.0.2"},
+		},
+		"SeveralAddresses": {map[string]any{"streams": 3.0, "also": []string{"::1"}}, nil, transports.ListenSpec{Host: "127.0.0.2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+				return transporttest.Harness{
+					Transport: keeps{configured(t, c.listens)}, Dialler: keeps{configured(t, c.dials)}, Large: 16 << 20,
+					Listen: c.at, From: "127.0.0.3",
+				}
+			})
+		})
+	}
+}
+
+// The side that listens says how many connections a link has. Whoever has another setting dials as many.
+func TestListenerChoosesStreams(t *testing.T) {
+	one, four := tcp.New(), configured(t, map[string]any{"streams": 4.0})
+	for name, c := range map[string]struct {
+		listens, dials *tcp.Transport
+		suffix         string
+	}{
+		"Four": {four, one, "/4"},
+		"One":  {one, four, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln := listen(t, c.listens, transports.ListenSpec{Host: "127.0.0.1"})
+			if at := ln.Address(); !strings.HasSuffix(at, c.suffix) || c.suffix == "" && strings.Contains(at, "/") {
+				t.Errorf("the address is %s", at)
+			}
+			a, err := c.dials.Dial(t.Context(), transports.DialSpec{Address: ln.Address()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			b, err := ln.Accept(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if n, err := a.Send([][]byte{[]byte("hello")}); n != 5 || err != nil {
+				t.Errorf("Send gives %d, %v", n, err)
+			}
+			if _, piped := b.(transports.Piped); piped != (c.suffix != "") {
+				t.Errorf("the accepted link is a %T", b)
+			}
+		})
+	}
+}
+
+func TestCapabilitiesOfStreams(t *testing.T) {
+	c := configured(t, map[string]any{"streams": 2.0}).Capabilities()
+	if c.Has(transports.FeatureIPChannel) || c.DataPlanes[0] != transports.PlaneRing {
+		t.Errorf("foreign hosts, or procs themselves, would have to know of several connections: %v", c)
+	}
+	for _, bad := range []float64{0, 1.5, 33, -1} {
+		var fault *transports.SettingError
+		if err := tcp.New().Configure(map[string]any{"streams": bad}); !errors.As(err, &fault) || fault.Name != "streams" {
+			t.Errorf("streams = %v: %v", bad, err)
+		}
+	}
+}
+
+// Strangers get a reason, and do not keep others from making links.
+func TestStrangersAtStreams(t *testing.T) {
+	tr := configured(t, map[string]any{"streams": 2.0})
+	ln := listen(t, tr, transports.ListenSpec{Host: "127.0.0.1"})
+	at, _, _ := strings.Cut(ln.Address(), "/")
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	for range 50 { // whose other connection never comes
+		if err := stripe.Hellos(2)[1].Say(dial()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, hello := range map[string][]byte{"a server of the web": []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2)), "too many": nil} {
+		c := dial()
+		if hello == nil {
+			if err := stripe.Hellos(stripe.MaxConnections)[0].Say(c); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := c.Write(hello); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%s: got %d bytes, %v", name, n, err)
+		}
+	}
+	made := make(chan error, 1)
+	var refused int
+	go func() {
+		for {
+			l, err := ln.Accept(t.Context())
+			var te *transports.Error
+			if errors.As(err, &te) && te.Retryable {
+				refused++
+				continue
+			}
+			if err == nil {
+				l.Close()
+			}
+			made <- err
+			return
+		}
+	}()
+	l, err := tr.Dial(t.Context(), transports.DialSpec{Address: ln.Address()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	if refused == 0 {
+		t.Error("nobody hears that strangers were turned away")
+	}
+}
+
+// A peer that does not answer as one of ours is an error that says what came.
+func TestDialSeveralToAStranger(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "220 mail.example\r\n")
+			defer c.Close()
+		}
+	}()
+	_, err = tcp.New().Dial(t.Context(), transports.DialSpec{Address: ln.Addr().String() + "/2"})
+	var te *transports.Error
+	if !errors.As(err, &te) || te.Code != transports.CodeProtocol || !strings.Contains(err.Error(), "answers with the byte") {
+		t.Errorf("it is said: %v", err)
+	}
+}
