@@ -391,12 +391,7 @@ static int match(struct peer *l, struct place *p)
 		take(l, n);
 		r->source = rank, r->from = tag, r->bytes = n;
 		r->state = DONE;
-		if (before == NONE)
-			x->first = r->next;
-		else
-			x->table[before].next = r->next;
-		if (x->last == i)
-			x->last = before;
+		detach(&x->first, &x->last, before, r);
 		return 1;
 	}
 	return 0;

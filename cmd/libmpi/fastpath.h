@@ -108,7 +108,7 @@ struct fastpath {
 	int32_t first, last, spare, used, top;
 	uint32_t yields, counts;
 	_Atomic uint32_t busy;
-	uint32_t starts, unused;
+	uint32_t starts, shared;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];

@@ -350,12 +350,7 @@ static void over(struct op *o, struct request *r)
 	int32_t i = (int32_t)(r - x->table), before = NONE;
 	for (int32_t k = list->first; k != i; k = x->table[k].next)
 		before = k;
-	if (before == NONE)
-		list->first = r->next;
-	else
-		x->table[before].next = r->next;
-	if (list->last == i)
-		list->last = before;
+	detach(&list->first, &list->last, before, r);
 	x->starts--;
 	r->state = DONE;
 	list->read |= o->read;

@@ -138,8 +138,18 @@ static inline int finish(struct op *o)
 // arrive says that this member has begun the operation.
 static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->turn); }
 
-// How Go waits, in nanoseconds (internal/poll), and how often C looks between two yields.
-enum { PATIENCE = 200000, STOLEN = 20000, LOOKS = 4 };
+// How Go waits, in nanoseconds and polls (internal/poll), and how often C looks between two yields.
+enum { PATIENCE = 200000, STOLEN = 20000, POLLS_MAX = 64, LOOKS = 4 };
+
+// observe sets how often C looks before it yields from the time of a yield, as Go's Spinner does. Go has no
+// occasion to do that while all waits end in C.
+static inline void observe(uint64_t yield)
+{
+	if (yield > x->shared)
+		x->polls = 0;
+	else if (x->polls < POLLS_MAX)
+		x->polls++;
+}
 
 // until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
 // out by its yields that other threads compute, and can wake those that sleep.
@@ -157,12 +167,15 @@ static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 	uint64_t begun = impi_nanoseconds(), before = begun, after;
 	do {
 		sched_yield();
-		for (int i = 0; i < LOOKS; i++) {
-			if (LOAD(*word) >= want)
-				return 1;
+		int over = LOAD(*word) >= want;
+		for (int i = 1; i < LOOKS && !over; i++) {
 			rest();
+			over = LOAD(*word) >= want;
 		}
 		after = impi_nanoseconds();
+		observe(after - before);
+		if (over)
+			return 1;
 		if (after - before > STOLEN)
 			return 0;
 		before = after;

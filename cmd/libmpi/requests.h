@@ -36,4 +36,15 @@ static inline struct request *new(uint32_t state, MPI_Comm comm, int peer)
 	return r;
 }
 
+// detach takes a request out of a list, in which before is the one before it, or NONE. The gate is passed.
+static inline void detach(int32_t *first, int32_t *last, int32_t before, struct request *r)
+{
+	if (before == NONE)
+		*first = r->next;
+	else
+		x->table[before].next = r->next;
+	if (*last == (int32_t)(r - x->table))
+		*last = before;
+}
+
 #endif

@@ -112,7 +112,7 @@ const (
 type Memory struct {
 	Gate       atomic.Uint32
 	LeaveAsked atomic.Uint32 // 1: Go wants C to leave
-	Polls      int32         // how often to look for a message before Go has to wait
+	Polls      int32         // how often to look before Go has to wait, or C yields; C changes it, too
 	Streak     uint32        // receives in a row that have polled nothing else
 	First      int32         // first of the waiting receives
 	Last       int32
@@ -123,7 +123,7 @@ type Memory struct {
 	Counts     uint32        // 1: C measures its waits
 	Busy       atomic.Uint32 // 1: something needs progress between calls; C does operations on windows alone
 	Starts     uint32        // how many operations there are in Begun
-	_          uint32
+	Shared     uint32        // a yield that takes longer lets another thread run, in nanoseconds
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request

@@ -191,6 +191,17 @@ func (s *Spinner) PollsBeforeYield() int {
 	return s.polls
 }
 
+// SetPolls sets how many polls a waiter makes before it offers the core, as found by somebody who has
+// waited by the same rules since PollsBeforeYield said so. It does nothing if no polls are made.
+func (s *Spinner) SetPolls(n int) {
+	if s.Yields() {
+		s.polls = min(max(n, 0), pollsMax)
+	}
+}
+
+// SharedAfter returns how many nanoseconds a yield and a poll take only if another thread ran.
+func (s *Spinner) SharedAfter() uint32 { return uint32(min(s.shared, math.MaxUint32)) }
+
 // Yields reports whether a waiter yields before it sleeps.
 func (s *Spinner) Yields() bool { return s.budget > 0 && !s.Oversubscribed() }
 

@@ -172,3 +172,23 @@ func TestSlowSystemCalls(t *testing.T) {
 		t.Errorf("a system call takes %v", call)
 	}
 }
+
+// TestPollsFoundBySomebodyElse: what C has found is taken over, within bounds, but not by a waiter that
+// makes no polls.
+func TestPollsFoundBySomebodyElse(t *testing.T) {
+	s, err := NewSpinner("auto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ set, want int }{{0, 0}, {5, 5}, {-1, 0}, {pollsMax + 1, pollsMax}} {
+		if s.SetPolls(c.set); s.PollsBeforeYield() != c.want {
+			t.Errorf("set to %d: %d polls, want %d", c.set, s.PollsBeforeYield(), c.want)
+		}
+	}
+	if s, err = NewSpinner("0"); err != nil {
+		t.Fatal(err)
+	}
+	if s.SetPolls(5); s.polls != 0 {
+		t.Errorf("%d polls of a waiter that makes none", s.polls)
+	}
+}

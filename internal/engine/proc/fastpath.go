@@ -127,6 +127,7 @@ func (x *fastPath) close(p *Process) {
 	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
 		x.askToLeave()
 	}
+	p.spin.SetPolls(int(x.Polls))
 	if n := x.Streak / StreakMax; n != x.streaks { // C has asked Go to look at all links
 		x.streaks = n
 		p.Driver.Everywhere()
@@ -207,6 +208,7 @@ func (x *fastPath) open(p *Process) {
 	if x.Used == 0 || !composed(p) || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
 		return
 	}
+	x.Polls, x.Yields, x.Shared = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields()), p.spin.SharedAfter()
 	busy := len(p.Background.List) != 0
 	x.Busy.Store(flag(busy))
 	if busy {
@@ -225,7 +227,6 @@ func (x *fastPath) open(p *Process) {
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
 	x.Counts = flag(p.Account.on())
-	x.Polls, x.Yields = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields())
 	x.Gate.Store(fastpath.Open)
 }
 
