@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 // errSilent says that a handshake has not ended in the time that the dialler has.
@@ -52,7 +53,7 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 		return transports.CodeRefused, true, "the peer does not know the connection any more: its process was started anew"
 	case errors.As(err, &version):
 		return transports.CodeProtocol, false, "the peer does not speak QUIC version 1"
-	case errors.Is(err, errRules):
+	case errors.Is(err, errRules), errors.Is(err, stripe.ErrProtocol):
 		return transports.CodeProtocol, false, err.Error()
 	}
 	return "", false, ""

@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 // backlog is how many links may wait for Accept.
@@ -36,7 +37,8 @@ type listener struct {
 	endpoint *quic.Transport
 	quic     *quic.Listener
 	address  string
-	made     chan *stream
+	groups   stripe.Groups
+	made     chan transports.Conn
 	waiting  chan struct{} // has an element per waiting link
 	refused  chan error
 	closed   chan struct{}
@@ -77,8 +79,8 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	}
 	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
 	l := &listener{
-		t: t, settings: s, endpoint: endpoint(portSocket{udp}), address: netip.AddrPortFrom(host, port).String(),
-		made: make(chan *stream), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
+		t: t, settings: s, endpoint: endpoint(portSocket{udp}), address: stripe.Address(netip.AddrPortFrom(host, port).String(), s.streams),
+		made: make(chan transports.Conn), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
 		closed: make(chan struct{}), conns: make(map[*connection]struct{}),
 	}
 	if err := l.start(); err != nil {
@@ -242,11 +244,35 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 		x.Break()
 		return
 	}
-	select {
-	case l.made <- x:
-	case <-l.closed:
-		x.Break()
+	made := transports.Conn(x)
+	if l.settings.streams > 1 {
+		whole := l.join(x)
+		if whole == nil {
+			return
+		}
+		made = whole
 	}
+	select {
+	case l.made <- made:
+	case <-l.closed:
+		conn.Break(made)
+	}
+}
+
+// join makes a link of a stream and others that come on other connections. It returns nil for all but the
+// last of them, and if they do not come.
+func (l *listener) join(x *stream) *stripe.Conn {
+	ctx, cancel := context.WithTimeout(x.s.Context(), l.settings.handshake)
+	defer cancel()
+	go func() {
+		select {
+		case <-l.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	whole, _ := l.groups.Accept(ctx, l.settings.streams, x) // the dialler hears of errors
+	return whole
 }
 
 func turnAway(s *quic.Stream, code quic.StreamErrorCode) {

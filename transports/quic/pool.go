@@ -55,9 +55,9 @@ func (x *leased) Break() {
 }
 
 // enter returns the connection for the next link to a target, and counts a user for it. It
-// is a new one if there may be more and all have links, otherwise the one with the fewest
+// is a new one if there are less than most and all have links, otherwise the one with the fewest
 // links. fresh reports whether it is new.
-func (t *Transport) enter(at target) (l *pooledConn, fresh bool) {
+func (t *Transport) enter(at target, most int) (l *pooledConn, fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.peers[at] {
@@ -65,7 +65,7 @@ func (t *Transport) enter(at target) (l *pooledConn, fresh bool) {
 			l = x
 		}
 	}
-	if fresh = l == nil || l.users > 0 && len(t.peers[at]) < at.settings.connections; fresh {
+	if fresh = l == nil || l.users > 0 && len(t.peers[at]) < most; fresh {
 		l = &pooledConn{t: t, at: at, ready: make(chan struct{})}
 		t.peers[at] = append(t.peers[at], l)
 		go l.connect()

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 const name = "quic"
@@ -59,30 +60,52 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	if s == nil {
 		return nil, socket.BadAddress(name, "dial", to.Address, errNotConfigured.Error())
 	}
-	at, err := s.target(to)
+	address, streams, err := stripe.ParseAddress(to.Address)
+	if err != nil {
+		return nil, socket.BadAddress(name, "dial", to.Address, err.Error())
+	}
+	at, err := s.target(to, address)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if err := ctx.Err(); err != nil {
+	if streams == 1 {
+		c, err := t.open(ctx, at, s.connections)
+		if err != nil {
 			return nil, s.failure("dial", to.Address, err)
 		}
-		l, fresh := t.enter(at)
+		return conn.New(c), nil
+	}
+	c, err := stripe.Dial(ctx, streams, func(ctx context.Context, _ int) (transports.Conn, error) {
+		return t.open(ctx, at, max(s.connections, streams))
+	})
+	if err != nil {
+		return nil, s.failure("dial", to.Address, err)
+	}
+	return conn.New(c), nil
+}
+
+// open opens a stream on a connection that may have others, of which there may be most.
+func (t *Transport) open(ctx context.Context, at target, most int) (transports.Conn, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		l, fresh := t.enter(at, most)
 		x, err := l.open(ctx)
 		if err == nil {
-			return conn.New(&leased{stream: x, pooledConn: l}), nil
+			return &leased{stream: x, pooledConn: l}, nil
 		}
 		l.leave()
 		if fresh || ctx.Err() != nil || !stale(err) {
-			return nil, s.failure("dial", to.Address, err)
+			return nil, err
 		}
 		t.drop(l) // the connection had ended before
 	}
 }
 
-// target reads a DialSpec.
-func (s *settings) target(to transports.DialSpec) (target, error) {
-	far, err := netip.ParseAddrPort(to.Address)
+// target reads a DialSpec, whose address without what is said of streams is text.
+func (s *settings) target(to transports.DialSpec, text string) (target, error) {
+	far, err := netip.ParseAddrPort(text)
 	if err != nil || far.Port() == 0 {
 		return target{}, socket.BadAddress(name, "dial", to.Address, `it should be "ip:port"`)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/identity"
 	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/transports/stripe"
 )
 
 const (
@@ -34,6 +35,7 @@ const (
 // schema lists the settings, those of the identity first.
 var schema = append(identity.Settings(true), []transports.Setting{
 	{Name: "lanes", Type: transports.TypeNumber, Default: 2.0, Doc: "most connections to one peer; its links are spread over them, each on a stream of its own"},
+	{Name: "streams", Type: transports.TypeNumber, Default: 1.0, Doc: "connections that carry the bytes of each link made to this site, up to 32, on a stream each; several fill a network with a long round trip or losses"},
 	{Name: "window", Type: transports.TypeNumber, Default: float64(defaultWindow), Doc: "bytes that may be under way on a link, from 65536; bandwidth times round trip"},
 	socket.SilenceSetting(),
 	{Name: "keepalive", Type: transports.TypeNumber, Doc: "seconds of silence after which the peer is asked whether it lives, and soon after another way to it is tried; a quarter of silence if it is not written"},
@@ -48,6 +50,7 @@ var schema = append(identity.Settings(true), []transports.Setting{
 type settings struct {
 	id                  *identity.Identity
 	connections         int
+	streams             int // of a link that is dialled to our listeners, each on a connection of its own
 	window              int
 	keepalive, idle     time.Duration
 	handshake           time.Duration
@@ -64,9 +67,10 @@ func (t *Transport) Schema() []transports.Setting {
 // Configure sets the settings of connections and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
-	var errs [10]error
+	var errs [11]error
 	s.id, errs[0] = identity.Load(given)
 	s.connections, errs[1] = socket.Whole(given, named("lanes"), 1, 64)
+	s.streams, errs[10] = socket.Whole(given, named("streams"), 1, stripe.MaxConnections)
 	s.window, errs[2] = socket.Whole(given, named("window"), 64<<10, 1<<30)
 	silence, err := socket.Silence(given)
 	if errs[9] = err; silence == 0 {

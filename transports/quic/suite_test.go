@@ -17,6 +17,7 @@ func TestSuite(t *testing.T) {
 	}{
 		"IPv4":        {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 0, nil},
 		"IPv6":        {transports.ListenSpec{Host: "::1"}, "", 8 << 20, nil},
+		"Streams":     {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 8 << 20, map[string]any{"streams": 3.0}},
 		"SmallWindow": {transports.ListenSpec{Host: "127.0.0.1"}, "", 8 << 20, map[string]any{"window": 65536.0, "lanes": 1.0}},
 	} {
 		t.Run(name, func(t *testing.T) {

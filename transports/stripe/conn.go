@@ -67,6 +67,7 @@ func (c *Conn) fail(err error) {
 	for _, x := range c.conns {
 		conn.Break(x)
 	}
+	_ = c.SetDeadline(time.Time{}) // a timer would keep the memory
 }
 
 func (c *Conn) failure() error {
@@ -97,6 +98,7 @@ func (c *Conn) Close() error {
 		for _, x := range c.conns {
 			_ = x.Close() // all has left
 		}
+		_ = c.SetDeadline(time.Time{})
 	})
 	return nil
 }
@@ -117,13 +119,19 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline bounds how long Read waits.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	c.in.setDeadline(t)
-	return c.failure()
+	err := c.failure()
+	if err == nil || t.IsZero() {
+		c.in.setDeadline(t)
+	}
+	return err
 }
 
 // SetWriteDeadline bounds how long Write and CloseWrite wait. After a Write that was too late the
 // connection can only be closed.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	c.out.setDeadline(t)
-	return c.failure()
+	err := c.failure()
+	if err == nil || t.IsZero() {
+		c.out.setDeadline(t)
+	}
+	return err
 }

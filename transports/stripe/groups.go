@@ -22,10 +22,43 @@ type group struct {
 	failed  error         // set before that
 }
 
-// Join adds a connection whose hello was heard, and waits until its stripe is complete. It returns all
+// Accept takes a connection that was accepted, and waits until the other ones of its stripe have come, of
+// which there must be count in all. One of the callers gets the stripe, and the others nil without an
+// error. After an error c is closed. Bound the time by ctx, and the number of callers.
+func (g *Groups) Accept(ctx context.Context, count int, c transports.Conn) (*Conn, error) {
+	var h hello
+	err := within(ctx, c, func() (err error) {
+		h, err = hear(c)
+		return err
+	})
+	if err == nil && h.count != count {
+		err = fmt.Errorf("%w: it says that a link has %d connections, and it is %d here", ErrProtocol, h.count, count)
+	}
+	if err != nil {
+		_ = c.Close() // the error is reported already
+		return nil, err
+	}
+	conns, err := g.join(ctx, h, c)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	if conns == nil {
+		return nil, nil //nolint:nilnil // another caller has it
+	}
+	if err := within(ctx, conns[0], func() error { return welcome(conns[0]) }); err != nil {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		return nil, err
+	}
+	return New(conns), nil
+}
+
+// join adds a connection whose hello was heard, and waits until its stripe is complete. It returns all
 // connections to one caller, in their order, and nil to the others, whose connection then belongs to
 // that caller. If it fails, it fails for all of the stripe, and each caller still owns its connection.
-func (g *Groups) Join(ctx context.Context, h Hello, c transports.Conn) ([]transports.Conn, error) {
+func (g *Groups) join(ctx context.Context, h hello, c transports.Conn) ([]transports.Conn, error) {
 	x, last, err := g.enter(h, c)
 	if err != nil {
 		return nil, err
@@ -40,34 +73,34 @@ func (g *Groups) Join(ctx context.Context, h Hello, c transports.Conn) ([]transp
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.groups[h.ID] == x {
-		delete(g.groups, h.ID)
-		x.failed = fmt.Errorf("%d of %d connections of a link did not come: %w", x.missing, h.Count, ctx.Err())
+	if g.groups[h.id] == x {
+		delete(g.groups, h.id)
+		x.failed = fmt.Errorf("%d of %d connections of a link did not come: %w", x.missing, h.count, ctx.Err())
 		close(x.over)
 	}
 	return nil, x.failed
 }
 
 // enter adds a connection, and reports whether it was the last of its stripe.
-func (g *Groups) enter(h Hello, c transports.Conn) (x *group, last bool, err error) {
+func (g *Groups) enter(h hello, c transports.Conn) (x *group, last bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	x = g.groups[h.ID]
+	x = g.groups[h.id]
 	if x == nil {
-		x = &group{conns: make([]transports.Conn, h.Count), missing: h.Count, over: make(chan struct{})}
+		x = &group{conns: make([]transports.Conn, h.count), missing: h.count, over: make(chan struct{})}
 		if g.groups == nil {
 			g.groups = make(map[[16]byte]*group)
 		}
-		g.groups[h.ID] = x
+		g.groups[h.id] = x
 	}
-	if len(x.conns) != h.Count || x.conns[h.Index] != nil {
-		return nil, false, fmt.Errorf("%w: connection %d of %d is there already, or there are %d", ErrProtocol, h.Index, h.Count, len(x.conns))
+	if len(x.conns) != h.count || x.conns[h.index] != nil {
+		return nil, false, fmt.Errorf("%w: connection %d of %d is there already, or there are %d", ErrProtocol, h.index, h.count, len(x.conns))
 	}
-	x.conns[h.Index] = c
+	x.conns[h.index] = c
 	if x.missing--; x.missing > 0 {
 		return x, false, nil
 	}
-	delete(g.groups, h.ID)
+	delete(g.groups, h.id)
 	close(x.over)
 	return x, true, nil
 }

@@ -11,35 +11,35 @@ import (
 )
 
 func TestHello(t *testing.T) {
-	for i, h := range Hellos(MaxConnections) {
+	for i, h := range hellos(MaxConnections) {
 		var b bytes.Buffer
-		if err := h.Say(&b); err != nil {
+		if err := h.say(&b); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Hear(&b); err != nil || got != h || got.Index != i || b.Len() != 0 {
+		if got, err := hear(&b); err != nil || got != h || got.index != i || b.Len() != 0 {
 			t.Errorf("said %v, heard %v, %v, and %d bytes more", h, got, err, b.Len())
 		}
 	}
-	if Hellos(2)[0].ID == Hellos(2)[0].ID {
+	if hellos(2)[0].id == hellos(2)[0].id {
 		t.Error("two stripes have one number")
 	}
 }
 
 func FuzzHear(f *testing.F) {
 	var b bytes.Buffer
-	_ = Hellos(2)[1].Say(&b)
+	_ = hellos(2)[1].say(&b)
 	good := b.Bytes()
 	f.Add(good)
 	for at, to := range map[int]byte{0: 'x', 4: 2, 5: 2, 6: 1, 7: 1} {
 		bad := bytes.Clone(good)
 		bad[at] = to
-		if _, err := Hear(bytes.NewReader(bad)); !errors.Is(err, ErrProtocol) {
+		if _, err := hear(bytes.NewReader(bad)); !errors.Is(err, ErrProtocol) {
 			f.Errorf("byte %d is %d: %v", at, to, err)
 		}
 		f.Add(bad)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := Hear(bytes.NewReader(data))
+		h, err := hear(bytes.NewReader(data))
 		if err != nil {
 			if !errors.Is(err, ErrProtocol) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 				t.Errorf("%x: %v", data, err)
@@ -47,7 +47,7 @@ func FuzzHear(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if _ = h.Say(&b); !bytes.Equal(b.Bytes(), data[:helloSize]) {
+		if _ = h.say(&b); !bytes.Equal(b.Bytes(), data[:helloSize]) {
 			t.Errorf("%x is heard as %v", data, h)
 		}
 	})
@@ -69,11 +69,11 @@ func TestGroups(t *testing.T) {
 		err   error
 	}
 	results := make(chan result, 2*count)
-	join := func(ctx context.Context, h Hello) {
-		c, err := g.Join(ctx, h, &named{i: h.Index})
+	join := func(ctx context.Context, h hello) {
+		c, err := g.join(ctx, h, &named{i: h.index})
 		results <- result{c, err}
 	}
-	whole, cut := Hellos(count), Hellos(count)
+	whole, cut := hellos(count), hellos(count)
 	for i := range count {
 		go join(ctx, whole[count-1-i])
 		if i > 0 {
@@ -109,29 +109,29 @@ func TestGroups(t *testing.T) {
 // Who says what somebody else has said, or something else about the stripe, is refused alone.
 func TestGroupsRefuse(t *testing.T) {
 	var g Groups
-	hellos := Hellos(3)
+	hellos := hellos(3)
 	waits := make(chan error, 2)
 	for i := range 2 {
 		go func() {
-			_, err := g.Join(t.Context(), hellos[i], &named{i: i})
+			_, err := g.join(t.Context(), hellos[i], &named{i: i})
 			waits <- err
 		}()
 	}
 	for {
 		g.mu.Lock()
-		x := g.groups[hellos[0].ID]
+		x := g.groups[hellos[0].id]
 		there := x != nil && x.missing == 1
 		g.mu.Unlock()
 		if there {
 			break
 		}
 	}
-	for _, bad := range []Hello{hellos[1], {Index: 1, Count: 2, ID: hellos[0].ID}, {Index: 3, Count: 4, ID: hellos[0].ID}} {
-		if _, err := g.Join(t.Context(), bad, &named{}); !errors.Is(err, ErrProtocol) {
-			t.Errorf("connection %d of %d: %v", bad.Index, bad.Count, err)
+	for _, bad := range []hello{hellos[1], {index: 1, count: 2, id: hellos[0].id}, {index: 3, count: 4, id: hellos[0].id}} {
+		if _, err := g.join(t.Context(), bad, &named{}); !errors.Is(err, ErrProtocol) {
+			t.Errorf("connection %d of %d: %v", bad.index, bad.count, err)
 		}
 	}
-	if c, err := g.Join(t.Context(), hellos[2], &named{i: 2}); err != nil || len(c) != 3 {
+	if c, err := g.join(t.Context(), hellos[2], &named{i: 2}); err != nil || len(c) != 3 {
 		t.Errorf("the last one gets %v, %v", c, err)
 	}
 	for range 2 {

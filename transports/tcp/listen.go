@@ -46,10 +46,9 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	for _, a := range s.also {
 		addresses = append(addresses, netip.AddrPortFrom(a, port).String())
 	}
-	l := &listener{transport: t, address: strings.Join(addresses, ","), streams: s.streams}
+	l := &listener{transport: t, address: stripe.Address(strings.Join(addresses, ","), s.streams), streams: s.streams}
 	waiting := t.waiting
 	if l.streams > 1 {
-		l.address += streamsMark + strconv.Itoa(l.streams)
 		waiting = t.joining
 	}
 	for _, ln := range lns {

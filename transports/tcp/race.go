@@ -2,10 +2,8 @@ package tcp
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,12 +22,9 @@ const (
 
 // parseAddresses reads "ip:port", or several separated by commas, and of how many connections a link is.
 func parseAddresses(to transports.DialSpec) (list []netip.AddrPort, streams int, err error) {
-	text, number, several := strings.Cut(to.Address, streamsMark)
-	if streams = 1; several {
-		streams, err = strconv.Atoi(number)
-		if err != nil || streams < 2 || streams > stripe.MaxConnections {
-			return nil, 0, socket.BadAddress(name, "dial", shortened(to.Address), fmt.Sprintf("it should end with %q and a number from 2 to %d, or have none", streamsMark, stripe.MaxConnections))
-		}
+	text, streams, err := stripe.ParseAddress(to.Address)
+	if err != nil {
+		return nil, 0, socket.BadAddress(name, "dial", shortened(to.Address), err.Error())
 	}
 	texts := strings.SplitN(text, ",", maxAddresses+1)
 	if len(texts) > maxAddresses {

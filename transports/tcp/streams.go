@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,23 +16,12 @@ import (
 )
 
 const (
-	// streamsMark comes in an address before the number of connections of a link.
-	streamsMark = "/"
 	// unsent is how many bytes of a connection wait in the kernel for their first transmission. More
 	// would come late if this connection is slower than the others, which then wait for it.
 	unsent = 128 << 10
 	// otherWayTime is how long a connection to another of the peer's addresses may take.
 	otherWayTime = time.Second
 )
-
-// opened makes a connection one that can be part of a link.
-func (s *settings) opened(raw *net.TCPConn) (transports.Conn, error) {
-	if err := s.tuneConn(raw); err != nil {
-		raw.Close()
-		return nil, err
-	}
-	return socket.Heed(raw).(transports.Conn), nil
-}
 
 // dialled makes a connection of one that was dialled. It closes it after an error.
 func (s *settings) dialled(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
@@ -55,81 +43,50 @@ func (s *settings) accepted(ctx context.Context, raw *net.TCPConn, address strin
 	return s.opened(raw)
 }
 
+// opened is for connections without TLS.
+func (s *settings) opened(raw *net.TCPConn) (transports.Conn, error) {
+	if err := s.tuneConn(raw); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return socket.Heed(raw).(transports.Conn), nil
+}
+
 // dialSeveral makes one connection of first and count-1 others, which are dialled to the peer's addresses
 // in turn, or to that of the first where the others do not answer. It closes them all after an error.
 func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, count int, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	conns, errs := make([]transports.Conn, count), make([]error, count)
-	var wg sync.WaitGroup
-	for i, hello := range stripe.Hellos(count) {
-		wg.Go(func() {
-			raw, err := first, error(nil)
-			if i > 0 {
-				raw, err = s.another(ctx, first, list, i)
-			}
-			if err != nil {
-				errs[i] = s.failure("dial", address, err)
-			} else if conns[i], errs[i] = s.dialled(ctx, raw, address); errs[i] == nil {
-				errs[i] = s.greet(ctx, conns[i], hello, address)
-			}
-			if errs[i] != nil {
-				cancel() // the others have no use without it
-			}
-		})
-	}
-	wg.Wait()
-	err := firstCause(errs)
-	if err == nil {
-		if err = within(ctx, conns[0], func() error { return stripe.Await(conns[0]) }); err == nil {
-			return stripe.New(conns), nil
-		}
-		e := s.failure("dial", address, err)
-		if errors.Is(err, stripe.ErrProtocol) {
-			e.Code, e.Retryable = transports.CodeProtocol, false
-		}
-		err = e
-	}
-	for _, c := range conns {
-		if c != nil {
-			_ = c.Close() // the error is reported already
-		}
-	}
-	return nil, err
-}
-
-// greet says on a connection which one it is.
-func (s *settings) greet(ctx context.Context, c transports.Conn, hello stripe.Hello, address string) error {
-	if err := limitUnsent(c); err != nil {
-		return s.failure("dial", address, err)
-	}
-	if err := within(ctx, c, func() error { return hello.Say(c) }); err != nil {
-		return s.failure("dial", address, err)
-	}
-	return nil
-}
-
-// firstCause returns the error because of which the others were given up.
-func firstCause(errs []error) (first error) {
-	for _, err := range errs {
-		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
-			first = err
-		}
-	}
-	return first
-}
-
-// another dials connection i of a link.
-func (s *settings) another(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, i int) (*net.TCPConn, error) {
 	near, far := first.LocalAddr().(*net.TCPAddr).AddrPort(), first.RemoteAddr().(*net.TCPAddr).AddrPort()
-	if to := list[i%len(list)]; to.Addr().Unmap() != far.Addr().Unmap() {
+	c, err := stripe.Dial(ctx, count, func(ctx context.Context, i int) (transports.Conn, error) {
+		raw, err := first, error(nil)
+		if i > 0 {
+			raw, err = s.another(ctx, near.Addr(), far, list[i%len(list)])
+		}
+		if err == nil {
+			err = limitUnsent(raw)
+		}
+		if err != nil {
+			return nil, s.failure("dial", address, err)
+		}
+		return s.dialled(ctx, raw, address)
+	})
+	if err != nil {
+		return nil, s.several("dial", address, err)
+	}
+	return c, nil
+}
+
+// another dials one more connection of a link whose first one leads from near to far.
+func (s *settings) another(ctx context.Context, near netip.Addr, far, to netip.AddrPort) (*net.TCPConn, error) {
+	if to.Addr().Unmap() != far.Addr().Unmap() {
 		soon, cancel := context.WithTimeout(ctx, otherWayTime)
 		defer cancel()
 		if c, err := s.connect(soon, netip.Addr{}, to); err == nil { // from where the kernel's route to it begins
 			return c, nil
 		}
 	}
-	return s.connect(ctx, near.Addr(), far)
+	return s.connect(ctx, near, far)
 }
 
 // join makes a connection of one that was accepted and the others of its link, once all are there. For all
@@ -137,67 +94,48 @@ func (s *settings) another(ctx context.Context, first *net.TCPConn, list []netip
 func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
+	if err := limitUnsent(raw); err != nil {
+		raw.Close()
+		return nil, s.turnedAway(raw, l.address, err)
+	}
 	c, err := s.accepted(ctx, raw, l.address)
 	if err != nil {
 		return nil, err
 	}
-	conns, err := l.meet(ctx, c)
-	if err != nil {
-		_ = c.Close()
-		e := s.turnedAway(raw, l.address, err)
-		if errors.Is(err, stripe.ErrProtocol) {
-			e.Code = transports.CodeProtocol
-		}
+	whole, err := l.groups.Accept(ctx, l.streams, c)
+	switch {
+	case err != nil:
+		e := s.several("accept", l.address, err)
+		e.Retryable = true
+		e.Reason = fmt.Sprintf("%s was turned away: %s", raw.RemoteAddr(), e.Reason)
 		return nil, e
-	}
-	if conns == nil {
+	case whole == nil:
 		return nil, nil //nolint:nilnil // see above
 	}
-	if err := within(ctx, conns[0], func() error { return stripe.Welcome(conns[0]) }); err != nil {
-		for _, c := range conns {
-			_ = c.Close()
-		}
-		return nil, s.turnedAway(raw, l.address, err)
-	}
-	return stripe.New(conns), nil
+	return whole, nil
 }
 
-// meet waits for the other connections of c's link.
-func (l *listener) meet(ctx context.Context, c transports.Conn) ([]transports.Conn, error) {
-	if err := limitUnsent(c); err != nil {
-		return nil, err
+// several converts an error of a link of several connections.
+func (s *settings) several(op, address string, err error) *transports.Error {
+	var e *transports.Error
+	if errors.As(err, &e) {
+		return e
 	}
-	var h stripe.Hello
-	err := within(ctx, c, func() (err error) {
-		h, err = stripe.Hear(c)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	e = s.failure(op, address, err)
+	if errors.Is(err, stripe.ErrProtocol) {
+		e.Code, e.Retryable = transports.CodeProtocol, false
 	}
-	if h.Count != l.streams {
-		return nil, fmt.Errorf("%w: it says that a link has %d connections, and it is %d here", stripe.ErrProtocol, h.Count, l.streams)
-	}
-	return l.groups.Join(ctx, h, c)
+	return e
 }
 
 // limitUnsent bounds the bytes that wait in the kernel before they are sent first.
-func limitUnsent(c net.Conn) error {
-	for {
-		if raw, ok := c.(*net.TCPConn); ok {
-			control, err := raw.SyscallConn()
-			if err != nil {
-				return err
-			}
-			cerr := control.Control(func(fd uintptr) {
-				err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
-			})
-			return errors.Join(cerr, err)
-		}
-		above, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return fmt.Errorf("%T is not TCP", c)
-		}
-		c = above.NetConn()
+func limitUnsent(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
 	}
+	cerr := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
+	})
+	return errors.Join(cerr, err)
 }

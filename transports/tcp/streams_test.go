@@ -1,6 +1,7 @@
 package tcp_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/stripe"
 	"github.com/openimpi/impi/transports/tcp"
 	"github.com/openimpi/impi/transports/transporttest"
 )
@@ -99,18 +99,17 @@ func TestStrangersAtStreams(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	for range 50 { // whose other connection never comes
-		if err := stripe.Hellos(2)[1].Say(dial()); err != nil {
+	hello := func(count, id byte) []byte {
+		return append([]byte{'i', 'm', 'p', 'S', 1, 1, count, 0}, bytes.Repeat([]byte{id}, 16)...)
+	}
+	for i := range byte(50) { // whose other connection never comes
+		if _, err := dial().Write(hello(2, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, hello := range map[string][]byte{"a server of the web": []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2)), "too many": nil} {
+	for name, begin := range map[string][]byte{"a client of the web": []byte(strings.Repeat("GET / HTTP/1.1\r\n", 2)), "too many": hello(32, 100)} {
 		c := dial()
-		if hello == nil {
-			if err := stripe.Hellos(stripe.MaxConnections)[0].Say(c); err != nil {
-				t.Fatal(err)
-			}
-		} else if _, err := c.Write(hello); err != nil {
+		if _, err := c.Write(begin); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {

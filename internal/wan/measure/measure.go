@@ -89,6 +89,7 @@ var columns = []column{
 	{"impi tcp", ours("tcp"), both},
 	{"impi tcp x 8", ours("tcp", "streams = 8"), []string{Stream}},
 	{"impi quic", ours("quic"), both},
+	{"impi quic x 8", ours("quic", "streams = 8"), []string{Stream}},
 	{"MPICH", mpich, both},
 	{"Open MPI", openMPI, both},
 }
