@@ -161,10 +161,11 @@ func (l *Link) Close() error {
 			_ = l.conn.Close()
 		}
 		close(l.done)
-		return nil
+	} else {
+		_ = u.Close()
+		_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
 	}
-	_ = u.Close()
-	_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
+	l.conn = nil // like use: TLS has much memory
 	return nil
 }
 

@@ -99,6 +99,8 @@ func (c *Conn) Close() error {
 			_ = x.Close() // all has left
 		}
 		_ = c.SetDeadline(time.Time{})
+		c.out.release()
+		c.in.release()
 	})
 	return nil
 }

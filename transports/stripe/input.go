@@ -45,6 +45,13 @@ func (in *input) wake() {
 	in.news.Broadcast()
 }
 
+// release forgets blocks that nobody will read.
+func (in *input) release() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	clear(in.blocks)
+}
+
 // setDeadline bounds how long Read waits.
 func (in *input) setDeadline(t time.Time) {
 	in.mu.Lock()

@@ -49,6 +49,17 @@ func (o *output) init(conns int) {
 	}
 }
 
+// release forgets memory for blocks, since a closed connection may be kept for long.
+func (o *output) release() {
+	for {
+		select {
+		case <-o.free:
+		default:
+			return
+		}
+	}
+}
+
 // setDeadline bounds how long the methods of Conn wait.
 func (o *output) setDeadline(t time.Time) {
 	o.mu.Lock()

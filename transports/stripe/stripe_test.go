@@ -150,7 +150,7 @@ func TestBadPeers(t *testing.T) {
 			c2 := New(far)
 			defer c2.Close()
 			for i, data := range [][]byte{c.first, c.second} {
-				if _, err := near[i].Write(data); err != nil {
+				if _, err := near[i].Write(data); err != nil && i == 0 { // the second one may be broken already
 					t.Fatal(err)
 				}
 				if errors.Is(c.want, io.ErrUnexpectedEOF) {
