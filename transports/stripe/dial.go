@@ -3,11 +3,10 @@ package stripe
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
-	"time"
 
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 )
 
 // Dial makes a stripe of count connections, which dial makes at the same time, and waits until the
@@ -21,7 +20,7 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 	for i, h := range hellos(count) {
 		wg.Go(func() {
 			if conns[i], errs[i] = dial(ctx, i); errs[i] == nil {
-				errs[i] = within(ctx, conns[i], func() error { return h.say(conns[i]) })
+				errs[i] = conn.Within(ctx, conns[i], func() error { return h.say(conns[i]) })
 			}
 			if errs[i] != nil {
 				cancel() // the others have no use without it
@@ -31,7 +30,7 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 	wg.Wait()
 	err := firstCause(errs)
 	if err == nil {
-		err = within(ctx, conns[0], func() error { return await(conns[0]) })
+		err = conn.Within(ctx, conns[0], func() error { return await(conns[0]) })
 	}
 	if err != nil {
 		for _, c := range conns {
@@ -52,19 +51,4 @@ func firstCause(errs []error) (first error) {
 		}
 	}
 	return first
-}
-
-// within makes a call on a connection, which ends with the context.
-func within(ctx context.Context, c net.Conn, call func() error) error {
-	expired := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(expired)
-		_ = c.SetDeadline(time.Unix(1, 0)) // fails if it is closed
-	})
-	err := call()
-	if !stop() {
-		<-expired
-		return errors.Join(ctx.Err(), err)
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 )
 
 // Groups are the accepted connections whose stripes are not complete yet. The zero value is ready.
@@ -27,7 +28,7 @@ type group struct {
 // error. After an error c is closed. Bound the time by ctx, and the number of callers.
 func (g *Groups) Accept(ctx context.Context, count int, c transports.Conn) (*Conn, error) {
 	var h hello
-	err := within(ctx, c, func() (err error) {
+	err := conn.Within(ctx, c, func() (err error) {
 		h, err = hear(c)
 		return err
 	})
@@ -46,7 +47,7 @@ func (g *Groups) Accept(ctx context.Context, count int, c transports.Conn) (*Con
 	if conns == nil {
 		return nil, nil //nolint:nilnil // another caller has it
 	}
-	if err := within(ctx, conns[0], func() error { return welcome(conns[0]) }); err != nil {
+	if err := conn.Within(ctx, conns[0], func() error { return welcome(conns[0]) }); err != nil {
 		for _, c := range conns {
 			_ = c.Close()
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -29,7 +30,7 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Client(raw, s.id.Client(protocolName)) })
 	if err == nil {
 		var answer [1]byte
-		err = within(ctx, c, func() error {
+		err = conn.Within(ctx, c, func() error {
 			if _, err := io.ReadFull(c, answer[:]); err != nil {
 				return err
 			}
@@ -52,7 +53,7 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 	defer cancel()
 	c, err := s.handshake(ctx, raw, func(raw net.Conn) *tls.Conn { return tls.Server(raw, s.id.Server(protocolName)) })
 	if err == nil {
-		err = within(ctx, c, func() error {
+		err = conn.Within(ctx, c, func() error {
 			_, err := c.Write([]byte{welcome})
 			return err
 		})
@@ -87,21 +88,6 @@ func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(
 	}
 	c := secure(socket.Heed(raw))
 	return c, c.HandshakeContext(ctx)
-}
-
-// within makes a call that ends with the context.
-func within(ctx context.Context, c net.Conn, call func() error) error {
-	expired := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(expired)
-		_ = c.SetDeadline(time.Unix(1, 0)) // fails if it is closed
-	})
-	err := call()
-	if !stop() {
-		<-expired
-		return errors.Join(ctx.Err(), err)
-	}
-	return err
 }
 
 // failure converts an error of a socket or of the identities to the contract's error.
