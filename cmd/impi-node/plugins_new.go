@@ -15,7 +15,6 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -45,7 +44,7 @@ func pluginsNew(o *pluginOptions, std streams) error {
 	if strings.ContainsAny(o.vendor, "\"\\\n`") {
 		return fmt.Errorf("-vendor %q: leave out quotes, backslashes and line ends", o.vendor)
 	}
-	s := seed{Name: name, Module: o.module, Vendor: o.vendor, Go: goVersion(), Version: ourVersion()}
+	s := seed{Name: name, Module: o.module, Vendor: o.vendor, Go: goVersion()}
 	s.Module = cmp.Or(s.Module, "example.com/"+host.Prefix+name)
 	dir := host.Prefix + name
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -54,15 +53,17 @@ func pluginsNew(o *pluginOptions, std streams) error {
 		}
 		return err
 	}
-	if o.impi != "" {
-		if err := s.against(o.impi, dir); err != nil {
-			return errors.Join(err, os.RemoveAll(dir))
-		}
+	if err := s.require(o.impi, dir); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := s.write(dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	_, err := fmt.Fprintf(std.out, "%s is a working transport. Next:\n  cd %s\n  less README.md\n", dir, dir)
+	of := s.Version
+	if s.Replace != "" {
+		of = "the source in " + s.Replace
+	}
+	_, err := fmt.Fprintf(std.out, "%s is a working transport, which builds against impi %s. Next:\n  cd %s\n  less README.md\n", dir, of, dir)
 	return err
 }
 
@@ -76,12 +77,62 @@ func goVersion() string {
 	return parts[0] + "." + strings.TrimRight(parts[1], "-abcdefghijklmnopqrstuvwxyz ") + ".0"
 }
 
-// ourVersion is the release of impi that a new module requires.
-func ourVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == ourModule && strings.HasPrefix(info.Main.Version, "v") && !strings.Contains(info.Main.Version, "+") {
-		return info.Main.Version
+// errNoSource is the error where a new module would require what cannot be had.
+var errNoSource = errors.New("this impi-node was not installed from a release, so there is none that a module could require: " +
+	"give the source tree of impi from which it was built, with -impi CHECKOUT")
+
+// require says of which impi the new module is: of the checkout that was given, else of the one in
+// which this program or the working folder is, else of the release from which this program was installed.
+func (s *seed) require(given, dir string) error {
+	info, _ := debug.ReadBuildInfo()
+	self, _ := os.Executable() // without it there are other places
+	here, _ := os.Getwd()
+	return s.requireOf(given, dir, info, filepath.Dir(self), here)
+}
+
+func (s *seed) requireOf(given, dir string, info *debug.BuildInfo, places ...string) error {
+	if given != "" {
+		return s.against(given, dir)
 	}
-	return "v" + version.Release
+	for _, at := range places {
+		if root := checkoutAbove(at); root != "" {
+			return s.against(root, dir)
+		}
+	}
+	if s.Version = releaseOf(info); s.Version == "" {
+		return errNoSource
+	}
+	return nil
+}
+
+// checkoutAbove finds the source tree of impi in which a folder is; empty if it is in none.
+func checkoutAbove(dir string) string {
+	for filepath.IsAbs(dir) {
+		if isCheckout(dir) {
+			return dir
+		}
+		if up := filepath.Dir(dir); up != dir {
+			dir = up
+			continue
+		}
+		break
+	}
+	return ""
+}
+
+// isCheckout reports whether a folder is the root of a source tree of impi.
+func isCheckout(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && bytes.HasPrefix(mod, []byte("module "+ourModule+"\n"))
+}
+
+// releaseOf is the version of the module from which a program was installed; empty if it was built
+// from a source tree: only what was downloaded has a checksum.
+func releaseOf(info *debug.BuildInfo) string {
+	if info == nil || info.Main.Path != ourModule || info.Main.Sum == "" {
+		return ""
+	}
+	return info.Main.Version
 }
 
 var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)
@@ -93,9 +144,12 @@ func (s *seed) against(checkout, dir string) error {
 	if err != nil {
 		return err
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil || !bytes.HasPrefix(mod, []byte("module "+ourModule+"\n")) {
+	if !isCheckout(root) {
 		return fmt.Errorf("-impi %s: that is no checkout of %s", checkout, ourModule)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return err
 	}
 	for _, m := range requirement.FindAllStringSubmatch(string(mod), -1) {
 		s.Requires = append(s.Requires, m[1]+" // indirect")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -238,6 +239,45 @@ func TestPluginsNew(t *testing.T) {
 	cmd.Dir = where
 	if err := cmd.Run(); err == nil || !strings.Contains(errOut.String(), "exists already") {
 		t.Errorf("a second time: %v\n%s", err, errOut)
+	}
+}
+
+// A new module requires what can be had: a checkout, given or found, or the release of the program.
+func TestPluginsNewRequires(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := t.TempDir()
+	built := &debug.BuildInfo{Main: debug.Module{Path: ourModule, Version: "v0.1.0"}}
+	installed := &debug.BuildInfo{Main: debug.Module{Path: ourModule, Version: "v1.2.3", Sum: "h1:x"}}
+	for name, c := range map[string]struct {
+		given            string
+		info             *debug.BuildInfo
+		places           []string
+		version, replace string
+		err              string
+	}{
+		"a checkout":         {root, built, []string{nowhere}, "v0.0.0", root, ""},
+		"no checkout":        {nowhere, built, []string{root}, "", "", "no checkout of"},
+		"inside of one":      {"", built, []string{nowhere, filepath.Join(root, "cmd", "impi-node")}, "v0.0.0", root, ""},
+		"installed":          {"", installed, []string{nowhere}, "v1.2.3", "", ""},
+		"built and moved":    {"", built, []string{nowhere}, "", "", "-impi CHECKOUT"},
+		"nothing to be seen": {"", nil, []string{""}, "", "", "-impi CHECKOUT"},
+	} {
+		var s seed
+		err := s.requireOf(c.given, t.TempDir(), c.info, c.places...)
+		if c.err == "" && (err != nil || s.Version != c.version || s.Replace != c.replace) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	cmd, _, errOut := command(t, "", "plugins", "new", "mine")
+	cmd.Dir = nowhere
+	if err := cmd.Run(); err == nil || !strings.Contains(errOut.String(), "-impi CHECKOUT") {
+		t.Errorf("%v\n%s", err, errOut)
+	}
+	if left, err := os.ReadDir(nowhere); err != nil || len(left) > 0 {
+		t.Errorf("%v: %v are left", err, left)
 	}
 }
 
