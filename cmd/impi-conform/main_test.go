@@ -42,6 +42,7 @@ func TestStatuses(t *testing.T) {
 		{"transport a b", 2, "one plugin, not 2"},
 		{"transport -run [ x", 2, "-run"},
 		{"transport -set x y", 2, "NAME=VALUE"},
+		{"transport -run T -badge b.svg x", 2, "a badge is of all rules"},
 		{"transport -frobnicate x", 2, "frobnicate"},
 		{"transport ./nothing", 3, "no program"},
 		{"transport -q -run P-CALL-02 builtin:tcp", 0, "PASS: 1 passed"},

@@ -21,6 +21,7 @@ import (
 type request struct {
 	subject conformance.Subject
 	options conformance.Options
+	badge   string
 	shown
 }
 
@@ -36,6 +37,7 @@ func transportCommand() *cmdline.Command {
 	r.flags(f)
 	f.BoolVar(&r.subject.NoMTLS, "no-mtls", false, "")
 	f.StringVar(&r.subject.Host, "host", "", "")
+	f.StringVar(&r.badge, "badge", "", cmdline.File)
 	f.Func("env", "", func(s string) error {
 		r.subject.Env = append(r.subject.Env, s)
 		return nil
@@ -53,6 +55,9 @@ func transportCommand() *cmdline.Command {
 			r.subject.Name = name
 		} else {
 			r.subject.Path = paths[0]
+		}
+		if r.badge != "" && r.pattern != "" {
+			return errors.New("-badge: a badge is of all rules; leave out -run")
 		}
 		r.options.Run, err = r.cases()
 		return err
@@ -98,7 +103,7 @@ func (r *request) judge(_ []string, out, errOut io.Writer) (int, error) {
 	if err != nil {
 		return statusNone, err
 	}
-	if err := r.write(report, out, table); err != nil {
+	if err := errors.Join(toFile(r.badge, report.WriteBadge), r.write(report, out, table)); err != nil {
 		return statusUsage, err
 	}
 	if report.Verdict != transporttest.Pass {
