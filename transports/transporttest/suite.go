@@ -73,7 +73,7 @@ func (c Case) Run(t T, h Harness) {
 // Cases is the whole suite, in the order in which it is best read.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, cutCases, listenCases, loadCases, leakCases, socketCases} {
+	for _, part := range [][]Case{aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, cutCases, lossCases, listenCases, loadCases, leakCases, socketCases} {
 		all = append(all, part...)
 	}
 	return all
