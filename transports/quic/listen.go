@@ -246,11 +246,9 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 	}
 	made := transports.Conn(x)
 	if l.settings.streams > 1 {
-		whole := l.join(x)
-		if whole == nil {
+		if made = l.join(x); made == nil {
 			return
 		}
-		made = whole
 	}
 	select {
 	case l.made <- made:
@@ -261,7 +259,7 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 
 // join makes a link of a stream and others that come on other connections. It returns nil for all but the
 // last of them, and if they do not come.
-func (l *listener) join(x *stream) *stripe.Conn {
+func (l *listener) join(x *stream) transports.Conn {
 	ctx, cancel := context.WithTimeout(x.s.Context(), l.settings.handshake)
 	defer cancel()
 	go func() {

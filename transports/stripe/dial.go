@@ -10,9 +10,9 @@ import (
 )
 
 // Dial makes a stripe of count connections, which dial makes at the same time, and waits until the
-// peer has them all (Groups.Accept). After an error all are closed; it is that of a dial if one has
-// failed.
-func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) (transports.Conn, error)) (*Conn, error) {
+// peer has them all (Groups.Accept). If count is 1 it returns the connection itself. After an error all
+// are closed; it is that of a dial if one has failed.
+func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) (transports.Conn, error)) (transports.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conns, errs := make([]transports.Conn, count), make([]error, count)
@@ -40,7 +40,15 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 		}
 		return nil, err
 	}
-	return New(conns), nil
+	return whole(conns), nil
+}
+
+// whole makes one connection of all.
+func whole(conns []transports.Conn) transports.Conn {
+	if len(conns) == 1 {
+		return conns[0]
+	}
+	return New(conns)
 }
 
 // firstCause returns the error because of which the others were given up.

@@ -9,13 +9,14 @@
 //	0   4  the letters "impS"
 //	4   1  version, 1
 //	5   1  which connection this is, from 0
-//	6   1  how many there are, 2 to 32
+//	6   1  how many there are, 1 to 32
 //	7   1  0
 //	8  16  a random number, the same for all
 //
-// When all are there the accepting side sends the byte 1 on connection 0.
+// When all are there the accepting side sends the byte 1 on connection 0. The bytes of a single connection
+// are as they are from here on.
 //
-// After that both sides send blocks. Each goes over one connection, whichever has room, and begins
+// Otherwise both sides send blocks. Each goes over one connection, whichever has room, and begins
 // with 12 bytes, big-endian:
 //
 //	0   4  how many bytes follow, up to 65536; 0: the stream has ended

@@ -24,16 +24,17 @@ type group struct {
 }
 
 // Accept takes a connection that was accepted, and waits until the other ones of its stripe have come, of
-// which there must be count in all. One of the callers gets the stripe, and the others nil without an
-// error. After an error c is closed. Bound the time by ctx, and the number of callers.
-func (g *Groups) Accept(ctx context.Context, count int, c transports.Conn) (*Conn, error) {
+// which there may be most in all. One of the callers gets the stripe, or c itself if it is the only one,
+// and the others nil without an error. After an error c is closed. Bound the time by ctx, and the number
+// of callers.
+func (g *Groups) Accept(ctx context.Context, most int, c transports.Conn) (transports.Conn, error) {
 	var h hello
 	err := conn.Within(ctx, c, func() (err error) {
 		h, err = hear(c)
 		return err
 	})
-	if err == nil && h.count != count {
-		err = fmt.Errorf("%w: it says that a link has %d connections, and it is %d here", ErrProtocol, h.count, count)
+	if err == nil && h.count > most {
+		err = fmt.Errorf("%w: it says that a link has %d connections, and here it has at most %d", ErrProtocol, h.count, most)
 	}
 	if err != nil {
 		_ = c.Close() // the error is reported already
@@ -53,7 +54,7 @@ func (g *Groups) Accept(ctx context.Context, count int, c transports.Conn) (*Con
 		}
 		return nil, err
 	}
-	return New(conns), nil
+	return whole(conns), nil
 }
 
 // join adds a connection whose hello was heard, and waits until its stripe is complete. It returns all

@@ -59,7 +59,7 @@ func hear(r io.Reader) (h hello, err error) {
 		return h, fmt.Errorf("%w: a connection begins with %q, not with %q; perhaps the peer has other settings", ErrProtocol, b[:4], magic)
 	case b[4] != version:
 		return h, fmt.Errorf("%w: its version is %d, and %d is known here", ErrProtocol, b[4], version)
-	case h.count < 2 || h.count > MaxConnections || h.index >= h.count || b[7] != 0:
+	case h.count < 1 || h.count > MaxConnections || h.index >= h.count || b[7] != 0:
 		return h, fmt.Errorf("%w: connection %d of %d", ErrProtocol, h.index, h.count)
 	}
 	return h, nil

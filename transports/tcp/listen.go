@@ -12,7 +12,6 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/stripe"
 )
@@ -156,7 +155,7 @@ func (l *listener) admit(ctx context.Context, raw *net.TCPConn) (link.Link, erro
 	if c == nil || err != nil {
 		return nil, err
 	}
-	return conn.New(c), nil
+	return s.linkOf(c)
 }
 
 // Address returns "ip:port" or "[ip]:port", or several separated by commas. If links are made of

@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/stripe"
 )
@@ -19,9 +21,35 @@ const (
 	// unsent is how many bytes of a connection wait in the kernel for their first transmission. More
 	// would come late if this connection is slower than the others, which then wait for it.
 	unsent = 128 << 10
+	// near is the round trip below which one connection fills any network that two procs can fill. That
+	// link is one that a proc can have to itself.
+	near = 5 * time.Millisecond
 	// otherWayTime is how long a connection to another of the peer's addresses may take.
 	otherWayTime = time.Second
 )
+
+// dialledLink makes a link of a connection that was dialled, and of others if the peer's address says so.
+func (s *settings) dialledLink(ctx context.Context, raw *net.TCPConn, list []netip.AddrPort, streams int, address string) (l link.Link, err error) {
+	var c transports.Conn
+	switch {
+	case streams > 1:
+		c, err = s.dialSeveral(ctx, raw, list, streams, address)
+	case s.id != nil:
+		c, err = s.secureDial(ctx, raw, address)
+	default:
+		if l, err = s.link(raw); err != nil {
+			return nil, s.failure("dial", address, err)
+		}
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l, err = s.linkOf(c); err != nil {
+		return nil, s.failure("dial", address, err)
+	}
+	return l, nil
+}
 
 // dialled makes a connection of one that was dialled. It closes it after an error.
 func (s *settings) dialled(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
@@ -52,19 +80,24 @@ func (s *settings) opened(raw *net.TCPConn) (transports.Conn, error) {
 	return socket.Heed(raw).(transports.Conn), nil
 }
 
-// dialSeveral makes one connection of first and count-1 others, which are dialled to the peer's addresses
-// in turn, or to that of the first where the others do not answer. It closes them all after an error.
-func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, count int, address string) (transports.Conn, error) {
+// dialSeveral makes one connection of first and others, which are dialled to the peer's addresses in turn,
+// or to that of the first where the others do not answer. It closes them all after an error. They are most
+// in all, or first alone if the peer is near.
+func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, most int, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	near, far := first.LocalAddr().(*net.TCPAddr).AddrPort(), first.RemoteAddr().(*net.TCPAddr).AddrPort()
+	count := most
+	if rtt, _ := conn.Estimate(first); rtt > 0 && rtt < s.near {
+		count = 1
+	}
+	from, far := first.LocalAddr().(*net.TCPAddr).AddrPort(), first.RemoteAddr().(*net.TCPAddr).AddrPort()
 	c, err := stripe.Dial(ctx, count, func(ctx context.Context, i int) (transports.Conn, error) {
 		raw, err := first, error(nil)
 		if i > 0 {
-			raw, err = s.another(ctx, near.Addr(), far, list[i%len(list)])
+			raw, err = s.another(ctx, from.Addr(), far, list[i%len(list)])
 		}
-		if err == nil {
-			err = limitUnsent(raw)
+		if err == nil && count > 1 {
+			err = limitUnsent(raw, unsent)
 		}
 		if err != nil {
 			return nil, s.failure("dial", address, err)
@@ -77,8 +110,8 @@ func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []n
 	return c, nil
 }
 
-// another dials one more connection of a link whose first one leads from near to far.
-func (s *settings) another(ctx context.Context, near netip.Addr, far, to netip.AddrPort) (*net.TCPConn, error) {
+// another dials one more connection of a link whose first one leads from there to far.
+func (s *settings) another(ctx context.Context, from netip.Addr, far, to netip.AddrPort) (*net.TCPConn, error) {
 	if to.Addr().Unmap() != far.Addr().Unmap() {
 		soon, cancel := context.WithTimeout(ctx, otherWayTime)
 		defer cancel()
@@ -86,7 +119,7 @@ func (s *settings) another(ctx context.Context, near netip.Addr, far, to netip.A
 			return c, nil
 		}
 	}
-	return s.connect(ctx, near, far)
+	return s.connect(ctx, from, far)
 }
 
 // join makes a connection of one that was accepted and the others of its link, once all are there. For all
@@ -94,7 +127,7 @@ func (s *settings) another(ctx context.Context, near netip.Addr, far, to netip.A
 func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	if err := limitUnsent(raw); err != nil {
+	if err := limitUnsent(raw, unsent); err != nil {
 		raw.Close()
 		return nil, s.turnedAway(raw, l.address, err)
 	}
@@ -111,8 +144,22 @@ func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (tra
 		return nil, e
 	case whole == nil:
 		return nil, nil //nolint:nilnil // see above
+	case whole == c:
+		_ = limitUnsent(raw, 0) // the system's limit; a failure is the connection's
 	}
 	return whole, nil
+}
+
+// linkOf makes a link of a connection: one of the kernel's, if a proc can have that.
+func (s *settings) linkOf(c transports.Conn) (link.Link, error) {
+	if plain, ok := c.(socket.Conn); ok && s.id == nil {
+		l, err := s.link(plain)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+	return conn.New(c), nil
 }
 
 // several converts an error of a link of several connections.
@@ -128,14 +175,14 @@ func (s *settings) several(op, address string, err error) *transports.Error {
 	return e
 }
 
-// limitUnsent bounds the bytes that wait in the kernel before they are sent first.
-func limitUnsent(c *net.TCPConn) error {
+// limitUnsent bounds the bytes that wait in the kernel before they are sent first; 0 is the system's limit.
+func limitUnsent(c *net.TCPConn, bytes int) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
 	cerr := raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes)
 	})
 	return errors.Join(cerr, err)
 }

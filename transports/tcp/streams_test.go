@@ -25,12 +25,17 @@ func TestSuiteStreams(t *testing.T) {
 			pkitest.Site(t, "alpha", ca, ca, map[string]any{"tls": true, "streams": 3.0}),
 			pkitest.Site(t, "beta", ca, ca, map[string]any{"tls": true}), transports.ListenSpec{Host: "127.0.0.2"},
 		},
+		"Near":             {map[string]any{"streams": 4.0}, nil, transports.ListenSpec{Host: "127.0.0.2"}},
 		"SeveralAddresses": {map[string]any{"streams": 3.0, "also": []string{"::1"}}, nil, transports.ListenSpec{Host: "127.0.0.2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+				far := configured(t, c.dials)
+				if name != "Near" {
+					far.NearNobody()
+				}
 				return transporttest.Harness{
-					Transport: keeps{configured(t, c.listens)}, Dialler: keeps{configured(t, c.dials)}, Large: 16 << 20,
+					Transport: keeps{configured(t, c.listens)}, Dialler: keeps{far}, Large: 16 << 20,
 					Listen: c.at, From: "127.0.0.3",
 				}
 			})
@@ -41,6 +46,8 @@ func TestSuiteStreams(t *testing.T) {
 // The side that listens says how many connections a link has. Whoever has another setting dials as many.
 func TestListenerChoosesStreams(t *testing.T) {
 	one, four := tcp.New(), configured(t, map[string]any{"streams": 4.0})
+	one.NearNobody()
+	four.NearNobody()
 	for name, c := range map[string]struct {
 		listens, dials *tcp.Transport
 		suffix         string
@@ -73,10 +80,37 @@ func TestListenerChoosesStreams(t *testing.T) {
 	}
 }
 
+// A peer that is near gets one connection, which a proc can have to itself.
+func TestNearPeersHaveOneConnection(t *testing.T) {
+	four := configured(t, map[string]any{"streams": 4.0})
+	ln := listen(t, four, transports.ListenSpec{Host: "127.0.0.1"})
+	for range 5 { // on a busy machine the first ones may seem to be far
+		a, err := four.Dial(t.Context(), transports.DialSpec{Address: ln.Address()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := ln.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, dialled := a.(transports.Socket)
+		_, accepted := b.(transports.Socket)
+		a.Close()
+		b.Close()
+		if dialled != accepted {
+			t.Fatalf("one side has a socket, the other one not: %v, %v", dialled, accepted)
+		}
+		if dialled {
+			return
+		}
+	}
+	t.Error("none of the links is a socket")
+}
+
 func TestCapabilitiesOfStreams(t *testing.T) {
 	c := configured(t, map[string]any{"streams": 2.0}).Capabilities()
-	if c.Has(transports.FeatureIPChannel) || c.DataPlanes[0] != transports.PlaneRing {
-		t.Errorf("foreign hosts, or procs themselves, would have to know of several connections: %v", c)
+	if c.Has(transports.FeatureIPChannel) || c.DataPlanes[0] != transports.PlaneFD || len(c.DataPlanes) != 4 {
+		t.Errorf("foreign hosts would have to know of several connections, or procs do not get those of near peers: %v", c)
 	}
 	for _, bad := range []float64{0, 1.5, 33, -1} {
 		var fault *transports.SettingError
@@ -89,6 +123,7 @@ func TestCapabilitiesOfStreams(t *testing.T) {
 // Strangers get a reason, and do not keep others from making links.
 func TestStrangersAtStreams(t *testing.T) {
 	tr := configured(t, map[string]any{"streams": 2.0})
+	tr.NearNobody()
 	ln := listen(t, tr, transports.ListenSpec{Host: "127.0.0.1"})
 	at, _, _ := strings.Cut(ln.Address(), "/")
 	dial := func() net.Conn {
@@ -163,7 +198,9 @@ func TestDialSeveralToAStranger(t *testing.T) {
 			defer c.Close()
 		}
 	}()
-	_, err = tcp.New().Dial(t.Context(), transports.DialSpec{Address: ln.Addr().String() + "/2"})
+	far := tcp.New()
+	far.NearNobody()
+	_, err = far.Dial(t.Context(), transports.DialSpec{Address: ln.Addr().String() + "/2"})
 	var te *transports.Error
 	if !errors.As(err, &te) || te.Code != transports.CodeProtocol || !strings.Contains(err.Error(), "answers with the byte") {
 		t.Errorf("it is said: %v", err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
 	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/stripe"
 )
@@ -48,13 +47,14 @@ func (t *Transport) Capabilities() transports.Capabilities {
 		DataPlanes: []transports.DataPlane{transports.PlaneFD, transports.PlaneStream},
 		Reach:      transports.ReachNetwork,
 	}
-	if s.id != nil || s.streams > 1 { // the bytes pass through this process
-		c.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
-	}
+	through := []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC} // this process
 	switch {
 	case s.id != nil:
+		c.DataPlanes = through
 		c.Features = []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth}
-	case len(s.also) == 0 && s.streams == 1:
+	case s.streams > 1:
+		c.DataPlanes = append([]transports.DataPlane{transports.PlaneFD}, through...)
+	case len(s.also) == 0:
 		c.Features = []transports.Feature{transports.FeatureIPChannel}
 	}
 	return c
@@ -96,23 +96,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		}
 		return nil, e
 	}
-	if streams == 1 && s.id == nil && s.streams == 1 {
-		l, err := s.link(raw)
-		if err != nil {
-			return nil, s.failure("dial", to.Address, err)
-		}
-		return l, nil
-	}
-	var c transports.Conn
-	if streams == 1 {
-		c, err = s.dialled(ctx, raw, to.Address)
-	} else {
-		c, err = s.dialSeveral(ctx, raw, list, streams, to.Address)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return conn.New(c), nil
+	return s.dialledLink(ctx, raw, list, streams, to.Address)
 }
 
 // parseFrom reads the address to dial from. At least one of the peer's addresses must be of
