@@ -26,6 +26,8 @@ func TestPortsSuffice(t *testing.T) {
 	for name, c := range map[string]struct{ server, more string }{
 		"ports":       {anyPort, ports + tcpAlone},
 		"ports, quic": {anyPort, ports + overQUIC},
+		"channels by quic, after tcp": {anyPort, ports + strings.Replace(overQUIC, `{ prefer = ["quic"] }`,
+			"{\n  prefer = [\"tcp\", \"quic\"]\n  direct = false\n}", 1)},
 		"each by itself": {`embedded_server { listen = "10.77.0.1:7800" }`,
 			"transport \"tcp\" {\n  config { port_range = \"7900-7919\" }\n}\n" + tcpAlone},
 	} {

@@ -47,20 +47,23 @@ func TestText(t *testing.T) {
   tcp 7802       the head of the site  from 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.2, 2001:db8::5
-  udp any        direct links by quic  from 10.0.0.2
+  udp any        direct links by quic  from 10.0.0.2, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site alpha, host 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.1, 2001:db8::5
-  udp any        direct links by quic  from 10.0.0.1
+  udp any        direct links by quic  from 10.0.0.1, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site beta, host 2001:db8::5
   tcp 7801       channels             from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp  from 10.0.0.1, 10.0.0.2
+  udp any        channels by quic     from 10.0.0.1, 10.0.0.2, 10.9.0.1
   tcp 9464       metrics              from Prometheus
 site gamma, host 10.9.0.1
-  tcp any  channels  from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
+  tcp any  channels          from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
+  udp any  channels by quic  from 10.0.0.1, 10.0.0.2, 2001:db8::5
 direct links by quic: write ports = "7800-7899" at the top of the file, for all that listens
+channels by quic: write ports = "7800-7899" at the top of the file, for all that listens
 channels: write ports = "7800-7899" at the top of the file, for all that listens
 `
 	if got != want {
@@ -78,7 +81,7 @@ func TestNFT(t *testing.T) {
 		"add rule inet filter input ip saddr { 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
-		"# direct links by quic: udp any from 10.0.0.2: write ports = ",
+		"# direct links by quic: udp any from 10.0.0.2, 10.9.0.1: write ports = ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
@@ -97,7 +100,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rules []Rule
-	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 14 {
+	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 16 {
 		t.Fatalf("%d rules, %v", len(rules), err)
 	}
 	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 3 || r.For == "" || r.Remedy != "" {
@@ -198,23 +201,45 @@ func TestRulesOfATree(t *testing.T) {
 	}
 }
 
-// TestRulesOfChannelsByUDP: where routes have direct = false the channels are made by what they prefer, which
-// may need other ports than IMPI's.
-func TestRulesOfChannelsByUDP(t *testing.T) {
+// TestRulesOfChannels: where routes have direct = false the channels are made by what they prefer to IMPI's
+// way, which may need other ports; where plain TCP is forbidden that is whatever encrypts.
+func TestRulesOfChannels(t *testing.T) {
 	b, err := os.ReadFile("testdata/range.hcl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "job.hcl")
-	text := strings.Replace(string(b), `{ prefer = ["quic"] }`, "{\n  prefer = [\"quic\"]\n  direct = false\n}", 1)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := run(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(got, "channels by quic"); n != 4 || strings.Contains(got, "direct links") {
-		t.Errorf("%d hosts have a port for channels by quic, of 4:\n%s", n, got)
+	const cert = "\n  config {\n    cert = \"a.crt\"\n    key  = \"a.key\"\n    ca   = \"ca.crt\"\n    tls  = true\n  }\n}\n"
+	for name, c := range map[string]struct {
+		route, more string
+		by          []string // all rules for channels by a transport, each of four hosts
+	}{
+		"quic alone":              {route: `prefer = ["quic"]`, by: []string{"quic"}},
+		"plain TCP is forbidden":  {route: `prefer = ["tcp", "quic"]`, by: []string{"quic"}},
+		"TLS is demanded":         {route: "prefer = [\"tcp\", \"quic\"]\n  require_tls = true", by: []string{"quic"}},
+		"plain TCP is preferred":  {route: "prefer = [\"tcp\", \"quic\"]\n  require_tls = false"},
+		"quic before plain TCP":   {route: "prefer = [\"quic\", \"tcp\"]\n  require_tls = false", by: []string{"quic"}},
+		"TCP encrypts and UDP":    {`prefer = ["tcp", "quic"]`, "transport \"tcp\" {" + cert, []string{"tcp", "quic"}},
+		"a plugin is asked first": {"prefer = [\"fast\", \"tcp\"]", "transport \"fast\" {\n  plugin = \"/bin/true\"\n}\n", []string{"fast"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "job.hcl")
+			text := strings.Replace(string(b), `{ prefer = ["quic"] }`, "{\n  "+c.route+"\n  direct = false\n}", 1) + c.more
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := run(t, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, transport := range []string{"tcp", "quic", "fast"} {
+				want := 0
+				if slices.Contains(c.by, transport) {
+					want = 4
+				}
+				if n := strings.Count(got, "channels by "+transport+"  "); n != want || strings.Contains(got, "direct links") {
+					t.Errorf("%d hosts have a port for channels by %s, of %d:\n%s", n, transport, want, got)
+				}
+			}
+		})
 	}
 }

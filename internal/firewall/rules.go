@@ -179,10 +179,11 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	}
 	direct := false
 	for _, x := range job.Sites {
-		if x.Foreign || !linked(s, x.Name, t) || !linked(x, s.Name, t) {
+		links := !x.Foreign && linksDirectly(s, x, t.Name)
+		if !links && (x.Foreign || !offers(s, t.Name) || !makesChannels(x, s, t.Name)) {
 			continue
 		}
-		direct = direct || s.RouteTo(x.Name).Direct
+		direct = direct || links && (x.Name != s.Name || len(s.Hosts) > 1)
 		if x.Name == s.Name {
 			r.From = append(r.From, others(s, h)...)
 		} else {
@@ -195,17 +196,46 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	return some(r)
 }
 
-// linked reports whether a site's route to another one allows links by a transport: direct ones or, with
-// direct = false, channels by what has listeners of its own for them.
-func linked(s config.Site, to string, t config.Transport) bool {
-	r := s.RouteTo(to)
-	i := slices.Index(r.Prefer, t.Name)
-	if i < 0 || r.Direct {
-		return i >= 0
-	}
-	return t.Known.Datagrams && !slices.ContainsFunc(s.Transports, func(x config.Transport) bool {
-		return x.Known.Channels && slices.Contains(r.Prefer[:i], x.Name) // channels are made as IMPI says then
+// linksDirectly reports whether procs of two sites may have direct links by a transport.
+func linksDirectly(s, x config.Site, transport string) bool {
+	allows := func(r config.Route) bool { return r.Direct && slices.Contains(r.Prefer, transport) }
+	return allows(s.RouteTo(x.Name)) && allows(x.RouteTo(s.Name))
+}
+
+// offers reports whether the nodes of a site listen for links by a transport: for all that any of its routes
+// prefers.
+func offers(s config.Site, transport string) bool {
+	return slices.ContainsFunc(append(slices.Clone(s.Routes), s.RouteTo("*")), func(r config.Route) bool {
+		return slices.Contains(r.Prefer, transport)
 	})
+}
+
+// makesChannels reports whether nodes of a site may make channels to another one by what a transport listens
+// for besides IMPI's port, as nodes decide it: where plain TCP is forbidden by whatever keeps what the routes
+// demand, and with direct = false by what the route prefers to IMPI's way.
+func makesChannels(from, to config.Site, transport string) bool {
+	r, back := from.RouteTo(to.Name), to.RouteTo(from.Name)
+	encrypts := r.RequireTLS || r.Closed || back.RequireTLS || back.Closed
+	must := encrypts || pins(r) || pins(back)
+	if r.Direct && !must {
+		return false
+	}
+	for _, name := range r.Prefer {
+		t, known := from.Transport(name)
+		switch {
+		case !known || encrypts && t.Builtin && !t.Encrypted():
+		case t.Known.Channels && !must:
+			return false
+		case name == transport:
+			return true
+		}
+	}
+	return false
+}
+
+// pins reports whether a route has all packets go by channels that must not be kernel sockets.
+func pins(r config.Route) bool {
+	return !r.Direct && len(r.DataPlane) > 0 && !slices.Contains(r.DataPlane, string(transports.PlaneFD))
 }
 
 func metricsRule(s config.Site, h config.Host) []Rule {
