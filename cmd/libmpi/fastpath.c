@@ -586,7 +586,7 @@ TIMED static int timed_exchange(const void *sendbuf, MPI_Count sendcount, MPI_Da
 {
 	uint64_t begun = impi_clock();
 	int error = exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, which);
-	impi_called(SENDRECV, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	impi_exchanged(SENDRECV, begun, dest, sendtag, source, impi_size(sendcount, sendtype), W(comm));
 	return error;
 }
 

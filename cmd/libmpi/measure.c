@@ -21,7 +21,7 @@ static void put(struct measure *m, const struct event *from, uint32_t n, uint64_
 	for (uint32_t i = 0; i < n; i++) {
 		struct event *e = &m->events[(turn + i) % RING];
 		e->begun = begun, e->ended = ended, e->size = from[i].size, e->comm = from[i].comm;
-		e->call = from[i].call, e->peer = from[i].peer, e->tag = from[i].tag;
+		e->call = from[i].call, e->peer = from[i].peer, e->tag = from[i].tag, e->source = from[i].source;
 		e->times = from[i].times, e->more = n - 1 - i;
 		atomic_store_explicit(&e->turn, turn + i + 1, memory_order_release);
 	}
@@ -65,7 +65,7 @@ static void merge(struct measure *m, const struct event *e)
 		b->last = e->ended;
 	struct event *s = &b->calls[k];
 	if (k == b->kinds) {
-		s->call = e->call, s->peer = e->peer, s->tag = e->tag, s->size = e->size, s->comm = e->comm, s->times = 1;
+		s->call = e->call, s->peer = e->peer, s->tag = e->tag, s->source = e->source, s->size = e->size, s->comm = e->comm, s->times = 1;
 		b->kinds++;
 		return;
 	}
@@ -76,6 +76,8 @@ static void merge(struct measure *m, const struct event *e)
 		s->peer = NOBODY;
 	if (s->tag != e->tag)
 		s->tag = NO_TAG;
+	if (s->source != e->source)
+		s->source = NOBODY;
 	if (s->comm != e->comm)
 		s->comm = 0;
 }
@@ -103,7 +105,7 @@ int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintpt
 	int free = b->pending.begun == 0;
 	if (free) {
 		b->pending.begun = b->pending.ended = begun, b->pending.size = size, b->pending.comm = comm;
-		b->pending.call = (uint32_t)call, b->pending.peer = peer, b->pending.tag = tag;
+		b->pending.call = (uint32_t)call, b->pending.peer = peer, b->pending.tag = tag, b->pending.source = NOBODY;
 		atomic_store_explicit(&b->open, 1, memory_order_relaxed);
 	}
 	unlock(b);
@@ -121,6 +123,12 @@ uint64_t impi_since(uint64_t begun)
 // impi_called counts a call that has begun at a time of impi_clock; 0: it was over at once, unless it stalled.
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
 {
+	impi_exchanged(call, begun, peer, tag, NOBODY, size, comm);
+}
+
+// impi_exchanged is impi_called for a call that sends and receives, from source.
+void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int64_t size, uintptr_t comm)
+{
 	struct measure *m = &impi_measure;
 	uint64_t ended = impi_clock();
 	uint32_t on = atomic_load_explicit(&m->on, memory_order_relaxed);
@@ -135,7 +143,7 @@ void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uint
 		begun = atomic_load_explicit(&m->burst.stalled, memory_order_relaxed);
 	if (begun == 0)
 		begun = ended;
-	struct event e = { .begun = begun, .ended = ended, .size = size, .comm = comm, .call = (uint32_t)call, .peer = peer, .tag = tag, .times = 1 };
+	struct event e = { .begun = begun, .ended = ended, .size = size, .comm = comm, .call = (uint32_t)call, .peer = peer, .tag = tag, .source = source, .times = 1 };
 	if (!(on & MERGED)) {
 		put(m, &e, 1, begun, ended);
 		return;

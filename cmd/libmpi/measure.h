@@ -28,7 +28,8 @@ struct event {
 	uint64_t comm;
 	uint32_t call;
 	int32_t peer, tag;
-	uint32_t times, more, unused;
+	uint32_t times, more;
+	int32_t source; // of what a call receives that also sends, to peer
 };
 
 // Short calls that follow each other closely: see merge.go in package internal/engine/calls. Whoever has
@@ -109,6 +110,7 @@ static inline void impi_over(void) { atomic_store_explicit(&impi_measure.burst.o
 uint64_t impi_since(uint64_t begun);
 int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
+void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int64_t size, uintptr_t comm);
 int64_t impi_size(MPI_Count count, MPI_Datatype type);
 
 #endif

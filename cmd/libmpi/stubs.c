@@ -376,7 +376,7 @@ TIMED static int timed_MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype d
 {
 	uint64_t begun = impi_clock();
 	int error = abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 0);
-	impi_called(14, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	impi_exchanged(14, begun, dest, sendtag, source, impi_size(count, datatype), W(comm));
 	return error;
 }
 int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return MEASURED ? timed_MPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status) : abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 0); }
@@ -386,7 +386,7 @@ TIMED static int timed_MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Da
 {
 	uint64_t begun = impi_clock();
 	int error = abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 1);
-	impi_called(14, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	impi_exchanged(14, begun, dest, sendtag, source, impi_size(count, datatype), W(comm));
 	return error;
 }
 int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return MEASURED ? timed_MPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status) : abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 1); }
@@ -396,7 +396,7 @@ TIMED static int timed_MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Dat
 {
 	uint64_t begun = impi_clock();
 	int error = abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 0);
-	impi_called(15, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	impi_exchanged(15, begun, dest, sendtag, source, impi_size(sendcount, sendtype), W(comm));
 	return error;
 }
 int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 0); }
@@ -406,7 +406,7 @@ TIMED static int timed_MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount,
 {
 	uint64_t begun = impi_clock();
 	int error = abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 1);
-	impi_called(15, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	impi_exchanged(15, begun, dest, sendtag, source, impi_size(sendcount, sendtype), W(comm));
 	return error;
 }
 int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 1); }
@@ -416,7 +416,7 @@ TIMED static int timed_MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype 
 {
 	uint64_t begun = impi_clock();
 	int error = abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 0);
-	impi_called(16, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	impi_exchanged(16, begun, dest, sendtag, source, impi_size(count, datatype), W(comm));
 	return error;
 }
 int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 0); }
@@ -426,7 +426,7 @@ TIMED static int timed_MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_D
 {
 	uint64_t begun = impi_clock();
 	int error = abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1);
-	impi_called(16, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	impi_exchanged(16, begun, dest, sendtag, source, impi_size(count, datatype), W(comm));
 	return error;
 }
 int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1); }

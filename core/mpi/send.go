@@ -99,7 +99,7 @@ func Sendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag i
 	begun := calls.Begin()
 	r1, err := p2p.Sendrecv(c.in(), proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
 	if begun != 0 {
-		calls.End(calls.Sendrecv, begun, dst, stag, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.Sendrecv, begun, dst, stag, src, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Status(r1), c.in().Failed("Sendrecv", err)
 }
@@ -110,7 +110,7 @@ func SendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Status
 	begun := calls.Begin()
 	r1, err := p2p.SendrecvReplace(c.in(), proc.Of(buf), dst, stag, src, rtag)
 	if begun != 0 {
-		calls.End(calls.SendrecvReplace, begun, dst, stag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.SendrecvReplace, begun, dst, stag, src, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Status(r1), c.in().Failed("SendrecvReplace", err)
 }
@@ -120,7 +120,7 @@ func Isendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag 
 	begun := calls.Begin()
 	r1, err := p2p.Isendrecv(c.in(), proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
 	if begun != 0 {
-		calls.End(calls.Isendrecv, begun, dst, stag, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.Isendrecv, begun, dst, stag, src, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Isendrecv", err)
 }
@@ -130,7 +130,7 @@ func IsendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Reque
 	begun := calls.Begin()
 	r1, err := p2p.IsendrecvReplace(c.in(), proc.Of(buf), dst, stag, src, rtag)
 	if begun != 0 {
-		calls.End(calls.IsendrecvReplace, begun, dst, stag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.IsendrecvReplace, begun, dst, stag, src, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IsendrecvReplace", err)
 }
@@ -141,7 +141,7 @@ func (c *Comm) Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (St
 	begun := calls.Begin()
 	r1, err := p2p.Sendrecv(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag)
 	if begun != 0 {
-		calls.End(calls.Sendrecv, begun, dst, stag, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.Sendrecv, begun, dst, stag, src, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
 	}
 	return Status(r1), c.in().Failed("Sendrecv", err)
 }
@@ -152,7 +152,7 @@ func (c *Comm) SendrecvReplace(b Buffer, dst, stag, src, rtag int) (Status, erro
 	begun := calls.Begin()
 	r1, err := p2p.SendrecvReplace(c.in(), proc.Buffer(b), dst, stag, src, rtag)
 	if begun != 0 {
-		calls.End(calls.SendrecvReplace, begun, dst, stag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.SendrecvReplace, begun, dst, stag, src, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
 	}
 	return Status(r1), c.in().Failed("SendrecvReplace", err)
 }
@@ -162,7 +162,7 @@ func (c *Comm) Isendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (R
 	begun := calls.Begin()
 	r1, err := p2p.Isendrecv(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag)
 	if begun != 0 {
-		calls.End(calls.Isendrecv, begun, dst, stag, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.Isendrecv, begun, dst, stag, src, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Isendrecv", err)
 }
@@ -172,7 +172,7 @@ func (c *Comm) IsendrecvReplace(b Buffer, dst, stag, src, rtag int) (Request, er
 	begun := calls.Begin()
 	r1, err := p2p.IsendrecvReplace(c.in(), proc.Buffer(b), dst, stag, src, rtag)
 	if begun != 0 {
-		calls.End(calls.IsendrecvReplace, begun, dst, stag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+		calls.EndExchange(calls.IsendrecvReplace, begun, dst, stag, src, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IsendrecvReplace", err)
 }

@@ -160,7 +160,7 @@ func (f *File) Serve() error {
 }
 
 // measuring is what a function of a call that is measured has beside the rest.
-var measuring = regexp.MustCompile(`\tbegun := calls.Begin\(\)\n|\tif begun != 0 \{\n\t\tcalls.End\(.*\)\n\t\}\n`)
+var measuring = regexp.MustCompile(`\tbegun := calls.Begin\(\)\n|\tif begun != 0 \{\n\t\tcalls.End(?:Exchange)?\(.*\)\n\t\}\n`)
 
 func unmeasured(text string) string { return measuring.ReplaceAllString(text, "") }
 
@@ -187,6 +187,10 @@ m Get(b Buffer, from Target) error -> _, w.in().Origin().Get(proc.Buffer(b), fal
 == a.go m.in() m *Message
 
 m Recv(b Buffer) (Status, error)
+
+== a.go p2p c *Comm
+
+m Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Status, error)
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -200,6 +204,7 @@ m Recv(b Buffer) (Status, error)
 		"\tbegun, pends := calls.Begin(), false\n\tif begun != 0 {\n\t\tpends = calls.Pends(calls.Recv, begun, src, tag, ",
 		"calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)",
 		"calls.End(calls.Mrecv, ",
+		"calls.EndExchange(calls.Sendrecv, begun, dst, stag, src, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))",
 	} {
 		text := files["a.go"][i].text()
 		if !strings.Contains(text, want) || want == "" && strings.Contains(text, "calls.") {

@@ -89,7 +89,11 @@ func timedStub(f Function, number int, does, call string) string {
 		args = append(args, a.Name)
 	}
 	about := timedArgs(f)
-	called := fmt.Sprintf("\timpi_called(%d, begun, %s);\n\treturn error;\n", number, about)
+	note := "impi_called"
+	if strings.HasPrefix(about, exchange) {
+		note = "impi_exchanged"
+	}
+	called := fmt.Sprintf("\t%s(%d, begun, %s);\n\treturn error;\n", note, number, about)
 	var body string
 	switch by, short, _ := strings.Cut(does, "("); {
 	case slices.Contains(timedLate, by):
@@ -107,6 +111,9 @@ func timedStub(f Function, number int, does, call string) string {
 // timedLate are what C tries by itself where the beginning of the call is looked up only if it has to wait:
 // somebody may wait for the message that it sends.
 var timedLate = []string{"send_fastbox", "isend_fastbox"}
+
+// exchange begins what a call is about that sends and receives: the source comes after the tag.
+const exchange = "dest, sendtag, source, "
 
 // timedArgs are what a measured call is about: the other rank, the tag, bytes and the communicator.
 func timedArgs(f Function) string {
@@ -136,6 +143,9 @@ func timedArgs(f Function) string {
 	comm := "0"
 	if c := has("MPI_Comm", "comm"); c != "" {
 		comm = "W(comm)"
+	}
+	if has("int", "dest") != "" && has("int", "sendtag") != "" && has("int", "source") != "" {
+		return exchange + size + ", " + comm
 	}
 	return fmt.Sprintf("%s, %s, %s, %s", or(has("int", "dest", "source", "root", "target_rank"), "NOBODY"), or(has("int", "sendtag", "tag"), "NO_TAG"), size, comm)
 }
@@ -191,7 +201,11 @@ func (f faceFn) measured(all []string) []string {
 		before, last = []string{given + " := " + strings.TrimPrefix(last, "return ")}, "return "+given
 	}
 	begin := []string{"begun := calls.Begin()"}
-	end := fmt.Sprintf("if begun != 0 {\n\t\tcalls.End(calls.%s, begun, %s)\n\t}", name, f.about())
+	by := "End"
+	if f.exchanges() {
+		by = "EndExchange"
+	}
+	end := fmt.Sprintf("if begun != 0 {\n\t\tcalls.%s(calls.%s, begun, %s)\n\t}", by, name, f.about())
 	switch {
 	case f.form == "s" && name == "Send":
 		begin = []string{"begun := calls.BeginLate()"}
@@ -200,6 +214,17 @@ func (f faceFn) measured(all []string) []string {
 		end = fmt.Sprintf("if begun != 0 {\n\t\tcalls.EndPending(calls.Recv, begun, pends, %s)\n\t}", f.about())
 	}
 	return slices.Concat(begin, before, []string{end, last})
+}
+
+// exchanges reports whether a function sends and receives: it has both other ranks.
+func (f faceFn) exchanges() bool {
+	has := make(map[string]bool)
+	for _, p := range f.decl.Type.Params.List {
+		for _, id := range p.Names {
+			has[id.Name] = true
+		}
+	}
+	return has["dst"] && has["stag"] && has["src"]
 }
 
 // about are the arguments of calls.End that say what a call is about: see timedArgs.
@@ -223,6 +248,9 @@ func (f faceFn) about() string {
 				comm = "proc.ContextOf(" + id.Name + ".in())"
 			}
 		}
+	}
+	if f.exchanges() {
+		tag += ", src"
 	}
 	return strings.Join([]string{peer, tag, size, comm}, ", ")
 }

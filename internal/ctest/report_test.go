@@ -98,6 +98,7 @@ type timed struct {
 type about struct {
 	Calls            int
 	Peer, Tag, Bytes *int
+	Source           *int
 	Comm             string
 }
 
@@ -134,6 +135,9 @@ func (e *timed) calls() (map[string]about, error) {
 	return list, nil
 }
 
+// from is the rank of which a rank of counted.c receives what another one gets.
+func from(rank int) int { return (rank + 3) % 4 }
+
 // wantTimeline wants a proc's calls in a file, all of them, with some as one entry if merged is set.
 func wantTimeline(t *testing.T, path string, rank int, merged bool) {
 	t.Helper()
@@ -163,14 +167,18 @@ func wantTimeline(t *testing.T, path string, rank int, merged bool) {
 			if name == "MPI_Send" && (*x.Peer != rank^1 || *x.Tag != 1 || *x.Bytes != 64*x.Calls || x.Comm != "MPI_COMM_WORLD") {
 				t.Fatalf("%s: %+v", path, e)
 			}
+			exchange := name == "MPI_Sendrecv" || name == "MPI_Sendrecv_replace"
+			if exchange && (x.Source == nil || *x.Source != from(rank) || x.Peer == nil || *x.Peer != (rank+1)%4) || !exchange && x.Source != nil {
+				t.Errorf("%s: %s has %+v", path, name, x)
+			}
 		}
 	}
-	for name, n := range map[string]int{"MPI_Send": 3000, "MPI_Recv": 3000, "MPI_Allreduce": 3000, "MPI_Sendrecv": 1, "MPI_Ibarrier": 1, "MPI_Wait": 1} {
+	for name, n := range map[string]int{"MPI_Send": 3000, "MPI_Recv": 3000, "MPI_Allreduce": 3000, "MPI_Sendrecv": 1, "MPI_Sendrecv_replace": 1, "MPI_Ibarrier": 1, "MPI_Wait": 1} {
 		if calls[name] != n {
 			t.Errorf("%s: %d calls of %s", path, calls[name], name)
 		}
 	}
-	if all := 9003; (entries < all) != merged {
+	if all := 9004; (entries < all) != merged {
 		t.Errorf("%s: %d entries for %d calls", path, entries, all)
 	}
 }

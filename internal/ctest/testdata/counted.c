@@ -27,7 +27,9 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < ROUNDS; i++)
 		MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-	MPI_Sendrecv(&one, 1, MPI_DOUBLE, other, 2, &sum, 1, MPI_DOUBLE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	int to = (rank + 1) % size, from = (rank + size - 1) % size;
+	MPI_Sendrecv(&one, 1, MPI_DOUBLE, to, 2, &sum, 1, MPI_DOUBLE, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv_replace(&one, 1, MPI_DOUBLE, to, 3, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Request r;
 	MPI_Ibarrier(MPI_COMM_WORLD, &r);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);

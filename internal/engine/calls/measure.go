@@ -99,11 +99,20 @@ func Begin() int64 {
 // about: the other rank, the tag, bytes and one more than the context ID of the communicator, or Nobody,
 // NoTag, -1 and 0.
 func End(n Number, begun int64, peer, tag int, size int64, comm uint64) {
+	end(begun, about{uint32(n), int32(peer), int32(tag), Nobody, size, comm})
+}
+
+// EndExchange is End for a call that sends and receives, from source.
+func EndExchange(n Number, begun int64, peer, tag, source int, size int64, comm uint64) {
+	end(begun, about{uint32(n), int32(peer), int32(tag), int32(source), size, comm})
+}
+
+func end(begun int64, w about) {
 	ended, what := now(), on.Load()
 	if what&counts != 0 {
-		mem.Sums[n].add(ended - begun)
+		mem.Sums[w.call].add(ended - begun)
 	}
-	switch w := (about{uint32(n), int32(peer), int32(tag), size, comm}); {
+	switch {
 	case what&traces == 0:
 	case what&merges != 0:
 		mem.called(w, begun, ended)

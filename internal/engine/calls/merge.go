@@ -129,6 +129,9 @@ func (m *Memory) merge(w about, begun, ended int64) {
 	if s.Tag != w.tag {
 		s.Tag = NoTag
 	}
+	if s.Source != w.source {
+		s.Source = Nobody
+	}
 	if s.Comm != w.comm {
 		s.Comm = 0
 	}
@@ -230,7 +233,7 @@ const Looks = 64
 // Pends announces a call that receives and has begun at a time that Begin returned; EndPending ends it. It
 // returns false if the call is measured as others are.
 func Pends(n Number, begun int64, peer, tag int, size int64, comm uint64) bool {
-	return merging() && mem.pends(about{uint32(n), int32(peer), int32(tag), size, comm}, begun)
+	return merging() && mem.pends(about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, begun)
 }
 
 // EndPending is End for a call of which Pends has said whether it pends.

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -43,7 +44,9 @@ func byMicroseconds() *Memory {
 	return m
 }
 
-func sent(n Number, peer, tag int32, size int64) about { return about{uint32(n), peer, tag, size, 1} }
+func sent(n Number, peer, tag int32, size int64) about {
+	return about{uint32(n), peer, tag, Nobody, size, 1}
+}
 
 // TestMerge: short calls are one entry as long as they follow each other closely, all others are as they were.
 func TestMerge(t *testing.T) {
@@ -62,7 +65,7 @@ func TestMerge(t *testing.T) {
 	}
 	m.idle(54000+10001, false)
 	want := []entry{
-		{1000, 14000, []merged{{about{uint32(Send), Nobody, NoTag, 24, 1}, 3}, {sent(Recv, 1, 5, 16), 1}}},
+		{1000, 14000, []merged{{about{uint32(Send), Nobody, NoTag, Nobody, 24, 1}, 3}, {sent(Recv, 1, 5, 16), 1}}},
 		{15000, 40000, []merged{{sent(Barrier, Nobody, NoTag, -1), 1}}},
 		{41000, 42000, []merged{{sent(Send, 3, 7, 8), 1}}},
 		{52001, 54000, []merged{{sent(Barrier, Nobody, NoTag, -1), 2}}},
@@ -224,5 +227,23 @@ func TestMergedLine(t *testing.T) {
 	}
 	if barrier["calls"] != 1.0 || barrier["bytes"] != nil || barrier["peer"] != nil || barrier["comm"] != `a"b` {
 		t.Errorf("%+v", barrier)
+	}
+}
+
+// TestMergedSources: merged calls have a source as far as all of a name have the same.
+func TestMergedSources(t *testing.T) {
+	m := new(Memory)
+	m.bound(1)
+	exchange := func(source int32) about { return about{uint32(Sendrecv), 1, 5, source, 8, 1} }
+	m.called(exchange(3), 1000, 1100)
+	m.called(exchange(3), 1100, 1200)
+	m.idle(1200, true)
+	m.called(exchange(3), 2000, 2100)
+	m.called(exchange(2), 2100, 2200)
+	m.idle(2200, true)
+	var got []int32
+	m.Traced.take(func(e *Event) { got = append(got, e.Source) })
+	if !slices.Equal(got, []int32{3, Nobody}) {
+		t.Errorf("got %d", got)
 	}
 }

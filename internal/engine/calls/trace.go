@@ -27,14 +27,14 @@ type Event struct {
 	// Times is how many calls of the name these are. More is how many events follow that belong to the same
 	// entry, as other calls of one burst; their times are the same.
 	Times, More uint32
-	_           uint32
+	Source      int32 // of what a call receives that also sends, to Peer; or Nobody
 }
 
 func (e *Event) set(w about, times uint32) {
-	e.Call, e.Peer, e.Tag, e.Size, e.Comm, e.Times = w.call, w.peer, w.tag, w.size, w.comm, times
+	e.Call, e.Peer, e.Tag, e.Source, e.Size, e.Comm, e.Times = w.call, w.peer, w.tag, w.source, w.size, w.comm, times
 }
 
-func (e *Event) about() about { return about{e.Call, e.Peer, e.Tag, e.Size, e.Comm} }
+func (e *Event) about() about { return about{e.Call, e.Peer, e.Tag, e.Source, e.Size, e.Comm} }
 
 // Traced are the calls that wait to be written. Any thread puts some in, one takes them out; what that
 // one changes is in another cache line.
@@ -125,6 +125,7 @@ type Timeline struct {
 type about struct {
 	call      uint32
 	peer, tag int32
+	source    int32
 	size      int64
 	comm      uint64
 }
@@ -339,6 +340,9 @@ func (t *Timeline) args(w about) string {
 	}
 	if w.tag != NoTag {
 		arg("tag", int64(w.tag))
+	}
+	if w.source != Nobody {
+		arg("source", int64(w.source))
 	}
 	if w.size >= 0 {
 		arg("bytes", w.size)

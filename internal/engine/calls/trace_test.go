@@ -45,20 +45,27 @@ func TestTimeline(t *testing.T) {
 	begun := Begin()
 	End(Send, begun, 2, 5, 64, 8)
 	End(Barrier, begun, Nobody, NoTag, -1, 0)
+	EndExchange(Sendrecv, begun, 1, 5, 0, 64, 8)
 	line.Close()
 	b, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := parsed(t, b)
-	if len(all) != 4 || all[0].Args["name"] != `host 1: a"b` || all[1].Args["name"] != "rank 3" {
+	if len(all) != 5 || all[0].Args["name"] != `host 1: a"b` || all[1].Args["name"] != "rank 3" {
 		t.Fatalf("%+v", all)
 	}
 	if x := all[2]; x.Ph != "X" || x.Name != "MPI_Send" || x.Cat != "send" || x.Pid != 1 || x.Tid != 3 || x.Dur <= 0 || x.Ts < 1e15 ||
 		x.Args["peer"] != 2.0 || x.Args["tag"] != 5.0 || x.Args["bytes"] != 64.0 || x.Args["comm"] != "</script>" {
 		t.Errorf("%+v", x)
 	}
+	if all[2].Args["source"] != nil {
+		t.Errorf("a call that only sends has a source: %+v", all[2])
+	}
 	if x := all[3]; x.Name != "MPI_Barrier" || len(x.Args) != 0 {
+		t.Errorf("%+v", x)
+	}
+	if x := all[4]; x.Name != "MPI_Sendrecv" || x.Args["peer"] != 1.0 || x.Args["source"] != 0.0 {
 		t.Errorf("%+v", x)
 	}
 	if all := Counts(); len(all) > 0 {
