@@ -147,8 +147,8 @@ static inline void observe(uint64_t yield)
 {
 	if (yield > x->shared)
 		x->polls = 0;
-	else if (x->polls < POLLS_MAX)
-		x->polls++;
+	else
+		x->polls = x->polls == 0 ? 1 : x->polls < POLLS_MAX / 2 ? 2 * x->polls : POLLS_MAX;
 }
 
 // until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds

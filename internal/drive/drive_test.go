@@ -245,6 +245,23 @@ func TestColdLinksAreSeen(t *testing.T) {
 	}
 }
 
+// What is looked at beside links ends a look into memory as soon as it has happened.
+func TestBesideLinksInMemory(t *testing.T) {
+	x := newLoopOwner(t)
+	l := x.add(true)
+	x.d.Warm(&l.Endpoint)
+	x.d.Step() // which also asks the poll set
+	looks := 0
+	for after := range MemoryPolls {
+		x.d.Beside = func() bool { looks++; return looks > after }
+		looks = 0
+		before := l.reads
+		if progress, _ := x.d.Step(); progress || looks != after+1 || l.reads-before > after+2 { // one more read is that of mute links
+			t.Errorf("it happens after %d looks: %d looks, %d reads of the link, progress %v", after, looks, l.reads-before, progress)
+		}
+	}
+}
+
 // Of links that cost a system call two are hot, beside any number in memory; one that brings
 // nothing for long leaves the hot ones if another is memory.
 func TestWhoIsHot(t *testing.T) {

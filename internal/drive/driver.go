@@ -105,6 +105,9 @@ type Driver struct {
 	// Wanted counts the goroutines that wait for the driver to return to its owner. If it
 	// is not 0, a step that looks into memory for a while ends early.
 	Wanted atomic.Int32
+	// Beside, if it is not nil, tells whether something has happened that no link shows. A step
+	// that looks into memory for a while looks at that as often.
+	Beside func() bool
 
 	machine   Machine
 	owner     Owner

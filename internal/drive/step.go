@@ -52,7 +52,7 @@ func (d *Driver) allInMemory() bool {
 // pollMemory is poll if all polled endpoints are in memory.
 func (d *Driver) pollMemory() (progress bool) {
 	for i := 0; !d.poll(); i++ {
-		if i == MemoryPolls || d.Wanted.Load() != 0 {
+		if i == MemoryPolls || d.Wanted.Load() != 0 || d.Beside != nil && d.Beside() {
 			return false
 		}
 		poll.Pause()

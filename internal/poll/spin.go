@@ -118,9 +118,13 @@ func (s *Spinner) Begin() {
 // polls would never notice.
 func (s *Spinner) ask() {
 	if yieldTime() <= s.shared {
-		s.polls++
+		s.raise()
 	}
 }
+
+// raise is called after a yield in which nobody else ran. The polls double, so that one thread that ran for
+// a moment costs a waiter a few yields and not pollsMax; where the core is shared the next yield shows it.
+func (s *Spinner) raise() { s.polls = min(max(1, 2*s.polls), pollsMax) }
 
 // yieldTime offers the core and returns how long that took; tests replace it.
 var yieldTime = func() time.Duration {
@@ -163,8 +167,8 @@ func (s *Spinner) observe(yield time.Duration) {
 		return
 	case yield > s.shared:
 		s.polls = 0
-	case s.polls < pollsMax:
-		s.polls++
+	default:
+		s.raise()
 	}
 	s.score = max(s.score-1, 0)
 }

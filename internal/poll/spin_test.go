@@ -43,7 +43,7 @@ func TestWaitsThatEndAtOnceFindTheirCoreFree(t *testing.T) {
 	s := spinner(t, "auto")
 	s.observe(took)
 	waits := func() {
-		for range askEvery * pollsMax {
+		for range askEvery * 8 {
 			s.Begin()
 		}
 	}
@@ -91,7 +91,8 @@ func TestOtherWaitersAreLetIn(t *testing.T) {
 	if s.polls != 0 || s.Oversubscribed() {
 		t.Errorf("polls %d, oversubscribed %v", s.polls, s.Oversubscribed())
 	}
-	for range pollsMax {
+	const soon = 8 // yields
+	for range soon {
 		s.observe(shared() / 10)
 	}
 	if s.polls != pollsMax {

@@ -33,11 +33,13 @@ type boards struct {
 
 	pending []*BoardPlace // of communicators with nonblocking operations under way
 	ended   uint64        // how many of these operations are over
+	beside  func() bool   // someGoesOn, for the driver
 }
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
 // communication. back allocates a part of it.
 func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, size int) error) error {
+	bs.beside = bs.someGoesOn
 	bs.ranks = bs.ProcsOfHost()
 	at := slices.Index(bs.ranks, bs.p.Job.Rank)
 	if len(bells) != len(bs.ranks) {

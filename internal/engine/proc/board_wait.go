@@ -188,6 +188,7 @@ func (s *BoardPlace) Pending(on bool) {
 	s.pending = on
 	if on {
 		p.Boards.pending = append(p.Boards.pending, s)
+		p.Driver.Beside = p.Boards.beside
 		p.Background.List = append(p.Background.List, s.Started)
 		if p.Asleep { // a driver that sleeps does not look at s
 			p.Driver.Wake()
@@ -195,7 +196,9 @@ func (s *BoardPlace) Pending(on bool) {
 		return
 	}
 	i := slices.Index(p.Boards.pending, s)
-	p.Boards.pending = slices.Delete(p.Boards.pending, i, i+1)
+	if p.Boards.pending = slices.Delete(p.Boards.pending, i, i+1); len(p.Boards.pending) == 0 {
+		p.Driver.Beside = nil
+	}
 	p.Background.drop(s.Started)
 	if p.Boards.asleep && !slices.Contains(p.Boards.places, s) {
 		s.Place.Awake()
