@@ -124,18 +124,19 @@ func (f *flipping) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// hoard reads everything that comes, in bursts, into memory of its own.
+// hoard reads everything that comes into memory of its own, and what it writes goes in bursts.
 type hoard struct {
 	transports.Conn
 	mu   sync.Mutex
 	more *sync.Cond
 	kept []byte
 	err  error
+	sent int // since the last pause
 }
 
 // A burst, and the pause after it, which is longer than some polls.
 const (
-	burst      = 16 << 20
+	burst      = 12 << 20
 	burstPause = 350 * time.Millisecond
 )
 
@@ -148,7 +149,7 @@ func newHoard(c transports.Conn) *hoard {
 
 func (h *hoard) fetch() {
 	buf := make([]byte, 64<<10)
-	for total := 0; ; {
+	for {
 		n, err := h.Conn.Read(buf)
 		h.mu.Lock()
 		h.kept = append(h.kept, buf[:n]...)
@@ -158,11 +159,17 @@ func (h *hoard) fetch() {
 		if err != nil {
 			return
 		}
-		if total += n; total >= burst {
-			total = 0
-			<-time.After(burstPause)
-		}
 	}
+}
+
+func (h *hoard) Write(b []byte) (int, error) {
+	if h.sent >= burst {
+		h.sent = 0
+		<-time.After(burstPause)
+	}
+	n, err := h.Conn.Write(b)
+	h.sent += n
+	return n, err
 }
 
 func (h *hoard) Read(b []byte) (int, error) {
