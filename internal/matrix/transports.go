@@ -27,6 +27,9 @@ func Known(root string) []Transport {
 	}
 	all = append(all, natives())
 	for _, g := range vendors.All {
+		if g.NoRow != "" {
+			continue
+		}
 		t := Transport{Name: g.Name, As: g.Name}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))

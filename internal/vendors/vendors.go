@@ -30,6 +30,7 @@ type Plugin struct {
 	NoMTLS bool   // it comes without AutoMTLS
 	Planes []transports.DataPlane
 	Others string // why it has no other data planes
+	NoRow  string // why the matrix has no row for it; empty: it has
 	build  func(source, target string) error
 }
 
@@ -38,6 +39,10 @@ var All = []Plugin{
 	{Name: "websocket", build: buildGo,
 		Planes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
 		Others: "a WebSocket lives in the plugin: what is in its socket are frames, maybe encrypted ones, and no bytes that a proc could read (fd, peer-shm)"},
+	{Name: "ofi", build: buildWithLibfabric,
+		Planes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
+		Others: "an endpoint of libfabric lives in the plugin, and has no descriptor with the bytes of one link",
+		NoRow:  "it was not run there yet"},
 	{Name: "python", NoMTLS: true, build: buildPython,
 		Planes: []transports.DataPlane{transports.PlaneStream},
 		Others: "the example shows what any language can do: Python has no atomic loads and stores for ring and peer-shm; fd is possible, and is what keeps a plugin out of the bytes' way; grpc is slower than stream, and for where there are no descriptors"},
@@ -156,6 +161,20 @@ func buildGo(source, target string) error {
 		}
 	}
 	return nil
+}
+
+// buildWithLibfabric builds a module that has cgo and libfabric in it.
+func buildWithLibfabric(source, target string) error {
+	remedy := "apt-get install gcc libc6-dev pkg-config libfabric-dev"
+	for _, name := range []string{"gcc", "pkg-config"} {
+		if _, err := tool(name, remedy); err != nil {
+			return err
+		}
+	}
+	if err := exec.Command("pkg-config", "--atleast-version=1.17", "libfabric").Run(); err != nil {
+		return &MissingError{"there is no libfabric of version 1.17 or later", remedy}
+	}
+	return buildGo(source, target)
 }
 
 // Python is the interpreter that has grpcio: that of the system before others.

@@ -60,9 +60,18 @@ func TestGuestsKeepTheContract(t *testing.T) {
 	}
 }
 
+// goGuests are those of which each is a Go module.
+var goGuests = []string{"websocket", "ofi"}
+
 // A vendor's own tests pass, and its code is formatted and vetted like ours.
 func TestGoGuest(t *testing.T) {
-	g, err := Find("websocket")
+	for _, name := range goGuests {
+		t.Run(name, func(t *testing.T) { goGuest(t, name) })
+	}
+}
+
+func goGuest(t *testing.T, name string) {
+	g, err := Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +98,15 @@ func TestGoGuest(t *testing.T) {
 	}
 }
 
-// What the Go example uses of ours is what vendors get.
+// What the Go examples use of ours is what vendors get.
 func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "examples", "plugins", "websocket", "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v: %q", err, files)
+	var files []string
+	for _, name := range goGuests {
+		list, err := filepath.Glob(filepath.Join(root, "examples", "plugins", name, "*.go"))
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%v: %q", err, list)
+		}
+		files = append(files, list...)
 	}
 	allowed := []string{"core/link", "plugins/sdk", "transports", "transports/conn", "transports/identity", "transports/socket", "transports/transporttest"}
 	for _, name := range files {

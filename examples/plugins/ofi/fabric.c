@@ -1,0 +1,301 @@
+#define _GNU_SOURCE
+#include "fabric.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+struct slab {
+	struct slab *next;
+	struct fid_mr *mr;
+	struct slot *slots;
+	unsigned char *memory; // mapped, so that it goes when it is freed
+	size_t size;
+};
+
+static void free_slab(struct slab *s)
+{
+	if (s->mr)
+		fi_close(&s->mr->fid);
+	if (s->memory)
+		munmap(s->memory, s->size);
+	free(s->slots);
+	free(s);
+}
+
+enum { queued = 256 };
+
+// Providers set handlers of signals, without the alternate stack that Go's runtime needs.
+static const int signals[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGABRT, SIGHUP, SIGQUIT};
+enum { nsignals = sizeof signals / sizeof *signals };
+
+static void keep_signals(struct sigaction *was)
+{
+	for (int i = 0; i < nsignals; i++)
+		sigaction(signals[i], NULL, &was[i]);
+}
+
+static void restore_signals(const struct sigaction *was)
+{
+	for (int i = 0; i < nsignals; i++)
+		sigaction(signals[i], &was[i], NULL);
+}
+
+int fabric_info(const char *provider, const char *domain, const char *node, const char *service, struct fi_info **list)
+{
+	struct sigaction was[nsignals];
+	mallopt(M_ARENA_MAX, 1); // each thread of Go's would keep what its endpoints have used
+	struct fi_info *hints = fi_allocinfo();
+	if (!hints)
+		return -FI_ENOMEM;
+	hints->caps = FI_MSG;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->tx_attr->msg_order = FI_ORDER_SAS;
+	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	hints->tx_attr->size = queued; // the provider's own default may take tens of megabytes
+	hints->rx_attr->size = queued;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	if (provider)
+		hints->fabric_attr->prov_name = strdup(provider);
+	if (domain)
+		hints->domain_attr->name = strdup(domain);
+	keep_signals(was);
+	int ret = fi_getinfo(FI_VERSION(1, 17), node, service, node ? FI_SOURCE : 0, hints, list);
+	restore_signals(was);
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static int open_all(struct fabric *f, const char **what)
+{
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD, .size = 8192};
+	struct fi_av_attr av = {.type = FI_AV_TABLE, .count = 64};
+	int ret;
+
+	*what = "fi_fabric";
+	if ((ret = fi_fabric(f->info->fabric_attr, &f->fabric, NULL)))
+		return ret;
+	*what = "fi_domain";
+	if ((ret = fi_domain(f->fabric, f->info, &f->domain, NULL)))
+		return ret;
+	*what = "fi_av_open";
+	if (f->info->domain_attr->av_type == FI_AV_MAP)
+		av.type = FI_AV_MAP;
+	if ((ret = fi_av_open(f->domain, &av, &f->av, NULL)))
+		return ret;
+	*what = "fi_cq_open";
+	if (fi_cq_open(f->domain, &cq, &f->cq, NULL) == 0) {
+		if (fi_control(&f->cq->fid, FI_GETWAIT, &f->fd)) {
+			fi_close(&f->cq->fid);
+			f->cq = NULL;
+			f->fd = -1;
+		}
+	}
+	if (!f->cq) {
+		cq.wait_obj = FI_WAIT_NONE;
+		if ((ret = fi_cq_open(f->domain, &cq, &f->cq, NULL)))
+			return ret;
+	}
+	*what = "fi_endpoint";
+	if ((ret = fi_endpoint(f->domain, f->info, &f->ep, NULL)))
+		return ret;
+	*what = "fi_ep_bind";
+	if ((ret = fi_ep_bind(f->ep, &f->av->fid, 0)))
+		return ret;
+	if ((ret = fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV)))
+		return ret;
+	*what = "fi_enable";
+	return fi_enable(f->ep);
+}
+
+int fabric_open(struct fabric **out, struct fi_info *info, const char **what)
+{
+	struct sigaction was[nsignals];
+	struct fabric *f = calloc(1, sizeof *f);
+
+	*what = "memory";
+	if (!f)
+		return -FI_ENOMEM;
+	f->fd = -1;
+	f->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	f->info = fi_dupinfo(info);
+	if (f->wakefd < 0 || !f->info) {
+		fabric_close(f);
+		return -FI_EMFILE;
+	}
+	keep_signals(was);
+	int ret = open_all(f, what);
+	restore_signals(was);
+	if (ret) {
+		fabric_close(f);
+		return ret;
+	}
+	*out = f;
+	return 0;
+}
+
+void fabric_close(struct fabric *f)
+{
+	if (f->ep)
+		fi_close(&f->ep->fid);
+	for (struct slab *s = f->slabs, *next; s; s = next) {
+		next = s->next;
+		free_slab(s);
+	}
+	if (f->cq)
+		fi_close(&f->cq->fid);
+	if (f->av)
+		fi_close(&f->av->fid);
+	if (f->domain)
+		fi_close(&f->domain->fid);
+	if (f->fabric)
+		fi_close(&f->fabric->fid);
+	if (f->info)
+		fi_freeinfo(f->info);
+	if (f->wakefd >= 0)
+		close(f->wakefd);
+	free(f);
+	malloc_trim(0); // what libfabric has freed, megabytes, is not kept for threads that have gone
+}
+
+int fabric_slots(struct fabric *f, uint32_t n, uint32_t room, struct slot **out)
+{
+	struct slab *s = calloc(1, sizeof *s);
+	int ret = -FI_ENOMEM;
+
+	if (!s)
+		return ret;
+	s->slots = calloc(n, sizeof *s->slots);
+	s->size = (size_t)n * room;
+	s->memory = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->memory == MAP_FAILED)
+		s->memory = NULL;
+	if (!s->slots || !s->memory)
+		goto failed;
+	if (f->info->domain_attr->mr_mode & FI_MR_LOCAL) {
+		ret = fi_mr_reg(f->domain, s->memory, s->size, FI_SEND | FI_RECV, 0, 0, 0, &s->mr, NULL);
+		if (ret)
+			goto failed;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		s->slots[i].room = room;
+		s->slots[i].data = s->memory + (size_t)i * room;
+		s->slots[i].desc = s->mr ? fi_mr_desc(s->mr) : NULL;
+	}
+	s->next = f->slabs;
+	f->slabs = s;
+	*out = s->slots;
+	return 0;
+failed:
+	free_slab(s);
+	return ret;
+}
+
+int fabric_receive(struct fabric *f, struct slot *s)
+{
+	return fi_recv(f->ep, s->data, s->room, s->desc, FI_ADDR_UNSPEC, &s->ctx);
+}
+
+int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to)
+{
+	return fi_send(f->ep, s->data, len, s->desc, to, &s->ctx);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int completed(struct fabric *f, struct event *events)
+{
+	struct fi_cq_msg_entry entries[batch];
+	ssize_t n = fi_cq_read(f->cq, entries, batch);
+
+	if (n == -FI_EAVAIL) {
+		struct fi_cq_err_entry e = {0};
+		if (fi_cq_readerr(f->cq, &e, 0) != 1)
+			return 0;
+		events[0].slot = e.op_context;
+		events[0].len = 0;
+		events[0].err = e.err ? e.err : FI_EOTHER;
+		return 1;
+	}
+	if (n <= 0)
+		return 0;
+	for (ssize_t i = 0; i < n; i++) {
+		events[i].slot = entries[i].op_context;
+		events[i].len = entries[i].len;
+		events[i].err = 0;
+	}
+	return n;
+}
+
+static void doze(struct fabric *f, int64_t us)
+{
+	struct pollfd fds[2] = {{.fd = f->wakefd, .events = POLLIN}, {.fd = f->fd, .events = POLLIN}};
+	struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+	uint64_t count;
+
+	if (ppoll(fds, f->fd >= 0 ? 2 : 1, &t, NULL) > 0 && fds[0].revents)
+		if (read(f->wakefd, &count, sizeof count) < 0)
+			return;
+}
+
+enum {
+	polled_us = 40,    // how long it looks before it sleeps, giving the core to others
+	nap_us = 100,      // where there is no descriptor to wait for, at first
+	long_nap_us = 2000 // and when nothing has come for long
+};
+
+int fabric_read(struct fabric *f, struct event *events, int64_t wait_us)
+{
+	int64_t begun = now_us(), nap = nap_us;
+
+	for (;;) {
+		int n = completed(f, events);
+		if (n || __atomic_exchange_n(&f->woken, 0, __ATOMIC_SEQ_CST))
+			return n;
+		int64_t left = wait_us - (now_us() - begun);
+		if (left <= 0)
+			return 0;
+		if (wait_us - left < polled_us) {
+			sched_yield();
+			continue;
+		}
+		if (f->fd < 0) {
+			left = left < nap ? left : nap;
+			nap = nap + nap / 4 < long_nap_us ? nap + nap / 4 : long_nap_us;
+		} else {
+			struct fid *fid = &f->cq->fid;
+			if (fi_trywait(f->fabric, &fid, 1) != FI_SUCCESS) {
+				sched_yield();
+				continue;
+			}
+		}
+		__atomic_store_n(&f->sleeping, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&f->woken, __ATOMIC_SEQ_CST))
+			doze(f, left);
+		__atomic_store_n(&f->sleeping, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+void fabric_wake(struct fabric *f)
+{
+	uint64_t one = 1;
+	__atomic_store_n(&f->woken, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&f->sleeping, __ATOMIC_SEQ_CST))
+		if (write(f->wakefd, &one, sizeof one) < 0)
+			return; // it is full: who sleeps is woken
+}

@@ -1,0 +1,63 @@
+#ifndef IMPI_FABRIC_H
+#define IMPI_FABRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+// A slot is the memory of one message, sent or received. Its context comes first: libfabric gives
+// the address of that back.
+struct slot {
+	struct fi_context2 ctx;
+	uint32_t index;
+	uint32_t receives;
+	uint32_t room;
+	void *desc;
+	unsigned char *data;
+};
+
+struct event {
+	struct slot *slot;
+	uint64_t len;
+	int err; // 0 or one of libfabric's errors, positive
+};
+
+struct fabric {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	int fd;     // of the completion queue, or -1
+	int wakefd; // an eventfd
+	int sleeping, woken;
+	struct slab *slabs;
+};
+
+enum { batch = 64 };
+
+// fabric_info asks for endpoints; it returns 0 or a negative error of libfabric.
+int fabric_info(const char *provider, const char *domain, const char *node, const char *service, struct fi_info **list);
+
+// fabric_open makes an endpoint of info, of which it keeps a copy. What names the call that failed.
+int fabric_open(struct fabric **out, struct fi_info *info, const char **what);
+void fabric_close(struct fabric *f);
+
+// fabric_slots makes n slots with so much room each, registered if the provider wants that.
+int fabric_slots(struct fabric *f, uint32_t n, uint32_t room, struct slot **out);
+
+int fabric_receive(struct fabric *f, struct slot *s);
+int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to);
+
+// fabric_read returns what has completed. If that is nothing it waits, for completions or
+// fabric_wake, at most so many microseconds.
+int fabric_read(struct fabric *f, struct event *events, int64_t wait_us);
+void fabric_wake(struct fabric *f);
+
+#endif

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// listener takes links at an endpoint of its own.
+type listener struct {
+	n       *node
+	address string
+	once    sync.Once
+	done    chan struct{}
+}
+
+// localName is that of an endpoint on this machine: the same for the same listener, so that one
+// which is opened again is where it was.
+func localName(at transports.ListenSpec) string {
+	sum := sha256.Sum256([]byte(filepath.Join(at.Dir, at.Name)))
+	return "impi-" + hex.EncodeToString(sum[:8])
+}
+
+// Address is where to dial.
+func (l *listener) Address() string { return l.address }
+
+// Accept returns the next link.
+func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	select {
+	case <-l.done:
+		return nil, link.ErrClosed
+	default:
+	}
+	select {
+	case <-l.done:
+		return nil, link.ErrClosed
+	case s := <-l.n.arrived:
+		return conn.New(s), nil
+	case <-ctx.Done():
+		return nil, socket.Failure(name, "accept", l.address, ctx.Err())
+	}
+}
+
+// closeTime is how long Close waits for links that were closed before to have said so.
+const closeTime = time.Second
+
+// Close ends the listener. Its links go on, and the endpoint ends with the last of them.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		close(l.done)
+		l.n.stop()
+		for more := true; more; {
+			select {
+			case s := <-l.n.arrived:
+				s.Break()
+				_ = s.Close() // nobody has accepted it
+			default:
+				more = false
+			}
+		}
+		if !l.n.busy() {
+			select {
+			case <-l.n.done:
+			case <-time.After(closeTime):
+			}
+		}
+	})
+	return nil
+}
+
+// busy reports whether somebody has links of the node.
+func (n *node) busy() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.streams {
+		if !l.closed && l.state != abandoned {
+			return true
+		}
+	}
+	return false
+}
+
+// enter counts a user, if the node has not ended.
+func (n *node) enter() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended || !n.open {
+		return false
+	}
+	n.users++
+	return true
+}
+
+func (n *node) leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.users--
+}
+
+// lossy reports whether the provider sends again by itself what the network has lost, for which it
+// has to be called often.
+func (n *node) lossy() bool { return strings.Contains(n.f.offer.provider, "rxd") }

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Bounds of what peers can make a node keep.
+const (
+	maxPeers    = 4096
+	maxStreams  = 16384
+	maxHalfOpen = 256 // links that a stranger's connect has begun, and nobody has confirmed
+	maxRefusals = 16  // answers to one peer that wait
+	backlog     = 1024
+
+	halfOpenTime = 10 * time.Second
+	removeAfter  = 2 * time.Second // a peer's address, after its last link
+	lingerTime   = 10 * time.Second
+	resendFirst  = 250 * time.Millisecond
+	resendLast   = 2 * time.Second
+	tickTime     = 50 * time.Millisecond
+	idleTime     = 3 * time.Second // a node for dialling, after its last link
+
+	receives = 128 // posted at a time
+)
+
+// node is an endpoint and the goroutine that moves its messages. Nothing that it does waits for
+// one peer: messages to it wait in the links' own queues, which are bounded.
+type node struct {
+	set settings
+	f   *fabric
+
+	mu       sync.Mutex
+	peers    map[string]*peer
+	streams  map[uint64]*stream
+	incoming map[connectKey]*stream // those that were made by a connect, which may come again
+	half     int
+	arrived  chan *stream // nil: it only dials
+	open     bool         // a listener or a transport uses it
+	users    int          // dials that go on
+	unused   time.Time    // since when there is nothing to do
+	free     [2][]*slot   // small ones, and those with room for data
+	made     [2]int
+	starved  []*slot // receives that could not be posted
+	ended    bool
+	done     chan struct{}
+	failed   error
+}
+
+type connectKey struct {
+	blob   string
+	number uint64
+}
+
+func newNode(set settings, host, service string, listens bool) (*node, error) {
+	f, err := openFabric(set, host, service)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{set: set, f: f, peers: map[string]*peer{}, streams: map[uint64]*stream{},
+		incoming: map[connectKey]*stream{}, open: true, done: make(chan struct{})}
+	if listens {
+		n.arrived = make(chan *stream, backlog)
+	}
+	list, err := f.grow(receives, headSize+set.fragment, true)
+	for _, s := range list {
+		if err == nil {
+			err = f.receive(s)
+		}
+	}
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	go n.run()
+	return n, nil
+}
+
+// run moves messages until nobody needs the node.
+func (n *node) run() {
+	runtime.LockOSThread() // providers may keep state of the thread that makes progress
+	defer runtime.UnlockOSThread()
+	defer close(n.done)
+	var last time.Time
+	for {
+		n.mu.Lock()
+		now := time.Now()
+		if now.Sub(last) >= tickTime {
+			last = now
+			n.tick(now)
+		}
+		wait := n.push()
+		if n.finished(now) {
+			n.ended = true
+			n.mu.Unlock()
+			n.f.close()
+			return
+		}
+		n.mu.Unlock()
+		events := n.f.read(wait)
+		if len(events) == 0 {
+			continue
+		}
+		n.mu.Lock()
+		for _, e := range events {
+			n.event(e)
+		}
+		n.mu.Unlock()
+	}
+}
+
+// finished reports whether the node can go. Links that were closed may have bytes under way.
+func (n *node) finished(now time.Time) bool {
+	for _, s := range n.streams {
+		if s.state != abandoned {
+			n.unused = time.Time{}
+			return false
+		}
+	}
+	if n.open && n.arrived != nil || n.users > 0 {
+		n.unused = time.Time{}
+		return false
+	}
+	if n.unused.IsZero() {
+		n.unused = now
+	}
+	if n.open {
+		return now.Sub(n.unused) > idleTime
+	}
+	for _, p := range n.peers {
+		if p.busy() && now.Sub(n.unused) < time.Second {
+			return false // an answer is under way
+		}
+	}
+	return true
+}
+
+// push posts what can be, and says how long the loop may wait.
+func (n *node) push() time.Duration {
+	wait := tickTime
+	if len(n.streams) == 0 {
+		wait = time.Second
+	}
+	for len(n.starved) > 0 && n.f.receive(n.starved[0]) == nil {
+		n.starved = n.starved[1:]
+	}
+	for _, p := range n.peers {
+		if p.push(n) {
+			wait = time.Millisecond
+		} else if p.posted > 0 {
+			wait = min(wait, 5*time.Millisecond) // resends of the provider's own want progress
+		} else if p.idle != (time.Time{}) {
+			wait = min(wait, tickTime)
+		}
+	}
+	if len(n.starved) > 0 {
+		wait = time.Millisecond
+	}
+	return wait
+}
+
+// slot returns one to send with: 0 small, 1 with room for data. They are bounded by what links
+// may have under way.
+func (n *node) slot(size int) *slot {
+	if len(n.free[size]) == 0 {
+		room, count := smallRoom, 64
+		if size == 1 {
+			room, count = headSize+n.set.fragment, 8
+		}
+		list, err := n.f.grow(count, room, false)
+		if err != nil {
+			return nil // tried again with the next event
+		}
+		n.free[size] = append(n.free[size], list...)
+	}
+	s := n.free[size][len(n.free[size])-1]
+	n.free[size] = n.free[size][:len(n.free[size])-1]
+	return s
+}
+
+func (n *node) release(s *slot) {
+	s.peer, s.link = nil, nil
+	size := 0
+	if len(s.data) > smallRoom {
+		size = 1
+	}
+	n.free[size] = append(n.free[size], s)
+}
+
+// number makes one for a link. Who does not know it cannot send to the link.
+func (n *node) number() uint64 {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		if x := binary.LittleEndian.Uint64(b[:]); x != 0 && n.streams[x] == nil {
+			return x
+		}
+	}
+}
+
+// event handles what has completed.
+func (n *node) event(e event) {
+	s := e.slot
+	if s == nil {
+		return
+	}
+	if s.c.receives == 0 {
+		n.sent(s, e.err)
+		return
+	}
+	if e.err == 0 && e.len <= len(s.data) {
+		if h, rest, ok := parse(s.data[:e.len]); ok {
+			n.message(h, rest)
+		}
+	}
+	if n.f.receive(s) != nil {
+		n.starved = append(n.starved, s)
+	}
+}
+
+// sent handles the end of a message of ours.
+func (n *node) sent(s *slot, code int) {
+	p, l := s.peer, s.link
+	p.posted--
+	p.stuck = time.Time{}
+	if code == 0 {
+		p.ready = true
+	}
+	if l != nil && s.kind == kindData {
+		l.posted--
+		l.wakeup()
+	}
+	n.release(s)
+	if code != 0 {
+		p.fail(n, &fabricError{"fi_send", code})
+		return
+	}
+	p.push(n)
+}
+
+// message handles one that has come. What it says is nobody's word: it is compared with what
+// this side knows, and otherwise ignored, or ends the link.
+func (n *node) message(h head, rest []byte) {
+	if h.kind == kindConnect {
+		n.connect(h, rest)
+		return
+	}
+	l := n.streams[h.to]
+	if l == nil {
+		return
+	}
+	l.heard = time.Now()
+	l.message(h, rest)
+	l.peer.push(n)
+}
+
+// connect begins a link, if it is not a repetition.
+func (n *node) connect(h head, rest []byte) {
+	room, ok := window(rest)
+	if !ok || h.value == 0 || !n.f.validBlob(rest[4:]) {
+		return
+	}
+	key := connectKey{string(rest[4:]), h.value}
+	if l := n.incoming[key]; l != nil {
+		if l.state == halfOpen {
+			l.want(todoAccept)
+			l.peer.push(n)
+		}
+		return
+	}
+	p := n.peer(key.blob)
+	if p == nil || p.dead != nil {
+		return
+	}
+	switch {
+	case !n.open || n.arrived == nil:
+		p.refuse(n, h.value, refusedClosed)
+		return
+	case n.half >= maxHalfOpen || len(n.streams) >= maxStreams || len(n.arrived) == cap(n.arrived):
+		p.refuse(n, h.value, refusedFull)
+		return
+	}
+	l := newStream(n, p)
+	l.state, l.far, l.allowed, l.key = halfOpen, h.value, room, key
+	n.half++
+	n.incoming[key] = l
+	l.resend, l.pause = time.Now().Add(resendFirst), resendFirst
+	l.want(todoAccept)
+	p.push(n)
+}
+
+// tick does what is due.
+func (n *node) tick(now time.Time) {
+	for _, l := range n.streams {
+		l.tick(now)
+	}
+	for _, p := range n.peers {
+		p.tick(n, now)
+	}
+}
+
+// stop says that nobody uses the node any more. It ends when its links have.
+func (n *node) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open {
+		n.open = false
+		for _, l := range n.streams {
+			if l.state == halfOpen {
+				l.breakOff(errReset)
+			}
+		}
+	}
+	if !n.ended {
+		n.f.wake()
+	}
+}
