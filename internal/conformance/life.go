@@ -128,8 +128,9 @@ func killed(e *env) {
 // accepts it. Links whose diallers have gone may come before it.
 func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	ctx := e.context()
-	for {
-		err := e.again(ctx, from, ln)
+	// A dial that the process before has taken with it is accepted by nobody: the first try is short.
+	for limit := time.Second; ; limit = min(2*limit, e.wait/6) {
+		err := e.again(ctx, limit, from, ln)
 		if err == nil {
 			return
 		}
@@ -140,8 +141,8 @@ func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	}
 }
 
-func (e *env) again(ctx context.Context, from *host.Plugin, ln transports.Listener) error {
-	ctx, cancel := context.WithTimeout(ctx, e.wait/6)
+func (e *env) again(ctx context.Context, limit time.Duration, from *host.Plugin, ln transports.Listener) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
 	if err != nil {
