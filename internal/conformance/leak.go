@@ -55,7 +55,7 @@ func grown(before, after [2]host.Usage) bool {
 
 func processHoldsNothing(e *env) {
 	near, far, ln := e.listening()
-	links := 1000
+	links := 500
 	if e.quick {
 		links = 150
 	}

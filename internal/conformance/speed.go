@@ -45,7 +45,7 @@ var speedCases = []Case{
 
 // speed measures the data plane, for the report. That it is slow violates nothing.
 func speed(e *env) {
-	m := measurement{rounds: 5, each: 200 * time.Millisecond}
+	m := measurement{rounds: 3, each: 200 * time.Millisecond}
 	if e.quick {
 		m = measurement{rounds: 3, each: 50 * time.Millisecond}
 	}
