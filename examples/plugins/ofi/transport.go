@@ -80,7 +80,12 @@ func (t *transport) Capabilities() transports.Capabilities {
 	return c
 }
 
-const defaultFragment = 16000
+const (
+	defaultFragment = 16000
+	// onePacket is what a datagram of ofi_rxd carries. It makes several of a longer message, and in
+	// version 1.17 some of them were lost, or changed, on busy machines.
+	onePacket = 1200
+)
 
 // Schema lists the settings.
 func (*transport) Schema() []transports.Setting {
@@ -157,6 +162,9 @@ func (t *transport) Configure(given map[string]any) error {
 	var found offer
 	if err := query(s.provider, s.domain, "", "", func(i info) error { found = offerOf(i); return nil }); err != nil {
 		return noProvider(s, err)
+	}
+	if strings.Contains(found.provider, "rxd") {
+		s.fragment = min(s.fragment, onePacket)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
