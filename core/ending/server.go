@@ -48,14 +48,19 @@ type ServerLoss struct {
 	Runs    bool  // the job runs at this site
 	Within  bool  // a node or a launcher of the job has the server, or one of the job that has spawned it: that is lost, too
 	Dialect wire.Dialect
+	Told    bool // all sites tell each other of failures by their channels
 }
 
 // GoesOn reports whether the job goes on without its server: once it runs all sites know what the
 // server knew, and tell each other of failures. In the draft the end of a channel does not show
 // whether its host has finished, as there is no FINI, so that the server alone notices a site that
 // is lost.
+//
+// A site that the server alone has lost may go on without it, too. So that is no more than the loss of
+// the server: whether the site is lost is shown by the channels, and told by them.
 func (l ServerLoss) GoesOn() bool {
-	return errors.Is(l.Err, startup.ErrLost) && l.Runs && !l.Within && l.Dialect != wire.Draft
+	lost := errors.Is(l.Err, startup.ErrLost) || l.Told && startup.OtherLost(l.Err)
+	return lost && l.Runs && !l.Within && l.Dialect != wire.Draft
 }
 
 // How the server names clients: one with its address, or a set of them.

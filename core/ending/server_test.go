@@ -60,6 +60,7 @@ func TestLossOfTheServer(t *testing.T) {
 // TestServerLoss: a job goes on without its server if it runs, and if the loss is not that of a site.
 func TestServerLoss(t *testing.T) {
 	lost := fmt.Errorf("startup: client 0: the server's %w", startup.ErrLost)
+	other := fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE): reset", startup.ErrFailed)
 	for _, c := range []struct {
 		l    ServerLoss
 		want bool
@@ -70,6 +71,12 @@ func TestServerLoss(t *testing.T) {
 		{ServerLoss{Err: lost, Runs: true, Dialect: wire.Draft}, false},
 		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true}, false},
 		{ServerLoss{Err: startup.ErrProtocol, Runs: true}, false},
+		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true, Told: true}, false},
+		{ServerLoss{Err: other, Runs: true, Told: true}, true},
+		{ServerLoss{Err: other, Runs: true}, false},
+		{ServerLoss{Err: other, Told: true}, false},
+		{ServerLoss{Err: other, Runs: true, Told: true, Within: true}, false},
+		{ServerLoss{Err: other, Runs: true, Told: true, Dialect: wire.Draft}, false},
 	} {
 		if got := c.l.GoesOn(); got != c.want {
 			t.Errorf("%+v: %v", c.l, got)

@@ -1,7 +1,9 @@
 package startup
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -46,6 +48,25 @@ func lost(cause error, when string) error {
 		return fmt.Errorf("%w %s", ErrLost, when)
 	}
 	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
+}
+
+// otherLost begins, after the client's name, what the server says of a client that it has lost after DONE.
+var otherLost = fmt.Sprintf("): %v before FINI (the last it sent was DONE)", ErrLost)
+
+// OtherLost reports whether a connection to the server has ended because that has lost another client,
+// whose startup was over.
+func OtherLost(err error) bool {
+	if !errors.Is(err, ErrFailed) {
+		return false
+	}
+	_, said, _ := strings.Cut(err.Error(), ErrFailed.Error()+": ")
+	who, _, is := strings.Cut(said, otherLost)
+	return is && strings.HasPrefix(who, "client ") && !strings.Contains(who, "): ")
+}
+
+// AllTakeFail reports whether all clients tell each other's hosts of failures.
+func AllTakeFail(j *Job) bool {
+	return !slices.ContainsFunc(j.Clients, func(c ClientInfo) bool { return !c.Lists(wire.FailVersion) })
 }
 
 // Printable replaces what must not get into a terminal or a log from a peer's text.

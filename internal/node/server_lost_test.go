@@ -126,6 +126,57 @@ func TestHostsFailWithoutServer(t *testing.T) {
 	wantAll(t, all, "rank 5 on site beta was killed by SIGKILL")
 }
 
+// betaApart starts the sites of a job of which beta alone reaches the server by a relay, and cuts that.
+func betaApart(t *testing.T, job *config.Job) (all []*running, word func()) {
+	t.Helper()
+	serveApart(t, job)
+	r := relaytest.New(t, job.Sites[1].Server.Address.String(), nil)
+	job.Sites[1].Server.Address = r.AddrPort()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	all = startSites(t, job, job.Sites, func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = in
+		}
+	})
+	all[0].out.Line(t, "[0] ready")
+	lose(t, all, r)
+	return all, func() { _ = w.Close() }
+}
+
+// TestSiteAloneLosesTheServer: the job goes on if the server and one site have lost each other, and ends in
+// order; the others say whom the server has lost.
+func TestSiteAloneLosesTheServer(t *testing.T) {
+	all, word := betaApart(t, testJob("onword", 2, 2, 1))
+	word()
+	wantNone(t, all)
+	for _, i := range []int{0, 2} {
+		if want := "connection was lost before FINI"; !strings.Contains(all[i].err.String(), "client 1 (") || !strings.Contains(all[i].err.String(), want) {
+			t.Errorf("site %d does not say that the server has lost client 1:\n%s", i, all[i].err)
+		}
+	}
+}
+
+// TestProcKilledAtASiteApart: a site that the server has lost tells the others of a failure, as they it.
+func TestProcKilledAtASiteApart(t *testing.T) {
+	for rank, says := range map[string]string{
+		"[2] pid ": "rank 2 on site beta was killed by SIGKILL", "[4] pid ": "rank 4 on site gamma was killed by SIGKILL",
+	} {
+		t.Run(says, func(t *testing.T) {
+			job := testJob("onword", 2, 2, 1)
+			all, _ := betaApart(t, job)
+			pid := all[map[string]int{"[2] pid ": 1, "[4] pid ": 2}[rank]].out.Number(t, rank)
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			wantAll(t, all, says)
+		})
+	}
+}
+
 // TestServerLostInTheStart: before all sites have joined there is no job without a server.
 func TestServerLostInTheStart(t *testing.T) {
 	job := testJob("onword", 1, 1)

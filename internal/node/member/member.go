@@ -194,6 +194,10 @@ func (m *Member) hearServer() {
 
 // causeOf is why the server was lost, without what startup says more of it for a job that ends by that.
 func causeOf(err error) string {
+	if startup.OtherLost(err) {
+		_, said, _ := strings.Cut(err.Error(), startup.ErrFailed.Error()+": ")
+		return said
+	}
 	_, rest, lost := strings.Cut(err.Error(), startup.ErrLost.Error())
 	if _, cause, ok := strings.Cut(rest, ": "); ok {
 		return cause
@@ -249,7 +253,8 @@ func (m *Member) awaitRuns() bool {
 
 // loss says how the connection to the server has ended, by err, after startup.
 func (m *Member) loss(err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: true, Within: m.Server != nil || m.Routes.Site.Server.Ours, Dialect: Dialect(*m.Routes.Site)}
+	return ending.ServerLoss{Err: err, Runs: true, Within: m.Server != nil || m.Routes.Site.Server.Ours, Dialect: Dialect(*m.Routes.Site),
+		Told: startup.AllTakeFail(m.Routes.World)}
 }
 
 func (m *Member) clientConfig() (startup.ClientConfig, error) {

@@ -276,11 +276,12 @@ func (s *observedLink) loses(w *World) {
 }
 
 // endsWithServer reports whether the end of the server ends the job: a site is starting or cannot go
-// on without it, or the server has time to tell one why it ends.
-func endsWithServer(w *World, crash bool) bool {
+// on without it, or the server has time to tell one why it ends, and lost is not set: that it is only the
+// loss of a connection, after which sites go on that tell each other of failures.
+func endsWithServer(w *World, lost bool) bool {
 	_, starting := w.server.m.Deadline()
 	return slices.ContainsFunc(w.sites, func(s *site) bool {
-		return !s.left && (starting || tied(s) || !crash && !s.severed)
+		return !s.left && (starting || tied(s) || !lost && !s.severed)
 	})
 }
 
@@ -295,7 +296,7 @@ func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 		if kind == HalfClose && from.Kind == AtServer {
 			return false // the site may leave before it notices
 		}
-		return !w.sites[s.ends[0].Number].left && endsWithServer(w, false)
+		return !w.sites[s.ends[0].Number].left && endsWithServer(w, !slices.ContainsFunc(w.sites, tied))
 	case s.is(AtProc, AtAgent):
 		if kind == HalfClose || s.l.Ends[1].HasEnd() {
 			return false // the proc notices only when it wants to send

@@ -197,6 +197,12 @@ func (w *World) reaction(ready bool) time.Duration {
 	if w.cfg.Resume != nil { // a host that is told may be gone, and its channel be waited for
 		d += tellTime
 	}
+	if errors.Is(w.server.err, startup.ErrLost) { // sites go on then until a channel shows who is lost
+		d += ending.Longest / 2
+		if w.cfg.Resume != nil {
+			d += w.cfg.Resume.Limit
+		}
+	}
 	return d
 }
 

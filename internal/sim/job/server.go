@@ -87,7 +87,7 @@ func (s *server) act() {
 	}
 	if ended, err := s.m.Ended(); ended && !s.ended {
 		s.ended, s.err = true, err
-		if err != nil && endsWithServer(s.w, false) {
+		if err != nil && endsWithServer(s.w, errors.Is(err, startup.ErrLost) && !slices.ContainsFunc(s.w.sites, tied)) {
 			s.w.broken()
 		}
 		s.timer.Stop()

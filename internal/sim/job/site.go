@@ -54,6 +54,7 @@ type site struct {
 	severed  bool // its connection to the server was cut: it goes on once its job runs
 	finished bool // in order
 	heard    bool // it has received something from the server
+	without  bool // it goes on without the server, which has said whom it has lost
 	untold   bool // after that the server has closed in order without a reason
 }
 
@@ -193,11 +194,15 @@ func (s *site) hear(b []byte) {
 	s.heard = true
 	err := s.client.Receive(b, s.w.time())
 	s.say()
+	if outlives(s, err) {
+		s.without = true
+		return
+	}
 	s.judge(err)
 }
 
 func (s *site) serverGone(cause error) {
-	if s.dead || s.left {
+	if s.dead || s.left || s.without {
 		return
 	}
 	err := s.client.Closed(cause)
@@ -228,7 +233,7 @@ func outlives(s *site, err error) bool {
 
 // lossOf says how the connection to the server has ended, by err.
 func lossOf(s *site, err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s)}
+	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Told: s.job != nil && startup.AllTakeFail(s.job)}
 }
 
 // tied reports whether the end of the server is that of the site: it runs another MPI or an older

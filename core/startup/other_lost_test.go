@@ -1,0 +1,45 @@
+package startup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// TestOtherLost: a client knows the server's word for another one that it has lost after startup from all else
+// by which the server ends the job, whatever a client says in its own FAIL.
+func TestOtherLost(t *testing.T) {
+	s := &Server{}
+	gone := func(state connState) error {
+		c := &conn{rank: 1, peer: "127.0.0.3:5", state: state}
+		return s.blame(c, lost(io.EOF, fmt.Sprintf("before FINI (the last it sent was %s)", s.progress(c))))
+	}
+	done := gone(connDone).Error()
+	for said, want := range map[string]bool{
+		done: true,
+		"client 0 (127.0.0.2:5): connection was lost before FINI (the last it sent was COLL C_VERSION)": false,
+		s.blame(&conn{rank: 2, peer: "127.0.0.4:5"}, fmt.Errorf("%w: %s", ErrFailed, done)).Error():     false,
+		"the operator ended it": false,
+	} {
+		if got := OtherLost(fmt.Errorf("startup: client 0: %w", (&Client{}).told(said))); got != want {
+			t.Errorf("%s: %v", said, got)
+		}
+	}
+	if OtherLost(errors.New(done)) || OtherLost(nil) {
+		t.Error("what no server has said counts")
+	}
+}
+
+// TestAllTakeFail: one client of another release or MPI is enough.
+func TestAllTakeFail(t *testing.T) {
+	j := &Job{Clients: []ClientInfo{{Versions: []wire.Version{wire.Version00, wire.FailVersion}}, {Versions: []wire.Version{wire.Version00, wire.FailVersion}}}}
+	if !AllTakeFail(j) {
+		t.Error("all do")
+	}
+	if j.Clients[1].Versions = j.Clients[1].Versions[:1]; AllTakeFail(j) {
+		t.Error("one does not")
+	}
+}
