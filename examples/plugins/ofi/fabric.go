@@ -199,9 +199,15 @@ type event struct {
 	err  int // of libfabric, positive
 }
 
-// read returns what has completed, after some time at most.
-func (f *fabric) read(wait time.Duration) []event {
-	n := int(C.fabric_read(f.c, &f.ev[0], C.int64_t(wait.Microseconds())))
+// read waits until something has completed, for some time at most, and returns how much. No lock
+// is held, so what it is, is for the caller of completed.
+func (f *fabric) read(wait time.Duration) int {
+	return int(C.fabric_read(f.c, &f.ev[0], C.int64_t(wait.Microseconds())))
+}
+
+// completed returns the events that read has found. The caller holds the lock under which slots
+// are made.
+func (f *fabric) completed(n int) []event {
 	f.events = f.events[:0]
 	for _, e := range f.ev[:n] {
 		if e.slot != nil && int(e.slot.index) < len(f.slots) {

@@ -100,12 +100,12 @@ func (n *node) run() {
 			return
 		}
 		n.mu.Unlock()
-		events := n.f.read(wait)
-		if len(events) == 0 {
+		found := n.f.read(wait)
+		if found == 0 {
 			continue
 		}
 		n.mu.Lock()
-		for _, e := range events {
+		for _, e := range n.f.completed(found) {
 			n.event(e)
 		}
 		n.mu.Unlock()
