@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 	if len(o.RTT) != 2 || o.RTT[1] != 100*time.Millisecond || len(o.Loss) != 1 || o.Loss[0] != 0.01 || o.Time != 2*time.Second || o.Rate != 1e8 {
 		t.Errorf("-quick with another loss is %+v", o)
 	}
-	if got := strings.Join(o.Columns, ", "); got != "iperf3, iperf3 x 8, impi tcp, impi quic" {
+	if got := strings.Join(o.Columns, ", "); got != "iperf3, iperf3 x 8, impi tcp, impi tcp x 8, impi quic, impi quic x 8" {
 		t.Errorf("the columns are %s", got)
 	}
 	for _, bad := range [][]string{{"-rtt", "20"}, {"-loss", "101"}, {"-loss", ""}, {"-only", "("}, {"-only", "lam"}, {"-time", "0s"}, {"word"}, {"-rate", "-1"}} {
