@@ -53,6 +53,8 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 		return transports.CodeRefused, true, "the peer does not know the connection any more: its process was started anew"
 	case errors.As(err, &version):
 		return transports.CodeProtocol, false, "the peer does not speak QUIC version 1"
+	case errors.Is(err, stripe.ErrGivenUp):
+		return transports.CodeRefused, true, stripe.ErrGivenUp.Error()
 	case errors.Is(err, errRules), errors.Is(err, stripe.ErrProtocol):
 		return transports.CodeProtocol, false, err.Error()
 	}

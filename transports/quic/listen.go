@@ -23,7 +23,7 @@ import (
 	"github.com/openimpi/impi/transports/stripe"
 )
 
-// backlog is how many links may wait for Accept.
+// backlog is how many links may wait for Accept, or for their other streams.
 const backlog = 1024
 
 // refusalsEvery is the minimum interval between two reports of refused peers, which
@@ -80,7 +80,7 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
 	l := &listener{
 		t: t, settings: s, endpoint: endpoint(portSocket{udp}), address: stripe.Address(netip.AddrPortFrom(host, port).String(), s.streams),
-		made: make(chan transports.Conn), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
+		made: make(chan transports.Conn), waiting: make(chan struct{}, backlog*s.streams), refused: make(chan error, 1),
 		closed: make(chan struct{}), conns: make(map[*connection]struct{}),
 	}
 	if err := l.start(); err != nil {
@@ -269,7 +269,7 @@ func (l *listener) join(x *stream) transports.Conn {
 		case <-ctx.Done():
 		}
 	}()
-	whole, _ := l.groups.Accept(ctx, l.settings.streams, x) // the dialler hears of errors
+	whole, _ := l.groups.Accept(ctx, l.settings.streams, x) // the dialler hears that it was given up
 	return whole
 }
 

@@ -56,12 +56,13 @@ func (x *leased) Break() {
 
 // enter returns the connection for the next link to a target, and counts a user for it. It
 // is a new one if there are less than most and all have links, otherwise the one with the fewest
-// links. fresh reports whether it is new.
-func (t *Transport) enter(at target, most int) (l *pooledConn, fresh bool) {
+// links. It is none of those in taken, to which it is added, if that is not nil. fresh reports whether it
+// is new.
+func (t *Transport) enter(at target, most int, taken map[*pooledConn]bool) (l *pooledConn, fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.peers[at] {
-		if l == nil || x.users < l.users {
+		if !taken[x] && (l == nil || x.users < l.users) {
 			l = x
 		}
 	}
@@ -71,6 +72,9 @@ func (t *Transport) enter(at target, most int) (l *pooledConn, fresh bool) {
 		go l.connect()
 	}
 	l.users++
+	if taken != nil {
+		taken[l] = true
+	}
 	return l, fresh
 }
 

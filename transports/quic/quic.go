@@ -69,14 +69,15 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		return nil, err
 	}
 	if streams == 1 {
-		c, err := t.open(ctx, at, s.connections)
+		c, err := t.open(ctx, at, s.connections, nil)
 		if err != nil {
 			return nil, s.failure("dial", to.Address, err)
 		}
 		return conn.New(c), nil
 	}
+	taken := make(map[*pooledConn]bool) // by streams of this link
 	c, err := stripe.Dial(ctx, streams, func(ctx context.Context, _ int) (transports.Conn, error) {
-		return t.open(ctx, at, max(s.connections, streams))
+		return t.open(ctx, at, max(s.connections, streams), taken)
 	})
 	if err != nil {
 		return nil, s.failure("dial", to.Address, err)
@@ -84,13 +85,14 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return conn.New(c), nil
 }
 
-// open opens a stream on a connection that may have others, of which there may be most.
-func (t *Transport) open(ctx context.Context, at target, most int) (transports.Conn, error) {
+// open opens a stream on a connection that may have others, of which there may be most, and which is none
+// of taken.
+func (t *Transport) open(ctx context.Context, at target, most int, taken map[*pooledConn]bool) (transports.Conn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l, fresh := t.enter(at, most)
+		l, fresh := t.enter(at, most, taken)
 		x, err := l.open(ctx)
 		if err == nil {
 			return &leased{stream: x, pooledConn: l}, nil

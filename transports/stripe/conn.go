@@ -20,21 +20,22 @@ const (
 	// inHand is how many blocks each connection has in memory in each direction: one that it moves, and
 	// one that its user does.
 	inHand = 2
-	// closeTime bounds how long Close waits for bytes that were written to leave.
+	// closeTime bounds how long Close waits until bytes that were written have left.
 	closeTime = 10 * time.Second
 )
 
 var _ transports.Conn = (*Conn)(nil)
 
 // Conn is one connection over several. It implements transports.Conn; Read, and Write with CloseWrite,
-// may be called by one goroutine each.
+// may be called by one goroutine each, the other methods at any time. It reads nothing before the first
+// Read, and has no memory for blocks before they are used.
 type Conn struct {
 	conns []transports.Conn
 	out   output
 	in    input
 
 	mu     sync.Mutex
-	failed error         // why it is broken
+	failed error         // why it is broken, or that it is closed
 	broken chan struct{} // closed when it is
 	close  sync.Once
 }
@@ -44,30 +45,31 @@ func New(conns []transports.Conn) *Conn {
 	c := &Conn{conns: conns, broken: make(chan struct{})}
 	c.in.init(len(conns))
 	c.out.init(len(conns))
-	for i, x := range conns {
-		go c.receive(x)
-		go c.send(x, c.out.queues[i])
-	}
 	return c
 }
 
 // fail ends all connections, so that both sides see a failure.
 func (c *Conn) fail(err error) {
-	c.mu.Lock()
-	first := c.failed == nil
-	if first {
-		c.failed = err
-		close(c.broken)
-	}
-	c.mu.Unlock()
-	if !first {
+	if !c.end(err) {
 		return
 	}
-	c.in.wake()
 	for _, x := range c.conns {
 		conn.Break(x)
 	}
-	_ = c.SetDeadline(time.Time{}) // a timer would keep the memory
+	c.stopTimers()
+}
+
+// end records why no call can succeed any more, and reports whether that was not so before.
+func (c *Conn) end(why error) bool {
+	c.mu.Lock()
+	first := c.failed == nil
+	if first {
+		c.failed = why
+		close(c.broken)
+	}
+	c.mu.Unlock()
+	c.in.wake()
+	return first
 }
 
 func (c *Conn) failure() error {
@@ -76,29 +78,35 @@ func (c *Conn) failure() error {
 	return c.failed
 }
 
+// stopTimers takes back the deadlines, whose timers would keep the memory.
+func (c *Conn) stopTimers() {
+	c.in.setDeadline(time.Time{})
+	c.out.setDeadline(time.Time{})
+}
+
 // Break ends the connection so that the peer sees a failure and not an end.
 func (c *Conn) Break() { c.fail(link.ErrBroken) }
 
-// Close ends the connection once what was written has left, or after some seconds.
+// Close ends the connection once what was written has left. If that takes more than some seconds, or a
+// Write is cut short, the peer sees a failure.
 func (c *Conn) Close() error {
 	c.close.Do(func() {
 		late := time.AfterFunc(closeTime, func() {
-			c.fail(fmt.Errorf("%w: it took no bytes for %v", link.ErrBroken, closeTime))
+			c.fail(fmt.Errorf("%w: its last bytes did not leave within %v", link.ErrBroken, closeTime))
 		})
-		_ = c.CloseWrite() // a failure is the peer's to see, too
-		late.Stop()
-		c.mu.Lock()
-		whole := c.failed == nil
-		if whole {
-			c.failed = net.ErrClosed
-			close(c.broken)
+		defer late.Stop()
+		close(c.out.closing) // from here on nothing else is written, and no deadline counts
+		if c.failure() == nil {
+			if err := c.closeWrite(); err != nil {
+				c.fail(err)
+			}
 		}
-		c.mu.Unlock()
-		c.in.wake()
-		for _, x := range c.conns {
-			_ = x.Close() // all has left
+		if c.end(net.ErrClosed) {
+			for _, x := range c.conns {
+				_ = x.Close() // all has left
+			}
 		}
-		_ = c.SetDeadline(time.Time{})
+		c.stopTimers()
 		c.out.release()
 		c.in.release()
 	})
@@ -121,19 +129,19 @@ func (c *Conn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline bounds how long Read waits.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	err := c.failure()
-	if err == nil || t.IsZero() {
-		c.in.setDeadline(t)
+	if err := c.failure(); err != nil {
+		return err
 	}
-	return err
+	c.in.setDeadline(t)
+	return nil
 }
 
-// SetWriteDeadline bounds how long Write and CloseWrite wait. After a Write that was too late the
-// connection can only be closed.
+// SetWriteDeadline bounds how long Write and CloseWrite wait, but not Close. After a Write that was too
+// late the peer misses bytes: the connection can only be closed, which breaks it.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	err := c.failure()
-	if err == nil || t.IsZero() {
-		c.out.setDeadline(t)
+	if err := c.failure(); err != nil {
+		return err
 	}
-	return err
+	c.out.setDeadline(t)
+	return nil
 }

@@ -3,6 +3,7 @@ package stripe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/openimpi/impi/transports"
@@ -20,7 +21,7 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 	for i, h := range hellos(count) {
 		wg.Go(func() {
 			if conns[i], errs[i] = dial(ctx, i); errs[i] == nil {
-				errs[i] = conn.Within(ctx, conns[i], func() error { return h.say(conns[i]) })
+				errs[i] = givenUp(ctx, conn.Within(ctx, conns[i], func() error { return h.say(conns[i]) }))
 			}
 			if errs[i] != nil {
 				cancel() // the others have no use without it
@@ -30,7 +31,7 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 	wg.Wait()
 	err := firstCause(errs)
 	if err == nil {
-		err = conn.Within(ctx, conns[0], func() error { return await(conns[0]) })
+		err = givenUp(ctx, conn.Within(ctx, conns[0], func() error { return await(conns[0]) }))
 	}
 	if err != nil {
 		for _, c := range conns {
@@ -41,6 +42,14 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 		return nil, err
 	}
 	return whole(conns), nil
+}
+
+// givenUp says of an error of a connection that was there what it means.
+func givenUp(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrProtocol) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrGivenUp, err)
 }
 
 // whole makes one connection of all.

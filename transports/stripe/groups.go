@@ -77,7 +77,7 @@ func (g *Groups) join(ctx context.Context, h hello, c transports.Conn) ([]transp
 	defer g.mu.Unlock()
 	if g.groups[h.id] == x {
 		delete(g.groups, h.id)
-		x.failed = fmt.Errorf("%d of %d connections of a link did not come: %w", x.missing, h.count, ctx.Err())
+		x.failed = fmt.Errorf("%w: %d of %d did not come", ErrIncomplete, x.missing, h.count)
 		close(x.over)
 	}
 	return nil, x.failed

@@ -20,6 +20,13 @@ const (
 // ErrProtocol is wrapped by errors about a peer that breaks the rules of this package.
 var ErrProtocol = errors.New("the peer does not follow the protocol of several connections for a link")
 
+// ErrGivenUp is wrapped by the error of Dial if the peer has closed connections before all were there: it
+// has too many that are not complete, or does not listen any more.
+var ErrGivenUp = errors.New("the peer gave up the connections of this link before all were there")
+
+// ErrIncomplete is wrapped by the error of Accept if the other connections did not come in time.
+var ErrIncomplete = errors.New("a link has too few connections")
+
 // hello is what a dialler begins a connection with.
 type hello struct {
 	index, count int

@@ -97,7 +97,7 @@ func TestGroups(t *testing.T) {
 	}
 	cancel()
 	for range count - 1 {
-		if r := <-results; r.conns != nil || !errors.Is(r.err, context.Canceled) {
+		if r := <-results; r.conns != nil || !errors.Is(r.err, ErrIncomplete) {
 			t.Errorf("of a stripe that is not whole: %v, %v", r.conns, r.err)
 		}
 	}

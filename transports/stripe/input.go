@@ -22,6 +22,7 @@ type inBlock struct {
 
 // input is what has been received and not read.
 type input struct {
+	start    sync.Once // of the goroutines that receive
 	mu       sync.Mutex
 	news     sync.Cond
 	blocks   map[uint64]*inBlock // those that were received, by their numbers
@@ -83,6 +84,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	in := &c.in
+	in.start.Do(c.startReceiving)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for {
@@ -104,6 +106,12 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			return 0, os.ErrDeadlineExceeded
 		}
 		in.news.Wait()
+	}
+}
+
+func (c *Conn) startReceiving() {
+	for _, x := range c.conns {
+		go c.receive(x)
 	}
 }
 
@@ -179,7 +187,11 @@ func (in *input) arrived(number uint64, b *inBlock) error {
 func (in *input) endsAt(end uint64, none bool, last uint64) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.ended && in.end != end || !none && last >= end || in.next > end {
+	beyond := in.next > end || !none && last >= end
+	for number := range in.blocks {
+		beyond = beyond || number >= end
+	}
+	if beyond || in.ended && in.end != end {
 		return fmt.Errorf("%w: the stream ends at block %d, and also at another one", ErrProtocol, end)
 	}
 	in.end, in.ended = end, true

@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -236,5 +238,102 @@ func TestDeadlines(t *testing.T) {
 	}
 	if n, err := a.Read(make([]byte, 1)); n != 1 || err != nil {
 		t.Errorf("without a deadline Read gives %d, %v", n, err)
+	}
+}
+
+// What Write has taken arrives although Close comes at once, and although a deadline has passed meanwhile.
+func TestCloseDiscardsNothing(t *testing.T) {
+	near, far := conns(t, 3)
+	a, b := New(near), New(far)
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	got := make(chan []byte, 1)
+	failed := make(chan error, 1)
+	wrote := make(chan struct{})
+	go func() {
+		<-wrote
+		all, err := io.ReadAll(b)
+		failed <- err
+		got <- all
+	}()
+	n, err := a.Write(sent[:6*blockSize]) // as much as there is memory for
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.SetWriteDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	close(wrote)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; err != nil {
+		t.Errorf("the peer sees %v", err)
+	}
+	if all := <-got; !bytes.Equal(all, sent[:n]) {
+		t.Errorf("%d of %d bytes came", len(all), n)
+	}
+	b.Close()
+}
+
+// A Write that Close cuts short says so, and the peer does not take what came for all.
+func TestCloseCutsWriteShort(t *testing.T) {
+	near, far := conns(t, 2)
+	a, b := New(near), New(far)
+	defer b.Close()
+	type result struct {
+		n   int
+		err error
+	}
+	wrote := make(chan result, 1)
+	const much = 1 << 30
+	go func() {
+		n, err := a.Write(make([]byte, much))
+		wrote <- result{n, err}
+	}()
+	if _, err := io.ReadFull(b, make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	if r := <-wrote; r.err == nil || r.n == much {
+		t.Errorf("Write gives %d, %v", r.n, r.err)
+	}
+	if _, err := io.Copy(io.Discard, b); err == nil {
+		t.Error("the peer sees an end")
+	}
+}
+
+// All methods may be called at any time beside each other.
+func TestAllAtOnce(t *testing.T) {
+	for range 200 {
+		near, far := conns(t, 2)
+		a, b := New(near), New(far)
+		var wg sync.WaitGroup
+		for _, f := range []func(){
+			func() { _, _ = a.Write(make([]byte, 300_000)) }, func() { _ = a.CloseWrite() }, func() { _, _ = io.Copy(io.Discard, b) },
+			func() { _ = a.SetDeadline(time.Now()) }, func() { _ = a.SetDeadline(time.Time{}) }, func() { _ = a.Close() }, func() { b.Break() },
+		} {
+			wg.Go(f)
+		}
+		wg.Wait()
+		b.Close()
+	}
+}
+
+// A deadline that was taken back does nothing, whenever its timer fires.
+func TestDeadlineTakenBack(t *testing.T) {
+	near, _ := conns(t, 2)
+	a := New(near)
+	defer a.Break()
+	for range 2000 {
+		_ = a.SetWriteDeadline(time.Now())
+		_ = a.SetWriteDeadline(time.Time{})
+		for range 20 { // a timer that has fired may not have run yet
+			select {
+			case <-a.out.tooLate():
+				t.Fatal("it counts")
+			default:
+			}
+			runtime.Gosched()
+		}
 	}
 }

@@ -96,11 +96,11 @@ func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []n
 		if i > 0 {
 			raw, err = s.another(ctx, from.Addr(), far, list[i%len(list)])
 		}
-		if err == nil && count > 1 {
-			err = limitUnsent(raw, unsent)
-		}
 		if err != nil {
 			return nil, s.failure("dial", address, err)
+		}
+		if count > 1 {
+			limitUnsent(raw, unsent)
 		}
 		return s.dialled(ctx, raw, address)
 	})
@@ -127,10 +127,7 @@ func (s *settings) another(ctx context.Context, from netip.Addr, far, to netip.A
 func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	if err := limitUnsent(raw, unsent); err != nil {
-		raw.Close()
-		return nil, s.turnedAway(raw, l.address, err)
-	}
+	limitUnsent(raw, unsent)
 	c, err := s.accepted(ctx, raw, l.address)
 	if err != nil {
 		return nil, err
@@ -145,7 +142,7 @@ func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (tra
 	case whole == nil:
 		return nil, nil //nolint:nilnil // see above
 	case whole == c:
-		_ = limitUnsent(raw, 0) // the system's limit; a failure is the connection's
+		limitUnsent(raw, 0)
 	}
 	return whole, nil
 }
@@ -169,20 +166,23 @@ func (s *settings) several(op, address string, err error) *transports.Error {
 		return e
 	}
 	e = s.failure(op, address, err)
-	if errors.Is(err, stripe.ErrProtocol) {
-		e.Code, e.Retryable = transports.CodeProtocol, false
+	switch {
+	case errors.Is(err, stripe.ErrProtocol):
+		e.Code, e.Retryable, e.Reason = transports.CodeProtocol, false, err.Error()
+	case errors.Is(err, stripe.ErrGivenUp):
+		e.Code, e.Retryable, e.Reason = transports.CodeRefused, true, err.Error()
+	case errors.Is(err, stripe.ErrIncomplete):
+		e.Code, e.Retryable, e.Reason = transports.CodeTimeout, true, err.Error()
 	}
 	return e
 }
 
 // limitUnsent bounds the bytes that wait in the kernel before they are sent first; 0 is the system's limit.
-func limitUnsent(c *net.TCPConn, bytes int) error {
+// Without it, on kernels that do not have it, several connections are only slower.
+func limitUnsent(c *net.TCPConn, bytes int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return err
+		return // it is closed, as the next call shows
 	}
-	cerr := raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes)
-	})
-	return errors.Join(cerr, err)
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes) })
 }
