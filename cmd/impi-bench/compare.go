@@ -106,6 +106,9 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	if o.floor {
 		list = append(list, contender{name: "floor", run: o.runFloor, skips: func(bench string) bool { return !benchmarks[bench].floor }})
 	}
+	if o.vendor.library != "" {
+		list = append(list, o.libraryContender())
+	}
 	for _, word := range o.peers {
 		name, _, _ := strings.Cut(word, "=")
 		c := contender{name: name, skips: func(bench string) bool { return bench == "plugins" }}

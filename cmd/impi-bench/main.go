@@ -37,14 +37,15 @@ type options struct {
 	rounds    int           // turns of each variant in a repetition
 	limit     time.Duration // of one run
 	transport string        // "auto", or a transport's name
-	plane     string        // data plane that the route pins; empty: none
-	path      string        // "direct" or "channel"
-	resume    string        // "true", "false", or what the node would choose
-	calls     bool          // the procs measure their calls of MPI
-	timeline  bool          // and write them
-	each      bool          // also short ones one by one
-	ranks     []int         // each value of -procs
-	procs     int           // the one that is measured
+	vendor    vendor
+	plane     string // data plane that the route pins; empty: none
+	path      string // "direct" or "channel"
+	resume    string // "true", "false", or what the node would choose
+	calls     bool   // the procs measure their calls of MPI
+	timeline  bool   // and write them
+	each      bool   // also short ones one by one
+	ranks     []int  // each value of -procs
+	procs     int    // the one that is measured
 	floor     bool
 	peers     []string
 	native    bool     // each of the peers also as the MPI of a site of ours
@@ -134,7 +135,9 @@ func newCommand() (*cmdline.Command, *options) {
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
 	f.IntVar(&o.rounds, "rounds", 10, "with -beside: turns that each takes in a repetition; 1: whole runs, one after the other")
 	f.DurationVar(&o.limit, "limit", time.Minute, "how long one run of one implementation may take")
-	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, or auto")
+	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, auto, or the path of a plugin's file, as ./impi-transport-ofi")
+	f.Var((*list)(&o.vendor.settings), "setting", "with a plugin: a line of its config block, as 'provider = \"tcp\"'; may be repeated")
+	f.StringVar(&o.vendor.library, "library", "", "also measure by a command, such as one with the library of a plugin alone (pingpong, stream): it gets BENCHMARK SECONDS SIZE... and prints a line {\"size\": 8, \"iterations\": 1000, \"seconds\": 0.1} for each size; iterations are round trips, or 16 messages of a stream")
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
@@ -223,10 +226,13 @@ func (o *options) check() error {
 			return fmt.Errorf("no peer %q; there are mpich, openmpi, and %s for our own library in C programs", p, cName)
 		}
 	}
+	if err := o.checkVendor(); err != nil {
+		return err
+	}
 	switch {
 	case o.native && !slices.ContainsFunc(o.peers, func(p string) bool { return p != cName }):
 		return errors.New("-native needs -peer: the MPI that the site has, as -peer openmpi,mpich")
-	case o.native && (o.path != "direct" || needsTwoSites(o.transport)):
+	case o.native && (o.path != "direct" || o.twoSites()):
 		return errors.New("-native is for one site: leave out -path, and transports that need two")
 	case o.path != "direct" && o.path != "channel":
 		return fmt.Errorf("-path %q: want direct or channel", o.path)

@@ -97,7 +97,7 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	var b strings.Builder
 	direct := w.o.path == "direct"
 	sites := 2
-	if direct && bench != "start" && !needsTwoSites(w.o.transport) || bench == "plugins" {
+	if direct && bench != "start" && !w.o.twoSites() || bench == "plugins" {
 		sites = 1
 	}
 	secure := w.o.transport

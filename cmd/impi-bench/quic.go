@@ -20,8 +20,11 @@ import (
 const floorAddress = "IMPI_BENCH_FLOOR"
 
 // secure is the transport block of a transport that needs certificates, which it
-// makes. "tcp+tls" is tcp with TLS.
+// makes, or of a plugin. "tcp+tls" is tcp with TLS.
 func (w *own) secure(name string) string {
+	if v := w.o.vendor; v.file != "" && name == w.o.transport {
+		return v.block(name)
+	}
 	if !needsTwoSites(name) {
 		return ""
 	}
@@ -41,6 +44,9 @@ var credentials = map[string]string{"cert": "bench.pem", "key": "bench.key", "ca
 
 // needsTwoSites reports whether a transport's plugin would talk to itself within one site.
 func needsTwoSites(transport string) bool { return transport == secureTCP || transport == "quic" }
+
+// twoSites reports whether the procs are those of two sites: of a plugin two processes are measured.
+func (o *options) twoSites() bool { return o.vendor.file != "" || needsTwoSites(o.transport) }
 
 // secureTCP is how -transport names tcp with TLS.
 const secureTCP = "tcp+tls"
