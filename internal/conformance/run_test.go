@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func protocols(text string) (list []int) {
 
 func TestMain(m *testing.M) {
 	if sdk.IsPlugin() {
-		sdk.Serve(sdk.Options{Transport: &faulty{tcp.New(), os.Getenv(asFault)}, Protocols: protocols(os.Getenv(asProtocols))})
+		sdk.Serve(sdk.Options{Transport: &faulty{Transport: tcp.New(), fault: os.Getenv(asFault)}, Protocols: protocols(os.Getenv(asProtocols))})
 	}
 	os.Exit(m.Run())
 }
@@ -54,6 +55,9 @@ func TestMain(m *testing.M) {
 type faulty struct {
 	transports.Transport
 	fault string
+
+	mu     sync.Mutex
+	leaked []transports.Listener
 }
 
 func (f *faulty) Capabilities() transports.Capabilities {

@@ -192,9 +192,13 @@ func (f *faulty) Listen(ctx context.Context, at transports.ListenSpec) (transpor
 		return nil, err
 	}
 	if f.fault == "leaks listeners" {
-		if _, err := f.Transport.Listen(ctx, transports.ListenSpec{Host: at.Host}); err != nil {
+		leaked, err := f.Transport.Listen(ctx, transports.ListenSpec{Host: at.Host})
+		if err != nil {
 			return nil, err
 		}
+		f.mu.Lock()
+		f.leaked = append(f.leaked, leaked) // or the garbage collector would close it
+		f.mu.Unlock()
 	}
 	return &faultyListener{Listener: ln, f: f}, nil
 }
