@@ -50,10 +50,11 @@ func wantCalls(t *testing.T, path string, rank int, merged bool) {
 	}
 	const (
 		rounds, message, long = 2000, 8, 8 << 20
-		overlap               = 100  // what times can move by while the clock is compared, in us
-		waits                 = 25.0 // us, in which no machine copies the long message
+		overlap               = 100     // what times can move by while the clock is compared, in us
+		waits                 = 25.0    // us, in which no machine copies the long message, and what is merged is shorter
+		apart, whole          = 10, 200 // us, between calls that are merged, and of an entry of them
 	)
-	sends, recvs, entries, longest, ended := some{}, some{}, 0, 0.0, 0.0
+	sends, recvs, entries, longest, ended, last, unmerged := some{}, some{}, 0, 0.0, 0.0, 0.0, 0
 	for _, e := range events {
 		if e.Ph != "X" {
 			continue
@@ -61,7 +62,10 @@ func wantCalls(t *testing.T, path string, rank int, merged bool) {
 		if e.Ts+overlap < ended || e.Dur < 0 {
 			t.Errorf("%s at %f overlaps what ends at %f", e.Name, e.Ts, ended)
 		}
-		entries, ended = entries+1, e.Ts+e.Dur
+		if entries > 0 && last < waits && e.Dur < waits && e.Ts-ended < apart && last+e.Dur < whole-2*apart {
+			unmerged++
+		}
+		entries, ended, last = entries+1, e.Ts+e.Dur, e.Dur
 		one := some{1, e.Args.Bytes}
 		switch e.Name {
 		case "MPI_Send":
@@ -85,7 +89,8 @@ func wantCalls(t *testing.T, path string, rank int, merged bool) {
 	if rank == 0 && longest < waits {
 		t.Errorf("the long message was sent in %f us", longest)
 	}
-	if (entries < 2*rounds) != merged {
-		t.Errorf("rank %d: %d entries", rank, entries)
+	// On a slow machine all calls may be long ones.
+	if merged && unmerged > rounds/10 || !merged && entries < 2*rounds {
+		t.Errorf("rank %d: %d entries, of which %d are short ones at others", rank, entries, unmerged)
 	}
 }
