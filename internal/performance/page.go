@@ -37,7 +37,7 @@ func Write(w io.Writer, answers []Answer) error {
 	if len(answers) == 0 {
 		return fmt.Errorf("there are no figures")
 	}
-	fmt.Fprintf(&b, head, provenance.Dates(dates), answers[0].Machine)
+	fmt.Fprintf(&b, head, provenance.Dates(dates), machines(answers))
 	tables := make([]string, 0, len(Questions))
 	var sum summary
 	for i := range Questions {
@@ -53,6 +53,19 @@ func Write(w io.Writer, answers []Answer) error {
 	b.WriteString(strings.TrimRight(strings.Join(tables, ""), "\n") + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// machines describes those of all answers. A virtual machine may move to another host between two.
+func machines(answers []Answer) string {
+	m := answers[0].Machine
+	var cpus []string
+	for _, a := range answers {
+		if !slices.Contains(cpus, a.Machine.CPU) {
+			cpus = append(cpus, a.Machine.CPU)
+		}
+	}
+	m.CPU = strings.Join(cpus, " or ")
+	return m.String()
 }
 
 // String describes the machine in one line.
@@ -114,7 +127,7 @@ func section(q *Question, a *Answer, sum *summary) string {
 	}
 	slices.Sort(spreads)
 	fmt.Fprintf(&b, "\nMedians of %d repetitions, whose spreads (largest less smallest, as a part of the median) are %.0f %% in the median and at most %.0f %%. "+
-		"%s, load before it %s.\n\n", a.Figures.Repeat, 100*spreads[len(spreads)/2], 100*spreads[len(spreads)-1], provenance.Dates([]provenance.Stamp{a.Made}), a.Machine.Load)
+		"%s, %s, load before it %s.\n\n", a.Figures.Repeat, 100*spreads[len(spreads)/2], 100*spreads[len(spreads)-1], provenance.Dates([]provenance.Stamp{a.Made}), a.Machine.CPU, a.Machine.Load)
 	return b.String()
 }
 
