@@ -24,6 +24,13 @@ func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.R
 	for i := range job.Sites {
 		job.Sites[i].Server.Address = r.AddrPort()
 	}
+	all, word = startReady(t, job)
+	return all, r, word
+}
+
+// startReady starts the sites of a job and waits until its program is ready, which goes on at the word.
+func startReady(t *testing.T, job *config.Job) (all []*running, word func()) {
+	t.Helper()
 	in, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +42,7 @@ func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.R
 		}
 	})
 	all[0].out.Line(t, "[0] ready")
-	return all, r, func() { _ = w.Close() }
+	return all, func() { _ = w.Close() }
 }
 
 // lose ends the server for all sites, as they see it, and waits until each has said so.
@@ -132,19 +139,9 @@ func betaApart(t *testing.T, job *config.Job) (all []*running, word func()) {
 	serveApart(t, job)
 	r := relaytest.New(t, job.Sites[1].Server.Address.String(), nil)
 	job.Sites[1].Server.Address = r.AddrPort()
-	in, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = in.Close() })
-	all = startSites(t, job, job.Sites, func(o *Options) {
-		if o.Site.Client == 0 {
-			o.Stdin = in
-		}
-	})
-	all[0].out.Line(t, "[0] ready")
+	all, word = startReady(t, job)
 	lose(t, all, r)
-	return all, func() { _ = w.Close() }
+	return all, word
 }
 
 // TestSiteAloneLosesTheServer: the job goes on if the server and one site have lost each other, and ends in
