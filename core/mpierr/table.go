@@ -2,6 +2,7 @@ package mpierr
 
 import (
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/agree"
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
@@ -67,6 +68,15 @@ var table = []Row{
 	{rma.ErrDisp, Disp},
 	{rma.ErrAssert, Assert},
 	{rma.ErrLockType, LockType},
+
+	{agree.ErrConfig, Intern},
+	{agree.ErrRank, Intern},
+	{agree.ErrMany, Intern},
+	{agree.ErrMessage, Other},
+	{agree.ErrTwice, Other},
+	{agree.ErrUnasked, Other},
+	{agree.ErrExcluded, Other},
+	{agree.ErrDiffers, Other},
 
 	{message.ErrPeerDown, ProcAborted},
 	{message.ErrProtocol, Other},

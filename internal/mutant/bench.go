@@ -18,6 +18,7 @@ type Bench struct {
 	Root     string // of the module; empty: the one of the working directory
 	Faults   []Mutant
 	Programs []string  // packages of the programs, as in ./cmd/impi-sim
+	Tests    string    // a package whose tests are built as well, as the program "tests"; empty: none
 	Workers  int       // how many faults are tried at a time
 	Report   io.Writer // how far it is
 
@@ -38,7 +39,7 @@ func (b *Bench) Build(ctx context.Context) (done func(), err error) {
 		return nil, err
 	}
 	done = func() { _ = os.RemoveAll(b.dir) }
-	if err := build(ctx, root, b.dir, b.Faults, b.Programs); err != nil {
+	if err := build(ctx, root, b.dir, b.Faults, b.Programs, b.Tests); err != nil {
 		done()
 		return nil, err
 	}
