@@ -16,7 +16,7 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
-		f := ToldBy(withNames(text[i+len(marker):], name))
+		f := ToldBy(WithNames(text[i+len(marker):], name))
 		switch {
 		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
 			f.Status = StatusTimeout // the server's own limit, which is everybody's
@@ -29,7 +29,7 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 		}
 		return f
 	}
-	f := &Failure{Text: withNames(text, name), Status: StatusNode, Weight: Decided, Cause: err}
+	f := &Failure{Text: WithNames(text, name), Status: StatusNode, Weight: Decided, Cause: err}
 	switch {
 	case errors.Is(err, startup.ErrTimeout):
 		f.Status = StatusTimeout
@@ -69,8 +69,8 @@ var (
 	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
 )
 
-// withNames puts the sites' names where the server, which does not know them, speaks of clients.
-func withNames(text string, name func(wire.ClientRank) string) string {
+// WithNames puts the sites' names where the server, which does not know them, speaks of clients. name names one.
+func WithNames(text string, name func(wire.ClientRank) string) string {
 	list := func(ranks string) string {
 		var names []string
 		for s := range strings.SplitSeq(ranks, ",") {

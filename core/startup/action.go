@@ -42,6 +42,7 @@ const (
 	EventAnswered                  // the answer to Label went to all; Mask has the clients that sent it
 	EventDone                      // Client has no more labels
 	EventRunning                   // startup is over
+	EventLost                      // Client is lost, and the job goes on: Peer, Err
 	EventFinished                  // Client has finished
 	EventEnded                     // all clients have
 	EventFailed                    // the job is lost: Err
@@ -75,6 +76,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("client %d is done", e.Client)
 	case EventRunning:
 		return "the job is running"
+	case EventLost:
+		return fmt.Sprintf("the job goes on: %v", e.Err)
 	case EventFinished:
 		return fmt.Sprintf("client %d has finished", e.Client)
 	case EventEnded:

@@ -41,6 +41,7 @@ type Client struct {
 	labels   []wire.Label // not answered yet; labels[0] has been sent
 	taken    wire.Label   // the highest label whose answer was handled
 	d        *derivation
+	others   []error // what the server has said of clients that it has lost; see OtherLost
 	err      error
 }
 
@@ -182,6 +183,9 @@ func (c *Client) command(f frame, now time.Time) error {
 		return c.takeSize(f.payload, now)
 	case f.cmd == wire.CmdColl && c.state == clientColl:
 		return c.takeAnswer(f.payload)
+	case f.cmd == wire.CmdColl && c.state == clientRunning:
+		c.takeLost(f.payload)
+		return nil
 	case f.cmd == wire.CmdColl && c.state > clientColl:
 		return nil // answers to labels that only others sent
 	case f.cmd == wire.CmdDone && c.state == clientDone:
@@ -194,6 +198,25 @@ func (c *Client) command(f frame, now time.Time) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
+}
+
+// takeLost handles what the server says of a client that it has lost. There may be as many of that as
+// there are clients; more, and answers to labels that only others sent, are dropped.
+func (c *Client) takeLost(payload []byte) {
+	l, _, said, err := wire.ParseAnswer(payload)
+	if err == nil && l == wire.LabelLost && len(c.others) < wire.MaxClients {
+		c.others = append(c.others, fmt.Errorf("startup: client %d: %w", c.cfg.Rank, c.told(Printable(said))))
+	}
+}
+
+// OtherLost removes and returns what the server has said of a client that it has lost, without which the
+// server goes on: the error that the client would have ended with otherwise. If the job does not run yet the
+// owner has to end it by that. nil: the server has said nothing.
+func (c *Client) OtherLost() (said error) {
+	if len(c.others) > 0 {
+		said, c.others = c.others[0], c.others[1:]
+	}
+	return said
 }
 
 // told returns the error of a connection that the server has ended with a reason. It wraps ErrBusy

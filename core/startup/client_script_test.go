@@ -84,6 +84,9 @@ func (x *clientScript) outcome(t *testing.T) string {
 		x.hadJob = true
 		out = append(out, "* running")
 	}
+	for said := x.c.OtherLost(); said != nil; said = x.c.OtherLost() {
+		out = append(out, "* goes on: "+said.Error())
+	}
 	if err := x.c.Err(); err != nil && !x.erred {
 		x.erred = true
 		out = append(out, "error: "+err.Error())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
@@ -41,5 +42,45 @@ func TestAllTakeFail(t *testing.T) {
 	}
 	if j.Clients[1].Versions = j.Clients[1].Versions[:1]; AllTakeFail(j) {
 		t.Error("one does not")
+	}
+}
+
+// TestOtherLostGoesOn: a client whose startup is over goes on when the server says that it has lost another one,
+// and gives the error by which the job ends where it does not run yet. What does not follow the rules is
+// dropped, as other answers are then.
+func TestOtherLostGoesOn(t *testing.T) {
+	c := &Client{state: clientRunning}
+	send := func(l wire.Label, said string) {
+		t.Helper()
+		if err := c.Receive(append(wire.AppendAnswer(nil, l, 2, len(said)), said...), scriptStart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(wire.LabelCards, "client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE)")
+	if err := c.OtherLost(); err != nil {
+		t.Errorf("another label: %v", err)
+	}
+	send(wire.LabelLost, "client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE): \x1b[2J")
+	if err := c.OtherLost(); !OtherLost(err) || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%q", err)
+	}
+	if err := c.OtherLost(); err != nil {
+		t.Errorf("twice: %v", err)
+	}
+	for range 3 * wire.MaxClients {
+		send(wire.LabelLost, "again")
+	}
+	n := 0
+	for c.OtherLost() != nil {
+		n++
+	}
+	if n != wire.MaxClients {
+		t.Errorf("%d are kept", n)
+	}
+	if err := c.Receive(wire.AppendCommand(nil, wire.CmdColl, 0), scriptStart); err != nil {
+		t.Errorf("an answer without a label: %v", err)
+	}
+	if err := c.Finish(); err != nil {
+		t.Error(err)
 	}
 }

@@ -17,6 +17,10 @@ type ServerConfig struct {
 	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
 
+	// GoesOn says that the server is no part of a site, so that clients of ours go on without it: it
+	// goes on without one of them, too.
+	GoesOn bool
+
 	// WaitingThere and Waiting bound how many connections that have not named their rank may be
 	// open, from one address and in all. 0 means 64 and 256: all clients of a job may be at one
 	// address and come at once.
@@ -90,7 +94,8 @@ type Server struct {
 	deadline time.Time             // for joining and collecting
 	conns    []*conn               // in the order of Accept
 	clients  []*conn               // by rank; nil while it has not come
-	left     []bool                // by rank: the client has sent FINI, so its connection may end
+	left     []bool                // by rank: the client has sent FINI, so its connection may end, or is lost
+	hears    wire.ClientMask       // clients that list wire.LostVersion
 	refused  []string              // what happened to the first few refused connections
 	unknown  *unproved.Set[ConnID] // connections that have not named their rank
 	slow     unproved.Slow         // sources of wrong keys
@@ -216,7 +221,12 @@ func (s *Server) Closed(id ConnID, cause error) {
 	case c.state < connColl:
 		s.note(c, lost(cause, "before it named its client rank"))
 	case c.state < connFini:
-		s.fail(s.blame(c, lost(cause, fmt.Sprintf("before FINI (the last it sent was %s)", s.progress(c)))))
+		err := s.blame(c, lost(cause, fmt.Sprintf("before FINI (the last it sent was %s)", s.progress(c))))
+		if goesWithout(s, c) {
+			spare(s, c, err)
+			return
+		}
+		s.fail(err)
 	}
 }
 

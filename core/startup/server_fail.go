@@ -79,6 +79,29 @@ func (s *Server) failBy(c *conn, err error) {
 	s.fail(err)
 }
 
+// goesWithout reports whether the server goes on without a client that it has lost: all others hear of
+// it, and know by themselves whether the job can go on.
+func goesWithout(s *Server, lost *conn) bool {
+	others := false
+	for _, c := range s.clients {
+		if c == nil || !s.hears.Has(c.rank) {
+			return false
+		}
+		others = others || !c.gone
+	}
+	return s.cfg.GoesOn && s.state == serverRunning && lost.state == connDone && others
+}
+
+// spare tells the other clients of one that is lost. Those whose job does not run yet, or shows that the
+// client is dead, answer with FAIL; FINI of all others ends the job in order.
+func spare(s *Server, lost *conn, err error) {
+	s.left[lost.rank] = true
+	s.tell(Event{Kind: EventLost, Conn: lost.id, Peer: lost.peer, Client: lost.rank, Err: err})
+	said := err.Error()
+	said = said[:min(len(said), wire.MaxFail)]
+	s.toAll(append(wire.AppendAnswer(nil, wire.LabelLost, wire.ClientMask(0).With(lost.rank), len(said)), said...))
+}
+
 // fail ends the job and tells all clients why. A connection that has not become a client
 // hears only errNotYours.
 func (s *Server) fail(err error) {

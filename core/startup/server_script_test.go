@@ -16,7 +16,7 @@ import (
 // TestServerDialogues runs testdata/server: what connections do, and what the
 // server does about it. Commands:
 //
-//	server clients=N [auth=NONE|KEY|NONE+KEY] [limit=S] [connlimit=S] [there=N] [waiting=N]
+//	server clients=N [auth=NONE|KEY|NONE+KEY] [limit=S] [connlimit=S] [there=N] [waiting=N] [goeson]
 //	accept CONN [from=ADDRESS]  recv CONN (messages below)     close CONN [cause=TEXT]
 //	tick SECONDS       abort                          deadline
 func TestServerDialogues(t *testing.T) {
@@ -88,6 +88,7 @@ func serverConfig(t *testing.T, d *datadriven.TestData) ServerConfig {
 			*to = time.Duration(n) * time.Second
 		}
 	}
+	cfg.GoesOn = d.HasArg("goeson")
 	d.MaybeScanArgs(t, "there", &cfg.WaitingThere)
 	d.MaybeScanArgs(t, "waiting", &cfg.Waiting)
 	return cfg

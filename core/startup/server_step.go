@@ -195,6 +195,11 @@ func (s *Server) takeLabel(c *conn, payload []byte) error {
 	if err := s.coll.submit(c.rank, l, data); err != nil {
 		return err
 	}
+	for ; l == wire.LabelVersion && len(data) >= wire.VersionSize; data = data[wire.VersionSize:] {
+		if wire.ParseVersion(data) == wire.LostVersion {
+			s.hears = s.hears.With(c.rank)
+		}
+	}
 	s.answer()
 	return nil
 }

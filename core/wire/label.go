@@ -27,6 +27,10 @@ const (
 	// client's value is its job token and then the business card of each of its procs, each
 	// preceded by its length as a Uint4.
 	LabelCards Label = 0x49000000
+
+	// LabelLost is sent by the server alone, after DONE, if every client lists LostVersion: the mask
+	// has a client whose connection the server has lost, and the value says how. The job goes on.
+	LabelLost Label = 0x49000001
 )
 
 // Scope says what a label has one value of: each client, host or proc.
@@ -89,10 +93,11 @@ var labels = [...]LabelInfo{
 	{Label: LabelProcIPv6, Name: "P_IPV6", Scope: PerProc, Width: 16},
 	{Label: LabelProcPID, Name: "P_PID", Scope: PerProc, Width: 8, OldWidth: 4},
 	{Label: LabelCards, Name: "X_CARDS", Scope: PerClient, Optional: true},
+	{Label: LabelLost, Name: "X_LOST", Scope: PerClient, Optional: true},
 }
 
 // NumLabels is the number of labels of IMPI 0.0, without ours.
-const NumLabels = len(labels) - 1
+const NumLabels = len(labels) - 2
 
 // StandardLabels returns the labels of IMPI 0.0 in ascending order.
 func StandardLabels() []LabelInfo {

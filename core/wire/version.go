@@ -27,6 +27,8 @@ var (
 	// FailVersion is listed by clients of ours whose hosts take PkFail
 	// (docs/decisions/0048-jobs-outlive-their-server.md).
 	FailVersion = Version{0, 0x10004}
+	// LostVersion is listed by clients of ours that take LabelLost from the server.
+	LostVersion = Version{0, 0x10005}
 )
 
 // Less reports whether v is the lower version.

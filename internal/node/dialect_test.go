@@ -211,13 +211,13 @@ func TestSitesWithSeveralVersions(t *testing.T) {
 	}
 	j := runs(t, job, allRight)
 	for i, list := range lists {
-		want := slices.Insert(slices.Clone(list), slices.Index(list, config.OwnVersion)+1, config.Version(wire.OnDemandVersion), config.Version(wire.FailVersion))
+		want := slices.Insert(slices.Clone(list), slices.Index(list, config.OwnVersion)+1, config.Version(wire.OnDemandVersion), config.Version(wire.FailVersion), config.Version(wire.LostVersion))
 		if have := fmt.Sprint(j.Clients[i].Versions); have != fmt.Sprint(want) {
 			t.Errorf("site %d lists %s, want %v", i, have, want)
 		}
 	}
 	pairs := []string{j.VersionFor(0, 1).String(), j.VersionFor(1, 2).String(), j.VersionFor(2, 0).String()}
-	if !j.AllOwn || !slices.Equal(pairs, []string{"0.65540", "1.0", "0.65540"}) {
+	if !j.AllOwn || !slices.Equal(pairs, []string{"0.65541", "1.0", "0.65541"}) {
 		t.Errorf("all own: %v, pairs speak %v", j.AllOwn, pairs)
 	}
 }

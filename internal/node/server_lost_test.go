@@ -1,6 +1,7 @@
 package node
 
 import (
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
 )
 
@@ -133,28 +137,71 @@ func TestHostsFailWithoutServer(t *testing.T) {
 	wantAll(t, all, "rank 5 on site beta was killed by SIGKILL")
 }
 
+// serveAlone is serveApart with a server that is no part of a site, as impi-server is. over gets its outcome.
+func serveAlone(t *testing.T, job *config.Job) (over <-chan error) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range job.Sites {
+		job.Sites[i].Server.Address = ln.Addr().(*net.TCPAddr).AddrPort()
+	}
+	outcome := make(chan error, 1)
+	go func() {
+		outcome <- rendezvous.Serve(t.Context(), ln, rendezvous.Config{
+			Server: startup.ServerConfig{Clients: len(job.Sites), Auth: server.AuthOf(job.Sites[0].Auth), GoesOn: true},
+		})
+	}()
+	return outcome
+}
+
 // betaApart starts the sites of a job of which beta alone reaches the server by a relay, and cuts that.
 func betaApart(t *testing.T, job *config.Job) (all []*running, word func()) {
 	t.Helper()
-	serveApart(t, job)
 	r := relaytest.New(t, job.Sites[1].Server.Address.String(), nil)
 	job.Sites[1].Server.Address = r.AddrPort()
 	all, word = startReady(t, job)
-	lose(t, all, r)
+	r.Close()
+	for i, says := range []string{othersLost, goesOn, othersLost} {
+		if !all[i].err.Await(says, 1) {
+			t.Errorf("site %d does not say %q:\n%s", i, says, all[i].err)
+		}
+	}
 	return all, word
 }
 
-// TestSiteAloneLosesTheServer: the job goes on if the server and one site have lost each other, and ends in
-// order; the others say whom the server has lost.
+// othersLost is what a site says when its server has lost another one, and goes on.
+const othersLost = "the job's server has lost another site, and the job goes on"
+
+// TestSiteAloneLosesTheServer: the job and the server go on if the server and one site have lost each other, and
+// end in order; the others say whom the server has lost.
 func TestSiteAloneLosesTheServer(t *testing.T) {
-	all, word := betaApart(t, testJob("onword", 2, 2, 1))
+	job := testJob("onword", 2, 2, 1)
+	over := serveAlone(t, job)
+	all, word := betaApart(t, job)
 	word()
 	wantNone(t, all)
 	for _, i := range []int{0, 2} {
-		if want := "connection was lost before FINI"; !strings.Contains(all[i].err.String(), "client 1 (") || !strings.Contains(all[i].err.String(), want) {
-			t.Errorf("site %d does not say that the server has lost client 1:\n%s", i, all[i].err)
+		if s := all[i].err.String(); !strings.Contains(s, "connection was lost before FINI") || !strings.Contains(s, "(client 1) at 127.0.0.1:") || strings.Contains(s, goesOn) {
+			t.Errorf("site %d does not say that the server has lost site beta, and no more:\n%s", i, s)
 		}
 	}
+	if err := <-over; err != nil {
+		t.Errorf("the server: %v", err)
+	}
+}
+
+// TestServerEndsWithALostSite: one that is part of a site, or of an older release, ends, and the job goes on.
+func TestServerEndsWithALostSite(t *testing.T) {
+	job := testJob("onword", 2, 2, 1)
+	serveApart(t, job)
+	r := relaytest.New(t, job.Sites[1].Server.Address.String(), nil)
+	job.Sites[1].Server.Address = r.AddrPort()
+	all, word := startReady(t, job)
+	lose(t, all, r)
+	word()
+	wantNone(t, all)
 }
 
 // TestProcKilledAtASiteApart: a site that the server has lost tells the others of a failure, as they it.
@@ -164,12 +211,16 @@ func TestProcKilledAtASiteApart(t *testing.T) {
 	} {
 		t.Run(says, func(t *testing.T) {
 			job := testJob("onword", 2, 2, 1)
+			over := serveAlone(t, job)
 			all, _ := betaApart(t, job)
 			pid := all[map[string]int{"[2] pid ": 1, "[4] pid ": 2}[rank]].out.Number(t, rank)
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			wantAll(t, all, says)
+			if err := <-over; err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("the server was told: %v", err)
+			}
 		})
 	}
 }

@@ -19,6 +19,7 @@ type Client struct {
 	nc    net.Conn
 	lost  chan struct{} // closed with err set
 	ended chan struct{} // watch has returned
+	other chan error    // see OthersLost
 
 	mu sync.Mutex // guards m
 	m  *startup.Client
@@ -60,6 +61,12 @@ func (c *Client) hear(buf []byte) (more bool, failed error) {
 	defer c.mu.Unlock()
 	if n > 0 {
 		failed = c.m.Receive(buf[:n], time.Now())
+		for said := c.m.OtherLost(); said != nil; said = c.m.OtherLost() {
+			select {
+			case c.other <- said:
+			default: // more than a job has clients
+			}
+		}
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -122,6 +129,10 @@ func (c *Client) watch() {
 // Lost is closed when the server ends the job, or its connection is lost. Err
 // says why then.
 func (c *Client) Lost() <-chan struct{} { return c.lost }
+
+// OthersLost gives what the server says of other clients that it has lost and goes on without, as errors
+// by which the job has to end if it does not run yet.
+func (c *Client) OthersLost() <-chan error { return c.other }
 
 // Apart returns since when there is no connection to the server, which is dialled again; zero: there is
 // one, or the server is lost.

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // ErrNoServer is wrapped by the error of a client that could not connect.
@@ -103,7 +104,7 @@ func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit
 		nc.Close()
 		return nil, nil, err
 	}
-	c := &Client{m: m, nc: nc, lost: make(chan struct{}), ended: make(chan struct{})}
+	c := &Client{m: m, nc: nc, lost: make(chan struct{}), ended: make(chan struct{}), other: make(chan error, wire.MaxClients)}
 	job, err := c.start(ctx)
 	if err != nil {
 		return nil, nil, err

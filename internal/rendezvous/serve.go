@@ -301,6 +301,8 @@ func (s *server) tell(e startup.Event) {
 		s.joined(e)
 	case startup.EventRefused:
 		s.log.Warn("connection refused", "peer", e.Peer, "reason", e.Err)
+	case startup.EventLost:
+		s.log.Warn(e.String())
 	case startup.EventFailed:
 		s.log.Debug("job failed", "reason", e.Err)
 	case startup.EventAnswered, startup.EventDone:

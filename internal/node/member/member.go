@@ -169,15 +169,28 @@ func (m *Member) rendezvous() (rendezvous.Settings, error) {
 	}, err
 }
 
-// hearServer reports the server's word that the job is over. If the server is lost the job goes on
-// once it runs.
+// hearServer reports the server's word that the job is over. If the server is lost, or has lost another
+// site, the job goes on once it runs.
 func (m *Member) hearServer() {
-	select {
-	case <-m.session.Lost():
-	case <-m.left:
-		return
+	for {
+		select {
+		case <-m.session.Lost():
+			m.serverLost(m.session.Err())
+			return
+		case <-m.left:
+			return
+		case err := <-m.session.OthersLost():
+			if x := m.loss(err); !x.GoesOn() || !m.awaitRuns() {
+				m.End.Fail(m.serverSaid(err))
+				return
+			}
+			m.Log.Warn("the job's server has lost another site, and the job goes on: if that site is dead its channels show it", "reason", withSites(m, causeOf(err)))
+		}
 	}
-	err := m.session.Err()
+}
+
+// serverLost goes on without the server if it can.
+func (m *Member) serverLost(err error) {
 	f := m.serverSaid(err)
 	x := m.loss(err)
 	if x.GoesOn() {
@@ -191,6 +204,9 @@ func (m *Member) hearServer() {
 	}
 	m.End.Fail(f)
 }
+
+// withSites names sites where the server speaks of clients.
+func withSites(m *Member, said string) string { return ending.WithNames(said, m.Routes.ClientName) }
 
 // causeOf is why the server was lost, without what startup says more of it for a job that ends by that.
 func causeOf(err error) string {

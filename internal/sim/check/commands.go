@@ -172,6 +172,9 @@ func (t *commandStream) labelled(s *stream) error {
 	if t.up {
 		return t.submits(s)
 	}
+	if t.phase == saysFail {
+		return t.misses(s)
+	}
 	return t.answers(s)
 }
 

@@ -283,6 +283,59 @@ func TestStartupViolations(t *testing.T) {
 	}
 }
 
+// TestLostClients: what the server says of a client after DONE must be true, and be understood by all.
+func TestLostClients(t *testing.T) {
+	hears := u32(0, 0, 0, 0x10001, 0, 0x10005)
+	said := func(mask uint32) []byte { return answerTo(0x49000001, mask, []byte("client 1 is lost")) }
+	for name, x := range map[string]struct {
+		versions []byte // of client 0
+		says     []byte
+		lives    bool
+		want     Rule
+	}{
+		"lost":                    {hears, said(2), false, ""},
+		"one that is there":       {hears, said(2), true, RuleLabel},
+		"the one that is told":    {hears, said(1), false, RuleLabel},
+		"two":                     {hears, said(6), false, RuleLabel},
+		"nobody":                  {hears, said(0), false, RuleLabel},
+		"no client of the job":    {hears, said(8), false, RuleLabel},
+		"another label":           {hears, answerTo(0x49000002, 2, []byte("x")), false, RuleLabel},
+		"no reason":               {hears, answerTo(0x49000001, 2, nil), false, RuleStartup},
+		"one does not understand": {values(0x1000, 0), said(2), false, RuleLabel},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := talkRig(t)
+			var all []byte
+			for c := range 3 {
+				list := hears
+				if c == 0 {
+					list = x.versions
+				}
+				all = append(all, list...)
+			}
+			for _, s := range dialogue(standardLabels, nil) {
+				switch s.name {
+				case "1 1000", "2 1000":
+					s.b = coll(0x1000, hears)
+				case "0 1000":
+					s.b = coll(0x1000, x.versions)
+				case "1000 0", "1000 1", "1000 2":
+					s.b = answerTo(0x1000, 7, all)
+				}
+				r.say(s)
+			}
+			if !x.lives {
+				r.note(r.c.Cut(r.id(ServerEnd(), ClientEnd(1))))
+			}
+			if x.want != "" {
+				r.must()
+			}
+			r.say(say{client: 0, b: x.says})
+			wants(t, r.err, x.want)
+		})
+	}
+}
+
 func TestExtensionsNeedAllClients(t *testing.T) {
 	r := talkRig(t)
 	for _, s := range dialogue(append(slices.Clone(standardLabels), extension), nil) {

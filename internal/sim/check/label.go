@@ -52,6 +52,12 @@ var labels = [...]struct {
 // privateVersion is what our clients list beside 0.0, as a value of C_VERSION.
 const privateVersion = 0x10001
 
+// lostVersion is listed by clients that the server tells, by labelLost, whom it has lost.
+const (
+	lostVersion = 0x10005
+	labelLost   = 0x49000001
+)
+
 // standard returns the index of a label in labels.
 func standard(label uint32) (i int, ok bool) {
 	for i := range labels {
@@ -74,6 +80,7 @@ type submissions struct {
 	of      [maxClients]submission
 	least   uint32 // of all values, if they are integers of 4 bytes
 	private uint32 // mask of the clients whose versions have the private one
+	hears   uint32 // and of those with lostVersion
 }
 
 type submission struct {
@@ -210,6 +217,9 @@ func (t *commandStream) versions(s *stream, sub *submissions, list []byte) error
 		}
 		if v == privateVersion {
 			sub.private |= 1 << t.client.rank
+		}
+		if v == lostVersion {
+			sub.hears |= 1 << t.client.rank
 		}
 	}
 	return nil

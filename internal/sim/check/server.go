@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 )
 
 // answer is the part of a COLL of the server that is still to come: the values of
@@ -29,6 +30,8 @@ func (t *commandStream) beginDown(s *stream) error {
 	case t.phase == saysLabels && m.cmd == cmdDone && m.size == 0:
 		t.phase = saysFail
 		return t.runs(s)
+	case t.phase == saysFail && m.cmd == cmdColl && m.size > 8 && m.size <= 8+maxFail:
+		return nil
 	}
 	return t.wrong(s, "%v may say %s now", s.from, phaseNames[t.phase])
 }
@@ -95,6 +98,21 @@ func (t *commandStream) answers(s *stream) error {
 	}
 	t.answer = answer{sub: sub}
 	return t.answer.turn(s, t)
+}
+
+// misses judges what the server says of a client that it has lost, without which the job goes on: to
+// clients that understand it, of another one whose connection has ended.
+func (t *commandStream) misses(s *stream) error {
+	c, all := s.c, uint32(uint64(1)<<len(s.c.clients)-1)
+	mask := binary.BigEndian.Uint32(t.payload[4:])
+	who := bits.TrailingZeros32(mask)
+	switch {
+	case t.now.value != labelLost || c.submissions(labelVersion).hears != all:
+		return t.wrongLabel(s, "after DONE, where the clients that list 0.%d are %b", lostVersion, c.submissions(labelVersion).hears)
+	case mask&all == 0 || mask != 1<<who || who == t.client.rank || !c.clients[who].gone():
+		return t.wrongLabel(s, "the mask %b is of no other client that is gone", mask)
+	}
+	return nil
 }
 
 // gone reports whether the client's side of the connection has ended.

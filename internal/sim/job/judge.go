@@ -97,7 +97,7 @@ func (w *World) agree() error {
 			return fmt.Errorf("site %d has no error, and did not finish", s.rank)
 		case s.err != nil && !errors.Is(s.err, ErrFailed):
 			return fmt.Errorf("site %d could not end: %w", s.rank, s.err)
-		case s.err != nil && !s.outcome.Late:
+		case s.err != nil && !s.outcome.Late && !w.server.lost.Has(s.rank):
 			failed = s
 		}
 	}
@@ -114,7 +114,7 @@ func (w *World) agree() error {
 		return fmt.Errorf("ranks %d and %d have both dialled, again and again, and have no link", x.local, x.peer)
 	}
 	for _, h := range w.hits {
-		if h.Deadly && w.server.err == nil && !(h.waits && w.k.Now()-h.At < ending.Longest) {
+		if h.Deadly && w.server.err == nil && w.server.lost == 0 && !(h.waits && w.k.Now()-h.At < ending.Longest) {
 			return fmt.Errorf("nobody knows of it: %s of %s after %v", h.Fault.Kind, h.What, h.At)
 		}
 	}
@@ -197,7 +197,7 @@ func (w *World) reaction(ready bool) time.Duration {
 	if w.cfg.Resume != nil { // a host that is told may be gone, and its channel be waited for
 		d += tellTime
 	}
-	if errors.Is(w.server.err, startup.ErrLost) { // sites go on then until a channel shows who is lost
+	if errors.Is(w.server.err, startup.ErrLost) || w.server.lost != 0 { // sites go on then until a channel shows who is lost
 		d += ending.Longest / 2
 		if w.cfg.Resume != nil {
 			d += w.cfg.Resume.Limit

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -21,11 +22,12 @@ type server struct {
 	timer *kernel.Timer
 	dead  bool
 	ended bool
+	lost  wire.ClientMask // sites without which it goes on
 	err   error
 }
 
 func newServer(w *World) (*server, error) {
-	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit}, w.time())
+	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, GoesOn: w.spawned == nil}, w.time())
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +77,9 @@ func (s *server) act() {
 		c := s.conns[a.Conn]
 		switch {
 		case a.Kind == startup.ActEvent:
+			if a.Event.Kind == startup.EventLost {
+				s.lost = s.lost.With(a.Event.Client)
+			}
 			if s.w.k.Noting() {
 				s.w.k.Note("server: %v", a.Event)
 			}

@@ -112,7 +112,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	if cfg.Foreign == nil {
 		s.token = config.Token
 		if !cfg.Older {
-			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion}
+			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion, wire.LostVersion}
 		}
 	}
 	for i, procs := range cfg.Hosts {
@@ -199,6 +199,13 @@ func (s *site) hear(b []byte) {
 		return
 	}
 	s.judge(err)
+	if x, ours := s.client.(*startup.Client); ours {
+		for said := x.OtherLost(); said != nil; said = x.OtherLost() {
+			if !outlives(s, said) {
+				s.judge(said)
+			}
+		}
+	}
 }
 
 func (s *site) serverGone(cause error) {
