@@ -68,6 +68,7 @@ func (b *builder) build() *Job {
 	}
 	b.ports()
 	b.checkTogether()
+	b.survive()
 	slices.SortFunc(b.sites, func(x, y *siteDraft) int { return x.Client - y.Client })
 	for _, s := range b.sites {
 		b.result.Sites = append(b.result.Sites, s.Site)
@@ -252,4 +253,24 @@ func (b *builder) shown(path string) string {
 		return "./" + path
 	}
 	return path
+}
+
+// survive reads job's survive, and reports what a job that goes on without some of its procs cannot have.
+func (b *builder) survive() {
+	if b.result.Survive, _ = get[bool](b.job, "survive"); !b.result.Survive {
+		return
+	}
+	at := b.job.at("survive")
+	for _, s := range b.sites {
+		switch {
+		case s.Foreign:
+			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which cannot go on without some of the procs", "remove survive, or the site")
+		case s.Native != nil:
+			b.fault(at, "site "+quote(s.Name)+" uses an MPI of its own, which cannot go on without some of the procs", "remove survive, or the block native")
+		case s.Launch != nil:
+			b.fault(at, "site "+quote(s.Name)+" has machines that a launcher starts, and survive is for sites of one machine", "remove survive, or write a site for each machine")
+		case s.Protocol.Dialect == Draft1999:
+			b.fault(at, "site "+quote(s.Name)+" speaks the draft of IMPI, which does not show that a host is lost", "remove survive, or the dialect")
+		}
+	}
 }

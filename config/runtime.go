@@ -38,6 +38,7 @@ type Job struct {
 	Dir      string // absolute folder that relative paths start from
 	Sites    []Site // in ascending client rank
 	Complete bool   // Sites are all clients of the job
+	Survive  bool   // a proc or a site that is lost does not end the job
 	Limits   Limits
 	Report   Report
 	Builtins []Builtin // those of Options

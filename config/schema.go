@@ -137,6 +137,7 @@ var blockJob = &blockSpec{name: "job", attrs: []attrSpec{
 	{name: "server_foreign", kind: truth()},
 	{name: "require_tls", kind: truth()},
 	{name: "timeout", kind: duration("60s")},
+	{name: "survive", kind: truth()},
 }, blocks: []*blockSpec{blockEmbeddedServer, blockAuth}}
 
 var blockLimits = &blockSpec{name: "limits", attrs: []attrSpec{

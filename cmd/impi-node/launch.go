@@ -76,7 +76,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
 	again := &relauncher{serving: s, job: job, first: nodes[0].site.Name, addresses: told.Addresses, fixed: o.logLevel != "", log: log}
-	await(running, func() { forward(syscall.SIGTERM) }, again.reload)
+	await(running, func() { forward(syscall.SIGTERM) }, again.reload, job.Survive)
 	release()
 	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
@@ -157,8 +157,9 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 
 // await waits for all nodes and reads their last messages. If one fails before the job has begun
 // there, it calls endOthers after a while, because nodes that do not learn of the failure from the
-// server would wait for that site. reloaded is called when a site has taken changes of the job file.
-func await(running []*siteProcess, endOthers func(), reloaded func(site string)) {
+// server would wait for that site. With survive the others go on without a node that has died. reloaded is
+// called when a site has taken changes of the job file.
+func await(running []*siteProcess, endOthers func(), reloaded func(site string), survive bool) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
 	all := make(chan struct{})
@@ -194,7 +195,9 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string))
 			<-p.process.Done()
 			_ = p.conn.Close()
 			if !p.reported {
-				endSoon()
+				if !survive {
+					endSoon()
+				}
 				p.outcome = outcome{Text: fmt.Sprintf("site %s (client %d): its node %v", p.site.Name, p.site.Client, e), Status: e.Status()}
 			}
 		})
@@ -232,5 +235,5 @@ func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
 	}
-	await(running, func() {}, func(string) {})
+	await(running, func() {}, func(string) {}, false)
 }

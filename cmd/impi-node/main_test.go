@@ -140,6 +140,8 @@ func program(mode string) {
 			os.Exit(3)
 		}
 		hang()
+	case "loses site 0", "loses site 1":
+		losesSite(int(os.Getenv(asProgram)[len("loses site ")] - '0'))
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

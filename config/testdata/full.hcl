@@ -28,6 +28,8 @@ job {
   #: require_tls = true        # the same, for that server
   #: server_foreign = true     # it is another MPI's, and speaks plain IMPI only
 
+  survive = false # true: procs and sites that are lost do not end the job
+
   timeout = "45s" # how long an embedded server waits; default: limits.start
 
   # The job's secret: a number of at most 64 bits, decimal or 0x and hex digits.

@@ -45,7 +45,8 @@ type endpoint struct {
 	batch   [][]byte
 	touched bool
 	err     error  // why nothing is read any more: a *ProtocolError or a *FailedError
-	said    []byte // of the PkFail that is being read
+	said    []byte // of the PkFail or PkLost that is being read
+	died    bool   // a host: HostDied was emitted, and GoOnWithout was not called
 }
 
 func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }

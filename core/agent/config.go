@@ -33,6 +33,9 @@ type Host struct {
 	// Fails says that the host takes PkFail, as this one does.
 	Fails bool
 
+	// Survives says that the host takes PkLost, as this one does.
+	Survives bool
+
 	// Unlinked says that there is no channel to the host, as IMPI allows for two hosts of
 	// one client. A packet for it is a protocol error.
 	Unlinked bool

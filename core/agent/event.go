@@ -39,9 +39,11 @@ const (
 	// HostWanted: a packet waits for a host whose channel is made on demand. The driver makes it
 	// and calls AttachHost, or else NoChannel.
 	HostWanted
+	// RanksLost: the host has said by PkLost which procs are lost (Lost), and the job goes on.
+	RanksLost
 )
 
-var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted"}
+var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted", "ranks lost"}
 
 // String names the kind.
 func (k EventKind) String() string {
@@ -57,6 +59,7 @@ type Event struct {
 	Peer Peer   // whom it is about; not for Finished
 	Link LinkID // ChannelDone, HostFinished: the link; else NoLink
 	Err  error  // HostDied, ProcLost: never nil
+	Lost wire.Lost
 }
 
 // String returns the event as one line.

@@ -36,11 +36,11 @@ func (a *Agent) Fail(text string) (told []LinkID) {
 	return told
 }
 
-// fails begins to read a PkFail of n bytes of text. It may come after FINI: procs may fail after
+// tells begins to read a PkFail or a PkLost of n bytes. They may come after FINI: procs may fail after
 // Finalize.
-func (p *endpoint) fails(n uint32) *ProtocolError {
-	if n > wire.MaxFail {
-		return p.violation("pk_len", n, "a reason has at most %d bytes", wire.MaxFail)
+func (p *endpoint) tells(n, most uint32) *ProtocolError {
+	if n > most {
+		return p.violation("pk_len", n, "a reason has at most %d bytes", most)
 	}
 	p.in.size += int(n)
 	p.in.left = p.in.size

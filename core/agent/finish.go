@@ -108,6 +108,7 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	case early && p.isProc():
 		a.emit(Event{Kind: ProcLost, Peer: p.peer, Link: NoLink, Err: cause})
 	case early:
+		p.died = true
 		a.emit(Event{Kind: HostDied, Peer: p.peer, Link: NoLink, Err: cause})
 	case !p.isProc():
 		a.channels--
@@ -135,8 +136,8 @@ func (p *endpoint) ending(cause error) error {
 // errNoFini is the cause if a channel ended between two packets without FINI.
 var errNoFini = fmt.Errorf("the channel ended before FINI: %w", io.EOF)
 
-// checkFinished emits Finished when all procs are done and all channels have ended. It
-// never does after a host has died.
+// checkFinished emits Finished when all procs are done and all channels have ended. After a host has
+// died it does so only if the job goes on without that.
 func (a *Agent) checkFinished() {
 	if a.running == 0 && a.channels == 0 && !a.finished {
 		a.finished = true

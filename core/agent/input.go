@@ -127,7 +127,7 @@ func (a *Agent) parse(p *endpoint) (err error) {
 			}
 		}
 		n := min(in.left, in.end-in.pos)
-		if in.kind == wire.PkFail {
+		if in.kind == wire.PkFail || in.kind == wire.PkLost {
 			p.said = append(p.said, in.c.buf[in.pos:in.pos+n]...)
 		}
 		in.pos += n
@@ -140,6 +140,12 @@ func (a *Agent) parse(p *endpoint) (err error) {
 			err = p.failed()
 			break
 		}
+		if in.kind == wire.PkLost {
+			if wrong := takeLost(a, p); wrong != nil {
+				err = wrong
+				break
+			}
+		}
 	}
 	a.flush(in)
 	return err
@@ -148,7 +154,7 @@ func (a *Agent) parse(p *endpoint) (err error) {
 // packet routes the packet that has just become complete.
 func (a *Agent) packet(in *input) {
 	switch {
-	case in.kind == wire.PkFini, in.kind == wire.PkFail:
+	case in.kind == wire.PkFini, in.kind == wire.PkFail, in.kind == wire.PkLost:
 		a.flush(in)
 		in.run = in.pos
 	case in.kind == wire.PkProtoAck && in.mustPass():

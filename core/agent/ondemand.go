@@ -88,6 +88,7 @@ func (a *Agent) NoChannel(h wire.HostRank, cause error) {
 	p.state = gone
 	a.stats.Discarded += uint64(p.out.clear(&a.pool) + p.urgent.clear(&a.pool))
 	if cause != nil && needed {
+		p.died = true
 		a.emit(Event{Kind: HostDied, Peer: p.peer, Link: NoLink, Err: fmt.Errorf("%w: %w", ErrUnreached, cause)})
 		return
 	}

@@ -30,7 +30,10 @@ func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 		in.size += int(n)
 	}
 	if in.kind == wire.PkFail && !p.isProc() && a.hosts[p.peer.Host].Fails {
-		return p.fails(binary.BigEndian.Uint32(h[atLen:]))
+		return p.tells(binary.BigEndian.Uint32(h[atLen:]), wire.MaxFail)
+	}
+	if in.kind == wire.PkLost && !p.isProc() && a.hosts[p.peer.Host].Survives {
+		return p.tells(binary.BigEndian.Uint32(h[atLen:]), wire.MaxLost)
 	}
 	in.left = in.size
 	if in.kind == wire.PkFini && !a.silent {

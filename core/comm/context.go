@@ -27,6 +27,10 @@ const (
 	ContextLimit wire.ContextID = 1 << 63
 
 	originShift = 32
+	// SurvivalContext is that of messages by which procs of a job that goes on without some of
+	// them agree: it stays usable whatever is given up.
+	SurvivalContext = ContextLimit - 1
+
 	numberShift = 2 // each private number stands for InterContexts IDs
 	numbers     = 1 << (originShift - numberShift)
 )

@@ -104,6 +104,16 @@ func (e *Ending) noteLate(f *Failure) *Failure {
 // FirstLate is the first failure of a proc that had passed Finalize, or nil.
 func (e *Ending) FirstLate() *Failure { return e.late }
 
+// ProcLost takes the end of a proc in MPI without which the job goes on. The result is the failure that
+// the job fails by if by nothing else, or nil if the proc has ended in order.
+func (e *Ending) ProcLost(p Proc, x Exit) *Failure {
+	f := p.ended(x)
+	if f != nil {
+		_ = e.noteLate(f)
+	}
+	return f
+}
+
 // Inherit takes the failure of a world that procs of this site have spawned and are connected with:
 // it is one of their own job. If that is over it is that of the job that has spawned it, to which
 // the caller passes it on.

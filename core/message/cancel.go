@@ -83,6 +83,9 @@ func (e *sender) cancelRefused(p *peer) {
 func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	r := e.ids.find(e.in.SrcReq)
 	switch {
+	case r == nil && e.gaveUp:
+		e.counters.LatePackets++
+		return nil
 	case r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent:
 		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "no cancel of that was asked for")
 	case r.state != stateWaiting:
@@ -92,4 +95,104 @@ func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	r.needAck, r.state = false, stateSent
 	e.sendProgress(r)
 	return nil
+}
+
+// FailContext gives up a context: all operations in it end with err, those that are under way and later
+// ones. What comes in it is dropped. The members of the context's group have to do the same, since
+// messages are cut in the middle. Only data that a link has been given are still sent, and only packets
+// that have begun to come are still read. The context's ID is never used again.
+func (e *Engine) FailContext(c wire.ContextID, err error) {
+	if e.failed == nil {
+		e.failed = make(map[wire.ContextID]error)
+	}
+	e.failed[c], e.gaveUp = err, true
+	for r := range e.posted.All() {
+		if r.env.Context == c {
+			e.posted.Remove(&r.entry)
+			e.end(r, err)
+		}
+	}
+	for _, p := range e.peers.made {
+		e.giveUpQueued(p, c, err)
+	}
+	for i := range e.ids.slots {
+		if r := e.ids.slots[i].req; r != nil && r.env.Context == c {
+			e.giveUp(r, err)
+		}
+	}
+	e.dropUnexpected(c, err)
+}
+
+// Failed returns the error of FailContext, nil for a context that was not given up.
+func (e *matcher) Failed(c wire.ContextID) error {
+	if len(e.failed) == 0 {
+		return nil
+	}
+	return e.failed[c]
+}
+
+// giveUpQueued ends the sends to p that wait to leave.
+func (e *Engine) giveUpQueued(p *peer, c wire.ContextID, err error) {
+	for r := p.firsts.head; r != nil; {
+		next := r.next
+		if r.env.Context == c {
+			p.firsts.remove(r)
+			e.end(r, err)
+		}
+		r = next
+	}
+	for r := p.rests.head; r != nil; {
+		next := r.next
+		if r.env.Context == c {
+			p.rests.remove(r)
+			e.giveUp(r, err)
+		}
+		r = next
+	}
+}
+
+// giveUp ends an operation of which a part has been sent or received.
+func (e *Engine) giveUp(r *Request, err error) {
+	switch {
+	case r.kind == kindRecv:
+		e.giveUpInput(r)
+		e.end(r, err)
+	case r.state == stateSent && !r.needAck: // the link has all of it
+	default:
+		if r.status.Err == nil {
+			r.status.Err = err
+		}
+		r.needAck, r.state = false, stateSent
+		e.sendProgress(r)
+	}
+}
+
+// giveUpInput has the rest of the packet dropped that is coming for a receive.
+func (e *Engine) giveUpInput(r *Request) {
+	for _, s := range e.links {
+		if s == nil || s.recv != r && (s.msg == nil || s.msg.req != r) {
+			continue
+		}
+		m := s.msg
+		s.skip += len(s.dst)
+		s.dst, s.recv, s.msg = nil, nil, nil
+		if m != nil {
+			e.lose(m)
+		}
+	}
+}
+
+// dropUnexpected drops the messages that have come in a context, so that their senders are not charged
+// for them, and ends the sends of this proc to itself among them.
+func (e *Engine) dropUnexpected(c wire.ContextID, err error) {
+	for m := range e.unexpected.All() {
+		if m.entry.Key().Context != c || !m.whole {
+			continue
+		}
+		e.unexpected.Remove(&m.entry)
+		if r := m.send; r != nil {
+			e.end(r, err)
+		}
+		e.freeMessage(m)
+	}
 }

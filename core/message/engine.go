@@ -95,6 +95,8 @@ type matcher struct {
 	unexpected match.Unexpected[*Message]
 	messages   slab[Message]
 	there      func([]byte) bool // reports whether memory of a receive can be written; nil: all can
+	failed     map[wire.ContextID]error
+	gaveUp     bool // some context has failed, so packets may come that nobody waits for any more
 }
 
 // sender turns sends into packets (IMPI ch.3, Message Passing Protocols).
@@ -116,7 +118,7 @@ type Counters struct {
 	StrayCancelNos uint64 // no cancel waits for it
 	ShortPackets   uint64 // a packet that could have carried more of its message
 	UnknownDestReq uint64 // a continuation packet without our pk_drqid, found by its pk_srqid
-	LatePackets    uint64 // of a peer that is down, by the link of others
+	LatePackets    uint64 // of a peer that is down, by the link of others; or of a context that was given up
 }
 
 // New makes the engine of the proc cfg.Self. It has no links.

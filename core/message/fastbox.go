@@ -101,6 +101,10 @@ func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage, size uint32) er
 		e.counters.LatePackets++
 		return nil
 	}
+	if e.Failed(key.Context) != nil {
+		e.counters.LatePackets++
+		return nil
+	}
 	if r, ok := e.posted.Match(key); ok {
 		e.begin(r, p, key, int64(size))
 		r.store(data)
@@ -166,7 +170,7 @@ func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok b
 	s := e.links[l]
 	p := s.peer
 	n := s.boxes.BegunFastBox()
-	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil {
+	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil || e.Failed(env.Context) != nil {
 		return st, false
 	}
 	size := n.Len

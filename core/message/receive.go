@@ -28,6 +28,10 @@ func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 // receives (MPI-4.1, 3.5).
 func (e *matcher) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
+	if err := e.Failed(env.Context); err != nil {
+		e.end(r, err)
+		return
+	}
 	key := e.key(&env, from)
 	if m, ok := e.unexpected.Find(key); ok {
 		e.unexpected.Remove(&m.entry)
@@ -61,6 +65,11 @@ func (e *matcher) firstPacket(s *linkState, p *peer) {
 		e.counters.ShortPackets++
 	}
 	p.arrives(int64(in.Len))
+	if e.Failed(in.Context) != nil {
+		e.counters.LatePackets++
+		e.startPayload(s, p, nil)
+		return
+	}
 	key := match.Key{Context: in.Context, Source: in.LSRank, Tag: in.Tag}
 	r, ok := e.posted.Match(key)
 	if !ok {
@@ -123,7 +132,11 @@ func (e *matcher) continuation(s *linkState, p *peer) error {
 	in := &e.in
 	r := e.ids.find(in.DestReq)
 	if r == nil || r.kind != kindRecv || r.state != stateRest || r.peer != p {
-		if r = e.findRest(p, in.SrcReq); r == nil {
+		if r = e.findRest(p, in.SrcReq); r == nil && e.gaveUp {
+			e.counters.LatePackets++
+			e.startPayload(s, p, nil)
+			return nil
+		} else if r == nil {
 			return e.fault(s, "pk_drqid", uint64(in.DestReq), "no message of this peer is expected to go on")
 		}
 		e.counters.UnknownDestReq++

@@ -121,6 +121,9 @@ func (r *Request) Side() (receives bool, peer Peer) {
 	return r.kind == kindRecv, peer
 }
 
+// Context returns the context of the request.
+func (r *Request) Context() wire.ContextID { return r.env.Context }
+
 // Status describes what was received, once the request is done. For a send only Cancelled
 // and Err have a meaning.
 func (r *Request) Status() Status { return r.status }

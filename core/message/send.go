@@ -41,6 +41,10 @@ func (e *sender) launch(r *Request) {
 		e.end(r, p.down)
 		return
 	}
+	if err := e.Failed(r.env.Context); err != nil {
+		e.end(r, err)
+		return
+	}
 	if r.mode == Buffered {
 		if !e.reserveRoom(r) {
 			e.end(r, ErrBuffer)
@@ -67,6 +71,9 @@ func (e *sender) launch(r *Request) {
 // be sent so, ok is false and nothing has changed.
 func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
+	if e.Failed(env.Context) != nil {
+		return NoLink, false
+	}
 	if p != nil && p.writeFastBox(&env, data, dtype) {
 		return NoLink, true
 	}

@@ -121,6 +121,7 @@ func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 // be used again.
 func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 	r := e.newReceive(buf)
+	r.env.Context = m.entry.Key().Context
 	e.accept(m, r)
 	return r
 }
@@ -129,6 +130,7 @@ func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 func (e *matcher) RecvMessageInto(m *Message, sink Sink) *Request {
 	r := e.newReceive(nil)
 	r.apart = e.newApart(scattered{sink: sink})
+	r.env.Context = m.entry.Key().Context
 	e.accept(m, r)
 	return r
 }

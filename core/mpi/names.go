@@ -355,6 +355,17 @@ var ErrAlone = proc.ErrAlone
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = proc.ErrUnreachable
 
+// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that goes on without
+// it.
+var ErrProcFailed = proc.ErrProcFailed
+
+// ErrProcFailedPending means that a receive from any source goes on, but that a proc is lost that might
+// have matched it.
+var ErrProcFailedPending = proc.ErrProcFailedPending
+
+// ErrRevoked means that a communicator was revoked.
+var ErrRevoked = proc.ErrRevoked
+
 // Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
 // that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
 // long as it consists of ranges.

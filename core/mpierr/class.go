@@ -10,8 +10,27 @@ type Class int
 // are above it.
 const LastCode Class = 16383
 
+// The classes of User-Level Failure Mitigation, which MPI's standard ABI does not number.
+const (
+	ProcFailed Class = iota + 101
+	ProcFailedPending
+	Revoked
+)
+
+var extensions = [...]struct{ name, text string }{
+	{"MPIX_ERR_PROC_FAILED", "process has failed"},
+	{"MPIX_ERR_PROC_FAILED_PENDING", "request is pending, and a process has failed that might match it"},
+	{"MPIX_ERR_REVOKED", "communicator is revoked"},
+}
+
+// extends reports whether the class is one of extensions.
+func (c Class) extends() bool { return c >= ProcFailed && c <= Revoked }
+
 // String returns the class's name in MPI.
 func (c Class) String() string {
+	if c.extends() {
+		return extensions[c-ProcFailed].name
+	}
 	if c >= 0 && int(c) < len(classes) {
 		return classes[c].name
 	}
@@ -20,11 +39,14 @@ func (c Class) String() string {
 
 // Text describes the class in a few words, as MPI_Error_string does.
 func (c Class) Text() string {
+	if c.extends() {
+		return extensions[c-ProcFailed].text
+	}
 	if c >= 0 && int(c) < len(classes) {
 		return classes[c].text
 	}
 	return "unknown error class " + strconv.Itoa(int(c))
 }
 
-// Valid reports whether MPI defines the class.
-func (c Class) Valid() bool { return c >= 0 && int(c) < len(classes) }
+// Valid reports whether MPI or Failure Mitigation defines the class.
+func (c Class) Valid() bool { return c >= 0 && int(c) < len(classes) || c.extends() }

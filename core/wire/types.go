@@ -92,6 +92,10 @@ const (
 // and nothing more comes. Text of pk_len bytes, at most MaxFail, says why.
 const PkFail PacketType = 0x10001
 
+// PkLost goes between hosts of ours that list SurviveVersion: procs of the job are lost, and it goes on
+// without them. Its pk_len bytes are those of AppendLost.
+const PkLost PacketType = 0x10002
+
 var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
 
 // String returns the name that the standard uses, without its prefix.
@@ -99,8 +103,12 @@ func (t PacketType) String() string {
 	if int(t) < len(packetNames) {
 		return packetNames[t]
 	}
-	if t == PkFail {
+	switch t {
+	case PkFail:
 		return "FAIL"
+	case PkLost:
+		return "LOST"
+	default:
 	}
 	return "TYPE(" + strconv.FormatUint(uint64(t), 10) + ")"
 }

@@ -29,6 +29,9 @@ var (
 	FailVersion = Version{0, 0x10004}
 	// LostVersion is listed by clients of ours that take LabelLost from the server.
 	LostVersion = Version{0, 0x10005}
+	// SurviveVersion is listed by clients of ours that go on without procs that are lost, and take PkLost
+	// (docs/decisions/0058-jobs-outlive-their-procs.md).
+	SurviveVersion = Version{0, 0x10006}
 )
 
 // Less reports whether v is the lower version.

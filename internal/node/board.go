@@ -30,6 +30,8 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 func (n *node) noBoard(h *ownHost) string {
 	here := n.procs.OfHost(h.Index)
 	switch {
+	case n.survival.on:
+		return "survive = true"
 	case h.Config.NoBoard:
 		return "board = false"
 	case len(here) < 2:

@@ -42,6 +42,9 @@ const agentBuffer = 1 << 20
 
 // place sets the ranks of hosts and procs and reads the business cards, once startup is over.
 func (n *node) place() error {
+	if err := mayNotSurvive(n); err != nil {
+		return err
+	}
 	for i, h := range n.hosts {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
@@ -131,7 +134,7 @@ const tellTime = 500 * time.Millisecond
 // know it from the server, if that is still there. Only the head of a site decides by which failure
 // it ends.
 func tellHosts(n *node, f *ending.Failure) {
-	if f == nil || !n.cluster.IsHead() && !f.Told {
+	if f == nil || !n.cluster.IsHead() && !f.Told || n.survival.excluded.Load() {
 		return
 	}
 	limit := time.After(tellTime)
@@ -162,7 +165,7 @@ func (n *node) agentConfig(h *ownHost) agent.Config {
 	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
 	for i, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{
-			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
+			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), Survives: n.survival.on, OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
 		})
 	}
 	return c
@@ -235,7 +238,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:   site.Spin(n.opt.Site.Wait),
-		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n),
+		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
 	if n.opt.spawned == nil {
@@ -320,7 +323,9 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			n.end.Fail(channelLost(n, ev.Peer.Host, ev.Err))
+			n.survival.hostDied(ev.Peer.Host, channelLost(n, ev.Peer.Host, ev.Err))
+		case agent.RanksLost:
+			n.survival.lose(ev.Lost)
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.HostWanted:

@@ -77,6 +77,7 @@ type node struct {
 	recorder  *recorder       // nil: nothing is to be left of the job
 	ui        *ui.Server      // nil: no page is served
 	spans     spans
+	survival  survival
 
 	awaits atomic.Pointer[func() string] // says what the step of startup waits for, of those that wait for others
 
@@ -135,6 +136,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	n.limiter.Close()
 	incomplete := n.sayLosses()
 	n.end.Report(func(_ time.Time, e *ending.Ending) { o = e.Over(f) })
+	n.survival.sum(&o)
 	if o.Failure == nil {
 		o.Failure = incomplete
 	}
@@ -150,6 +152,7 @@ func newNode(opt Options) *node {
 		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
+	n.survival.n, n.survival.on = n, opt.Job.Survive && opt.spawned == nil
 	n.routes = &routes.Table{Job: opt.Job, Site: &n.opt.Site, Drained: &routes.Drained{}}
 	n.fallBacks.Routes = n.routes
 	if n.opt.spawned != nil {
@@ -188,6 +191,9 @@ func newNode(opt Options) *node {
 		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
 		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
+	if n.survival.on {
+		n.procs.Losses = &n.survival
+	}
 	if !n.cluster.IsHead() {
 		n.procs.Input = n.cluster.Input
 	}

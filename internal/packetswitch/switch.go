@@ -180,6 +180,30 @@ func (s *Switch) Fail(text string, done func()) {
 	})
 }
 
+// TellLost tells the other hosts which procs are lost, as agent.TellLost does.
+func (s *Switch) TellLost(l wire.Lost) {
+	s.Post(func() {
+		agent.TellLost(s.Agent, l)
+		s.output()
+	})
+}
+
+// GoOnWithout gives up a host without which the job goes on: its channel is closed if it is not yet.
+func (s *Switch) GoOnWithout(host wire.HostRank, why error) {
+	s.Post(func() {
+		for _, p := range s.endpoints {
+			if p != nil && p.rank == agent.NoRank && p.host == host {
+				p.Drop(why)
+				if s.endpoints[p.id] == p { // a resumable one waits for its other end
+					p.close()
+				}
+			}
+		}
+		agent.GoOnWithout(s.Agent, host, why)
+		s.output()
+	})
+}
+
 // Done returns a channel that is closed when the loop has ended.
 func (s *Switch) Done() <-chan struct{} { return s.done }
 

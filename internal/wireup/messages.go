@@ -27,6 +27,9 @@ const (
 	// that data plane was chosen. Without descriptors, Reason says why there is no direct
 	// link, and packets to Peer go through the agent.
 	KindLink Kind = "link"
+	// KindFailed tells a proc that the procs from Peer to Last are lost, and why, and that the
+	// job goes on (docs/decisions/0058-jobs-outlive-their-procs.md).
+	KindFailed Kind = "failed"
 	// KindFini says that the proc has passed the barrier of Finalize and that
 	// everything it sent is on its links. It sends nothing after that.
 	KindFini Kind = "fini"
@@ -57,12 +60,13 @@ type Message struct {
 	Size      int            `json:"size,omitempty"`       // attach
 	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
 	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost, attach
+	Last      wire.WorldRank `json:"last,omitempty"`       // failed
 	Transport string         `json:"transport,omitempty"`  // link
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
 	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also in which calls of MPI it waits, which takes longer
-	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
+	Reason    string         `json:"reason,omitempty"`     // link, lost, failed, abort, down, trace
 	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended it: it may have passed the barrier
 	Account   *Account       `json:"account,omitempty"`    // account
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
@@ -134,6 +138,8 @@ type Job struct {
 	// Check makes the members of communicators compare their calls of collective
 	// operations. It is the same for all procs of the job.
 	Check bool `json:"check,omitempty"`
+	// Survive says that the job goes on without procs that are lost.
+	Survive bool `json:"survive,omitempty"`
 }
 
 // Proc is what a proc knows of another proc.

@@ -360,7 +360,11 @@ func (x *collective) Finish() (proc.Status, error) {
 
 // abandon cancels the messages that are still under way, as far as possible.
 func (x *collective) abandon() {
+	p := x.c.Process()
 	for _, o := range x.open {
+		for p.Survival != nil && !o.r.Done() && p.Failure == nil && p.Eng.Failed(o.r.Context()) != nil {
+			p.AwaitProgress() // a link still has data of the program's
+		}
 		x.c.Process().Eng.Cancel(o.r)
 		x.c.Process().Eng.Release(o.r)
 	}

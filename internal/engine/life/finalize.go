@@ -163,7 +163,7 @@ func finalizeProc(p *proc.Process) error {
 	}
 	p.State.Store(int32(proc.Finalizing))
 	// IMPI ch.3, Finalization: a host may send FINI when all its procs have passed this barrier.
-	if err := collective.Collective(p.Comms.World, (*coll.Planner).Barrier); err != nil {
+	if err := barrier(p); err != nil {
 		return err
 	}
 	p.Endpoints.PassBarrier()
@@ -186,6 +186,17 @@ func finalizeProc(p *proc.Process) error {
 	p.State.Store(int32(proc.Ended))
 	p.Endpoints.Close()
 	return err
+}
+
+// barrier is that of Finalize.
+func barrier(p *proc.Process) error {
+	if p.Survival != nil {
+		return p.Survival.Barrier()
+	}
+	if err := collective.Collective(p.Comms.World, (*coll.Planner).Barrier); err != nil {
+		return err
+	}
+	return nil
 }
 
 // endDirect ends our side of all direct links. The other sides do the same. Links are closed only

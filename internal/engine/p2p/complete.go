@@ -58,7 +58,7 @@ func settle(q *proc.Request) bool {
 		return false
 	}
 	p := q.Comm().Process()
-	for r.Generation() == q.Gen && !r.Done() && p.Failure == nil {
+	for r.Generation() == q.Gen && !r.Done() && p.Failure == nil && p.Survival == nil {
 		p.Account.AwaitRequest(r)
 	}
 	if r.Generation() != q.Gen || !r.Done() || r.Err() != nil || r.User != nil {

@@ -24,7 +24,7 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 		if st, ok := p.Eng.Probe(env, from); ok {
 			return p.Data.Probed(st), nil
 		}
-		if err := hopeless(p, from); err != nil {
+		if err := hopeless(p, env, from); err != nil {
 			return proc.Status{}, err
 		}
 		p.Account.AwaitFor(proc.ForRecv, from)
@@ -33,11 +33,17 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 
 // hopeless returns why nothing can come any more from a peer, or from any peer for NoPeer; nil if
 // something can.
-func hopeless(p *proc.Process, from message.Peer) error {
-	if p.Failure == nil && from != message.NoPeer {
+func hopeless(p *proc.Process, env message.Envelope, from message.Peer) error {
+	if p.Failure != nil {
+		return p.Failure
+	}
+	if err := p.Eng.Failed(env.Context); err != nil {
+		return err
+	}
+	if from != message.NoPeer {
 		return p.Eng.Down(from)
 	}
-	return p.Failure
+	return p.Survival.Unacknowledged(env.Context)
 }
 
 func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
@@ -53,7 +59,7 @@ func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) 
 		m, found = c.Process().Eng.Probe(env, from)
 	}
 	if !found {
-		return false, proc.Status{}, hopeless(c.Process(), from)
+		return false, proc.Status{}, hopeless(c.Process(), env, from)
 	}
 	return true, c.Process().Data.Probed(m), nil
 }
@@ -84,7 +90,7 @@ func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 		defer p.Probing.End()
 	}
 	for !ok && wait {
-		if err := hopeless(p, from); err != nil {
+		if err := hopeless(p, env, from); err != nil {
 			return nil, proc.Status{}, err
 		}
 		p.Account.AwaitFor(proc.ForRecv, from)
@@ -95,7 +101,7 @@ func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 		m, st, ok = p.Eng.Take(env, from)
 	}
 	if !ok {
-		return nil, proc.Status{}, hopeless(p, from)
+		return nil, proc.Status{}, hopeless(p, env, from)
 	}
 	return &Message{c: c, m: m}, p.Data.Probed(st), nil
 }

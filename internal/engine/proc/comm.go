@@ -43,6 +43,7 @@ type CommState struct {
 	Constructors uint32             // how many constructors were begun; guarded by the process's lock
 	Pairings     map[Pairing]uint32 // how many partitioned operations were made; guarded by the process's lock
 	Fixed        bool               // World or Self
+	Acknowledged int                // how many of the lost procs, in their order, the program knows of; guarded by the process's lock
 }
 
 // The stages of a communicator's life.
@@ -86,6 +87,7 @@ func (c *Comm) Become(s comm.Spec) error {
 	c.common = c.p.Worlds.common(record)
 	c.p.Worlds.Use(record, 1)
 	c.p.Comms.enroll(record)
+	c.p.Survival.enroll(c)
 	return nil
 }
 
@@ -315,6 +317,7 @@ func (cs *communicators) enroll(c *comm.Comm) {
 // Strike undoes enroll, and forgets the name.
 func (cs *communicators) Strike(c *comm.Comm) {
 	cs.names.Delete(c.Context())
+	cs.p.Survival.strike(c)
 	if cs.p.Job.Dialect != wire.Draft {
 		return
 	}

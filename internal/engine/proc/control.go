@@ -129,7 +129,7 @@ func OpenRing(region, sock, side int) (link.Link, error) {
 // inbox, for the goroutine that makes progress.
 func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
-	case wireup.KindLink, wireup.KindAccepted, wireup.KindConnected, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
+	case wireup.KindLink, wireup.KindAccepted, wireup.KindConnected, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned, wireup.KindFailed:
 		nc.inboxLock.Lock()
 		nc.inbox = append(nc.inbox, Delivery{m, l})
 		nc.inboxLock.Unlock()
@@ -176,12 +176,17 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 	for _, d := range inbox {
 		nc.Take(d)
 	}
+	nc.p.Survival.catchUp()
 	return len(inbox) > 0
 }
 
 // Take handles a message of the inbox. The process is locked.
 func (nc *nodeControl) Take(d Delivery) {
 	switch {
+	case d.Msg.Kind == wireup.KindFailed:
+		nc.taken++
+		nc.p.Survival.lose(d.Msg.Peer, d.Msg.Last, d.Msg.Reason)
+		return
 	case d.Msg.Kind != wireup.KindLink:
 		nc.taken++
 		nc.answered(d)

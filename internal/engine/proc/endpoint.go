@@ -433,6 +433,11 @@ type brokenLink struct {
 // ended the link, which looks the same as if it had died.
 func (q *Endpoint) broke(cause error) {
 	p := q.p
+	if p.Survival.has(q.Peer) {
+		p.Eng.Detach(q.ID, cause)
+		p.WakeAll()
+		return
+	}
 	at := Phase(p.State.Load())
 	inOrder := at >= quiet || q.Peer == message.NoPeer && at == Finalizing
 	if p.Node.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
@@ -444,7 +449,11 @@ func (q *Endpoint) broke(cause error) {
 		p.Lock()
 		defer p.Unlock()
 		i := slices.IndexFunc(p.Endpoints.breaks, func(b brokenLink) bool { return b.q == q })
-		if i >= 0 {
+		switch {
+		case i < 0:
+		case p.Survival != nil: // the node says that the peer is lost, or ends the job
+			q.tellLost(cause)
+		default:
 			p.Endpoints.breaks = slices.Delete(p.Endpoints.breaks, i, i+1)
 			q.Lose(cause)
 		}

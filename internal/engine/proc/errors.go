@@ -101,10 +101,24 @@ var ErrAlone = errors.New("this proc cannot meet other jobs")
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = errors.New("the proc cannot be reached")
 
+// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that goes on without
+// it.
+var ErrProcFailed = errors.New("a process has failed")
+
+// ErrProcFailedPending means that a receive from any source goes on, but that a proc is lost that might
+// have matched it.
+var ErrProcFailedPending = errors.New("a process has failed that might match a pending receive")
+
+// ErrRevoked means that a communicator was revoked.
+var ErrRevoked = errors.New("the communicator is revoked")
+
 // Classes has the error classes of this package's sentinels; mpierr has those of the packages
 // below.
 var Classes = []mpierr.Row{
 	{Err: ErrInStatus, Class: mpierr.InStatus},
+	{Err: ErrProcFailedPending, Class: mpierr.ProcFailedPending},
+	{Err: ErrRevoked, Class: mpierr.Revoked},
+	{Err: ErrProcFailed, Class: mpierr.ProcFailed},
 	{Err: ErrSpawn, Class: mpierr.Spawn},
 	{Err: ErrTag, Class: mpierr.Tag},
 	{Err: ErrRequest, Class: mpierr.Request},

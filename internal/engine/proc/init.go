@@ -48,6 +48,9 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 	p.Endpoints.p, p.Endpoints.Grace = p, grace
 	p.Node.p, p.Node.Control = p, control
 	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p = p, p, p, p
+	if job.Survive {
+		p.Survival = &survival{p: p, comms: make(map[wire.ContextID]*Comm)}
+	}
 	p.Trace = tracing{job: job, directory: r.directory, node: control}
 	p.Members = r
 	p.turns.L = &p.Mu

@@ -17,7 +17,7 @@ const (
 
 // Wait makes progress until r is done.
 func (p *Process) Wait(r *message.Request) {
-	for !r.Done() && p.Failure == nil {
+	for !r.Done() && p.Failure == nil && p.Survival.doubt(r) == nil {
 		p.Account.AwaitRequest(r)
 	}
 }

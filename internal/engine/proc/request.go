@@ -256,7 +256,10 @@ func (q *Request) Done() (bool, error) {
 	if q.Op() != nil {
 		return q.Op().Done(), nil
 	}
-	return q.r.Done(), nil
+	if done := q.r.Done(); done || q.c.p.Survival == nil {
+		return done, nil
+	}
+	return false, q.c.p.Survival.pending(q.r)
 }
 
 // generation returns the generation of the operation or message that the request refers to.

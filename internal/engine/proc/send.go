@@ -111,8 +111,10 @@ func (p *Process) End(r *message.Request, items *Stream) error {
 	if r.Done() {
 		err = items.verdict(err)
 		p.Data.Retire(items)
-	} else {
-		err = p.Failure
+	} else if err = p.Failure; err == nil {
+		err = p.Survival.doubt(r)
+		p.Eng.Cancel(r)
+		p.Data.Retire(items)
 	}
 	p.Eng.Release(r)
 	return err

@@ -25,11 +25,11 @@ func hostIDForm(site config.Site) wire.HostIDForm {
 }
 
 // announce sets which labels and versions the site sends.
-func announce(c *startup.ClientConfig, site config.Site) error {
+func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion && v != wire.LostVersion {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion && v != wire.LostVersion && v != wire.SurviveVersion {
 			c.Versions = append(c.Versions, v)
 		}
 	}
@@ -44,6 +44,7 @@ func announce(c *startup.ClientConfig, site config.Site) error {
 	add(wire.AllowsVersion, c.Dialect != wire.Draft && site.Protocol.Unexpected > 0)
 	add(wire.FailVersion, c.Dialect != wire.Draft)
 	add(wire.LostVersion, c.Dialect != wire.Draft)
+	add(wire.SurviveVersion, survive)
 	for _, name := range site.Labels.Omit {
 		l, ok := wire.LabelCalled(name)
 		if !ok {

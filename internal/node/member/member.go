@@ -269,7 +269,7 @@ func (m *Member) awaitRuns() bool {
 
 // loss says how the connection to the server has ended, by err, after startup.
 func (m *Member) loss(err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: true, Within: m.Server != nil || m.Routes.Site.Server.Ours, Dialect: Dialect(*m.Routes.Site),
+	return ending.ServerLoss{Err: err, Runs: true, Within: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
 		Told: startup.AllTakeFail(m.Routes.World)}
 }
 
@@ -284,7 +284,7 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 		},
 		Limit: m.Routes.Job.Limits.Start,
 	}
-	if err := announce(&c, site); err != nil {
+	if err := announce(&c, site, m.Routes.Job.Survive); err != nil {
 		return c, err
 	}
 	_, _ = rand.Read(c.Token[:]) // never fails

@@ -37,5 +37,14 @@ func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (la
 
 // ends reports the proc's end.
 func (p *Proc) ends(x ending.Exit) {
+	if p.Phase() == ending.InMPI && !p.aborted.Load() && p.set.Losses != nil {
+		var f *ending.Failure
+		p.report(func(_ time.Time, e *ending.Ending, p ending.Proc) *ending.Failure {
+			f = e.ProcLost(p, x)
+			return nil
+		})
+		p.set.Losses.Lost(p, f)
+		return
+	}
 	p.report(func(now time.Time, e *ending.Ending, p ending.Proc) *ending.Failure { return e.ProcEnded(now, p, x) })
 }

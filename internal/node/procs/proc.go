@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/config"
@@ -184,11 +185,18 @@ func (p *Proc) loses(m wireup.Message) {
 	p.set.Log.Debug("a proc has lost a link", "proc", p.Who(), "peer", m.Peer, "reason", m.Reason)
 	loss := "it had lost its link to " + p.set.NameOf(m.Peer)
 	p.loss.CompareAndSwap(nil, &loss)
-	if !m.InOrder {
+	report := func() {
 		p.report(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
 			e.ProcUnlinked(now, x, p.set.NameOf(m.Peer), m.Reason)
 			return nil
 		})
+	}
+	switch {
+	case m.InOrder:
+	case p.set.Losses != nil:
+		p.set.Losses.Unlinked(p, m.Peer, report)
+	default:
+		report()
 	}
 }
 
@@ -245,6 +253,9 @@ func (p *Proc) outlivesSocket() {
 	case <-late:
 		if p.Phase() != ending.Finished {
 			p.ends(ending.Exit{Text: "closed its connection to the node", At: time.Now()})
+			if p.set.Losses != nil {
+				_ = p.os.Signal(syscall.SIGKILL) // the others go on without it
+			}
 		}
 	}
 }

@@ -40,6 +40,7 @@ type Settings struct {
 	Log            hclog.Logger
 	End            *lifetime.Lifetime // is told how procs end too early
 	Events         Events
+	Losses         Losses // nil: the job ends with its first lost proc
 
 	// MayDoWithout says that there is no other site, so that the procs may run a program without
 	// MPI.
@@ -54,6 +55,16 @@ type Events interface {
 	Heard(p *Proc, m wireup.Message) bool
 	// Left is called once for a proc that was in MPI and is not any more, in order or not.
 	Left(p *Proc, inOrder bool)
+}
+
+// Losses is told of procs that are lost in a job that goes on without them. Each proc calls it from
+// goroutines of its own.
+type Losses interface {
+	// Lost is called for a proc that has ended in MPI. f is nil if it has ended in order.
+	Lost(p *Proc, f *ending.Failure)
+	// Unlinked is called for a link between p and peer that has broken. It calls report if neither
+	// is lost.
+	Unlinked(p *Proc, peer wire.WorldRank, report func())
 }
 
 // Set is the procs of a site.

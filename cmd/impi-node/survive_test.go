@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// losesSite has rank lost kill the node of its site, and each other proc see that it is lost and talk to
+// those that are left.
+func losesSite(lost int) {
+	w := mpi.World()
+	if w.Rank() == lost {
+		if err := syscall.Kill(os.Getppid(), syscall.SIGKILL); err != nil {
+			panic(err)
+		}
+		hang()
+	}
+	if _, err := mpi.Recv(w, make([]int64, 1), lost, 0); !errors.Is(err, mpi.ErrProcFailed) {
+		panic(fmt.Sprint("not the loss of a proc: ", err))
+	}
+	for r := range w.Size() {
+		if r == lost || r == w.Rank() {
+			continue
+		}
+		if _, err := mpi.Sendrecv(w, []int64{1}, r, 1, make([]int64, 1), r, 1); err != nil {
+			panic(err)
+		}
+	}
+	os.Stdout.WriteString("went on\n")
+}
+
+// TestSiteIsLostAndTheJobGoesOn: a site whose node is killed is lost; the others finish, and the last
+// line and the status are about it. The job's server is not lost with a site that embeds it.
+func TestSiteIsLostAndTheJobGoesOn(t *testing.T) {
+	three := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + `
+site "gamma" {
+  client = 2
+  host { address = "127.0.0.4"  procs = 1 }
+}`
+	for lost, name := range []string{"alpha (client 0)", "beta (client 1)"} {
+		status, out, err := impiNode(t, fmt.Sprint("loses site ", lost), "-config", file(t, three))
+		lines := strings.Split(strings.TrimSpace(err), "\n")
+		want := "site " + name + ": its node was killed by SIGKILL"
+		if status != 137 || strings.Count(out, "went on") != 2 || !strings.Contains(lines[len(lines)-1], want) {
+			t.Errorf("site %s: status %d, %q, %s", name, status, out, err)
+		}
+	}
+}

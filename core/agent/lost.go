@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// TellLost tells all hosts that take PkLost which procs are lost, behind what their procs have been
+// sent from here: what a lost proc had sent is there before. Channels that are made on demand are made
+// for it.
+func TellLost(a *Agent, l wire.Lost) {
+	l.Text = l.Text[:min(len(l.Text), wire.MaxFail, a.pool.size-wire.HeaderSize-wire.MaxLost+wire.MaxFail)] // a chunk takes it
+	data := wire.AppendLost(nil, l)
+	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(data))
+	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkLost, Len: uint32(len(data))})
+	b = append(b, data...)
+	for h := range a.hosts {
+		if !a.hosts[h].Survives || wire.HostRank(h) == a.self {
+			continue
+		}
+		p := a.host(wire.HostRank(h))
+		switch {
+		case p.state == gone || p.over || p.err != nil:
+			continue
+		case p.ended: // nothing may come behind our FINI
+			p.urgent.copyIn(&a.pool, b, false)
+		default:
+			p.out.copyIn(&a.pool, b, false)
+		}
+		a.touch(p)
+	}
+}
+
+// takeLost takes what a host has said by PkLost, a type that IMPI does not have (IMPI ch.3, Packet
+// Protocol).
+func takeLost(a *Agent, p *endpoint) *ProtocolError {
+	l, ok := wire.ParseLost(p.said[wire.HeaderSize:], a.procs.procs.Len())
+	if !ok {
+		return p.violation("pk_len", len(p.said)-wire.HeaderSize, "it does not say which procs of this job are lost")
+	}
+	l.Text = startup.Printable([]byte(l.Text))
+	p.said = p.said[:0]
+	a.emit(Event{Kind: RanksLost, Peer: p.peer, Link: NoLink, Lost: l})
+	return nil
+}
+
+// GoOnWithout says that the job goes on without host h: its channel counts as ended once HostDied was
+// emitted, and none is made any more.
+func GoOnWithout(a *Agent, h wire.HostRank, why error) {
+	p := a.host(h)
+	if p.state == waiting && a.onDemand(p) && !p.meant {
+		p.state = gone
+		return
+	}
+	a.NoChannel(h, why)
+	if !p.died {
+		return
+	}
+	p.died = false
+	a.channels--
+	a.checkFinished()
+}

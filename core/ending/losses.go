@@ -1,0 +1,59 @@
+package ending
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Losses are the procs that a job goes on without. The zero value has none. Only one goroutine may use
+// it at a time.
+type Losses struct {
+	all   []wire.Lost // in the order in which they came to be known, without common ranks
+	procs int
+}
+
+// Take notes that procs are lost, and returns what of it is new: runs of ranks that were not lost
+// before.
+func (l *Losses) Take(x wire.Lost) (news []wire.Lost) {
+	for r := x.First; r <= x.Last; r++ {
+		switch n := len(news); {
+		case l.Has(r):
+		case n > 0 && news[n-1].Last == r-1:
+			news[n-1].Last = r
+		default:
+			part := x
+			part.First, part.Last = r, r
+			news = append(news, part)
+		}
+	}
+	for _, part := range news {
+		l.procs += int(part.Last-part.First) + 1
+	}
+	l.all = append(l.all, news...)
+	return news
+}
+
+// Has reports whether a proc is lost.
+func (l *Losses) Has(r wire.WorldRank) bool {
+	return slices.ContainsFunc(l.all, func(x wire.Lost) bool { return x.First <= r && r <= x.Last })
+}
+
+// Failure is what a job fails by that has gone on without the procs and has met no other failure; nil if
+// no proc is lost.
+func (l *Losses) Failure() *Failure {
+	if len(l.all) == 0 {
+		return nil
+	}
+	first := l.all[0]
+	text, it := first.Text, "it"
+	if others := l.procs - (int(first.Last-first.First) + 1); others > 0 {
+		text, it = fmt.Sprintf("%s; %d procs are lost in all", text, l.procs), "them"
+	}
+	f := &Failure{Text: fmt.Sprintf("%s; the job went on without %s", text, it), Status: int(first.Status), Weight: Died}
+	if f.Status == 0 {
+		f.Status = StatusRemote
+	}
+	return f
+}

@@ -1,0 +1,153 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// survival is what a node knows of the procs without which its job goes on.
+type survival struct {
+	n        *node
+	on       bool
+	mu       sync.Mutex
+	losses   ending.Losses
+	excluded atomic.Bool // the others go on without this node
+}
+
+// has reports whether a proc is lost.
+func (s *survival) has(r wire.WorldRank) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.losses.Has(r)
+}
+
+// sum has a job that has gone on without procs fail by all of them, if by nothing else.
+func (s *survival) sum(o *ending.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.losses.Failure()
+	if f == nil || o.Failure != nil && !o.Late {
+		return
+	}
+	if o.Failure != nil {
+		f.Status, f.Proc, f.Remote = o.Failure.Status, o.Failure.Proc, o.Failure.Remote
+	}
+	o.Failure, o.Late = f, true
+}
+
+// mayNotSurvive says why a job cannot go on without procs though the file wants it.
+func mayNotSurvive(n *node) error {
+	if !n.survival.on {
+		return nil
+	}
+	if n.cluster != nil || n.native != nil || n.opt.Joined != nil {
+		return ending.Misconfigured(fmt.Errorf("site %s: survive = true is for sites of one machine whose procs impi-node starts: remove it, or write a site for each machine", n.opt.Site.Name))
+	}
+	for i, c := range n.job.Clients {
+		if !c.Lists(wire.SurviveVersion) {
+			return ending.Misconfigured(fmt.Errorf("%s does not go on without procs that are lost: write survive = true in the job files of all sites, or of none", n.routes.ClientName(wire.ClientRank(i))))
+		}
+	}
+	return nil
+}
+
+// Lost has the job go on without a proc of this node.
+func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
+	x := wire.Lost{First: p.Rank(), Last: p.Rank(), Text: p.Who().String() + " has left MPI"}
+	if f != nil {
+		x.Text, x.Status = f.Text, uint32(f.Status)
+	}
+	s.lose(x)
+}
+
+// Unlinked gives the node time to hear that one of two procs is lost between which a link has broken. A
+// link between two that are not ends the job: what was on it is missing.
+func (s *survival) Unlinked(p *procs.Proc, peer wire.WorldRank, report func()) {
+	self := p.Rank()
+	time.AfterFunc(ending.Longest, func() {
+		if !s.has(peer) && !s.has(self) {
+			report()
+		}
+	})
+}
+
+// hostDied takes the loss of a channel. What another site has said, or done wrong, ends the job; a host
+// that is gone without a word is lost with its procs.
+func (s *survival) hostDied(host wire.HostRank, f *ending.Failure) {
+	n := s.n
+	if !s.on || f.Weight != ending.Lost {
+		if !s.has(n.job.Hosts[host].FirstProc) {
+			n.end.Fail(f)
+		}
+		return
+	}
+	s.goOnWithout(host, f)
+	h := n.job.Hosts[host]
+	s.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
+}
+
+// goOnWithout gives up the channels to a host.
+func (s *survival) goOnWithout(host wire.HostRank, why error) {
+	for _, h := range s.n.hosts {
+		h.loop.GoOnWithout(host, why)
+	}
+}
+
+// errGivenUp is why a channel is closed to a host that another one has lost.
+var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
+
+// lose tells everybody whom this node can reach that procs are lost, unless it is known.
+func (s *survival) lose(x wire.Lost) {
+	n := s.n
+	s.mu.Lock()
+	news := s.losses.Take(x)
+	s.mu.Unlock()
+	if len(news) == 0 {
+		return
+	}
+	n.log.Warn("the job goes on without procs that are lost", "first_rank", x.First, "last_rank", x.Last, "reason", x.Text)
+	for _, l := range news {
+		s.tellLost(l)
+		for r := l.First; r <= l.Last; r++ {
+			p := n.procs.Of(r)
+			switch {
+			case p == nil:
+				continue
+			case x.Host: // this one, as others see it
+				s.excluded.Store(true)
+				n.end.Fail(ending.ToldBy(fmt.Sprintf("the other sites go on without site %s, which one of them has lost: %s", n.opt.Site.Name, x.Text)))
+				return
+			}
+			n.hosts[p.Host].loop.ProcDone(r)
+		}
+	}
+	if x.Host {
+		s.goOnWithout(n.job.Procs.At(x.First).Host, errGivenUp)
+	}
+	f := &ending.Failure{Text: x.Text, Status: cmp.Or(int(x.Status), ending.StatusRemote), Weight: ending.Died}
+	if n.procs.Of(x.First) == nil {
+		f.Remote, f.Status = true, ending.StatusRemote
+	}
+	n.end.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) })
+}
+
+// tellLost tells the other hosts, and the procs here.
+func (s *survival) tellLost(l wire.Lost) {
+	for _, h := range s.n.hosts {
+		h.loop.TellLost(l)
+	}
+	for _, p := range s.n.procs.All() {
+		if p.Phase() == ending.InMPI && !s.has(p.Rank()) {
+			_ = p.Tell(wireup.Message{Kind: wireup.KindFailed, Peer: l.First, Last: l.Last, Code: int(l.Status), Reason: l.Text}) // it may have ended
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// lossOps are operations that cannot be done without rank 1, by the error that they give then. All
+// others call them; rank 1 dies before.
+var lossOps = map[string]func(w *mpi.Comm) error{
+	"send": func(w *mpi.Comm) error { // what fits into a link may leave before the loss is known
+		for {
+			if err := mpi.Send(w, make([]float64, 20000), 1, 3); err != nil {
+				return err
+			}
+		}
+	},
+	"recv":    func(w *mpi.Comm) error { _, err := mpi.Recv(w, make([]int64, 1), 1, 3); return err },
+	"any":     func(w *mpi.Comm) error { _, err := mpi.Recv(w, make([]int64, 1), mpi.AnySource, 3); return err },
+	"probe":   func(w *mpi.Comm) error { _, err := mpi.Probe(w, 1, 3); return err },
+	"barrier": func(w *mpi.Comm) error { return mpi.Barrier(w) },
+	"allreduce": func(w *mpi.Comm) error {
+		return mpi.Allreduce(w, make([]float64, 5), make([]float64, 5), mpi.Sum)
+	},
+	"bcast": func(w *mpi.Comm) error { return mpi.Bcast(w, make([]float64, 200000), 1) },
+	"dup":   func(w *mpi.Comm) error { _, err := w.Dup(); return err },
+	"ibarrier": func(w *mpi.Comm) error {
+		q, err := mpi.Ibarrier(w)
+		check(err)
+		_, err = q.Wait()
+		return err
+	},
+	"pending": func(w *mpi.Comm) error {
+		q, err := mpi.Irecv(w, make([]int64, 1), mpi.AnySource, 3)
+		check(err)
+		if _, err = q.Wait(); !errors.Is(err, mpi.ErrProcFailedPending) || q.Null() {
+			panic(fmt.Sprint("the receive has ended: ", err))
+		}
+		check(mpi.Send(w, []int64{1}, w.Rank(), 3))
+		if _, err := q.Wait(); err != nil {
+			panic(err)
+		}
+		return err
+	},
+}
+
+// meets has everybody talk to everybody, and rank 1 wait until all have done so.
+func meets(w *mpi.Comm) {
+	everybody(w)
+	if w.Rank() != 1 {
+		check(mpi.Send(w, []int64{1}, 1, 99))
+		return
+	}
+	for range w.Size() - 1 {
+		_, err := mpi.Recv(w, make([]int64, 1), mpi.AnySource, 99)
+		check(err)
+	}
+}
+
+func init() {
+	for name, op := range lossOps {
+		programs["loses "+name] = func() {
+			w := initialize()
+			meets(w)
+			if w.Rank() == 1 {
+				check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+			}
+			err := op(w)
+			if !errors.Is(err, mpi.ErrProcFailed) {
+				panic(fmt.Sprint("not the loss of a proc: ", err))
+			}
+			for r := range w.Size() { // the others are there
+				if r == 1 || r == w.Rank() {
+					continue
+				}
+				in := make([]int64, 1)
+				_, err := mpi.Sendrecv(w, []int64{int64(w.Rank())}, r, 4, in, r, 4)
+				check(err)
+				if in[0] != int64(r) {
+					panic("not what it has sent")
+				}
+			}
+			fmt.Println("goes on:", mpi.ErrorClass(err))
+			finalize()
+		}
+	}
+}
+
+func surviving(mode string, procs ...int) *config.Job {
+	job := testJob(mode, procs...)
+	job.Survive = true
+	return job
+}
+
+// TestSurvivesProc: a proc that dies is an error to those who need it, and the job goes on.
+func TestSurvivesProc(t *testing.T) {
+	for op := range lossOps {
+		for _, sites := range [][]int{{4}, {2, 2}, {1, 1, 1}} {
+			t.Run(fmt.Sprint(op, sites), func(t *testing.T) {
+				all := start(t, surviving("loses "+op, sites...))
+				f := end(all)
+				went := 0
+				for i, r := range all {
+					if f[i] == nil || !strings.HasSuffix(f[i].Text, "was killed by SIGKILL; the job went on without it") {
+						t.Errorf("site %d ended with %v", i, f[i])
+					}
+					went += strings.Count(r.out.String(), "goes on: MPIX_ERR_PROC_FAILED")
+				}
+				n := 0
+				for _, k := range sites {
+					n += k
+				}
+				if went != n-1 {
+					t.Errorf("%d procs have gone on, of %d", went, n-1)
+				}
+			})
+		}
+	}
+}
+
+// TestSurvivesNothingElse: without the option, and by an abort, the job ends as always.
+func TestSurvivesNothingElse(t *testing.T) {
+	wantAll(t, start(t, testJob("loses recv", 2, 1)), "rank 1 on site alpha was killed by SIGKILL")
+	f := wantAll(t, start(t, surviving("abort", 2, 1)), "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
+	if f[1].Status != 7 || f[0].Status != ending.StatusRemote {
+		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
+	}
+}
