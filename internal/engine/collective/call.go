@@ -58,6 +58,11 @@ type Call struct {
 	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
 
+// Largest is an allreduce of elements of a kind, of which all gets the largest that members give.
+func Largest(k datatype.Kind, mine, all []byte) *Call {
+	return &Call{What: allreduce, Kind: k, op: datatype.Max, Send: mine, recv: all}
+}
+
 // plan makes the planner write the schedule.
 func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {

@@ -18,9 +18,9 @@ import (
 // dealing sends the edges of a distributed graph to the members that they concern. A member does
 // not know beforehand from which members it will receive, so it receives from any, in a context
 // that has no other messages. Edge messages are sent synchronously. When its messages have been
-// received, a member enters a barrier, and receives what comes meanwhile: when all members have
-// entered, no message is left. So the number of messages is that of the members plus that of the
-// edge messages.
+// received, or cannot be, a member says so in an allreduce, and receives what comes meanwhile: when
+// all members have entered that, no message is left, and all know whether one was lost. So the number
+// of messages is that of the members plus that of the edge messages.
 type dealing struct {
 	c        *proc.Comm
 	context  wire.ContextID // private
@@ -70,7 +70,7 @@ func (x *dealing) write(edges []comm.Edge) map[int][]byte {
 }
 
 // exchange sends the messages and receives until nothing can come any more. It always reaches the
-// barrier, so that all members count the same number of operations.
+// allreduce, so that all members count the same number of operations.
 func (x *dealing) exchange(messages map[int][]byte) error {
 	end, err := collective.Begin(x.c)
 	if err != nil {
@@ -81,15 +81,25 @@ func (x *dealing) exchange(messages map[int][]byte) error {
 	defer p.Unlock()
 	x.send(messages)
 	x.until(func() bool { return allDone(x.out) })
-	end.Err = end.Plan(&collective.Call{What: collective.OpBarrier})
+	x.end(x.out)
+	mine, worst := binary.NativeEndian.AppendUint32(nil, FaultCode(x.err)), make([]byte, 4)
+	end.Err = end.Plan(collective.Largest(datatype.Uint32, mine, worst))
 	x.until(end.Done)
 	_, err = end.Finish()
 	x.until(func() bool { return allDone(x.in) })
-	for _, r := range slices.Concat(x.out, x.in) {
-		x.note(p.End(r, nil))
-	}
+	x.end(x.in)
 	x.note(err)
+	if code := binary.NativeEndian.Uint32(worst); code != 0 {
+		x.note(FailedElsewhere(code))
+	}
 	return x.err
+}
+
+// end ends the requests, which are done unless the job has failed.
+func (x *dealing) end(requests []*message.Request) {
+	for _, r := range requests {
+		x.note(x.c.Process().End(r, nil))
+	}
 }
 
 // until receives edge messages that come, and makes progress, until done returns true.
