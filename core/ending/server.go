@@ -48,6 +48,7 @@ type ServerLoss struct {
 	Runs    bool  // the job runs at this site
 	Within  bool  // a node or a launcher of the job has the server, or one of the job that has spawned it: that is lost, too
 	Dialect wire.Dialect
+	Apart   bool // the sites are not connected by channels from the start: none would hear of the failure of another
 	Told    bool // all sites tell each other of failures by their channels
 }
 
@@ -60,7 +61,7 @@ type ServerLoss struct {
 // the server: whether the site is lost is shown by the channels, and told by them.
 func (l ServerLoss) GoesOn() bool {
 	lost := errors.Is(l.Err, startup.ErrLost) || l.Told && startup.OtherLost(l.Err)
-	return lost && l.Runs && !l.Within && l.Dialect != wire.Draft
+	return lost && l.Runs && !l.Within && !l.Apart && l.Dialect != wire.Draft
 }
 
 // How the server names clients: one with its address, or a set of them.

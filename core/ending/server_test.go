@@ -67,6 +67,7 @@ func TestServerLoss(t *testing.T) {
 	}{
 		{ServerLoss{Err: lost, Runs: true}, true},
 		{ServerLoss{Err: lost}, false},
+		{ServerLoss{Err: lost, Runs: true, Apart: true}, false},
 		{ServerLoss{Err: lost, Runs: true, Within: true}, false},
 		{ServerLoss{Err: lost, Runs: true, Dialect: wire.Draft}, false},
 		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true}, false},
@@ -74,6 +75,7 @@ func TestServerLoss(t *testing.T) {
 		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true, Told: true}, false},
 		{ServerLoss{Err: other, Runs: true, Told: true}, true},
 		{ServerLoss{Err: other, Runs: true}, false},
+		{ServerLoss{Err: other, Runs: true, Told: true, Apart: true}, false},
 		{ServerLoss{Err: other, Told: true}, false},
 		{ServerLoss{Err: other, Runs: true, Told: true, Within: true}, false},
 		{ServerLoss{Err: other, Runs: true, Told: true, Dialect: wire.Draft}, false},

@@ -111,7 +111,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	n.member = member.New(member.Settings{
 		Runs:   n.ready,
 		Routes: n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
-		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster,
+		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster, OnDemand: n.opt.OnDemand,
 	})
 	if n.cluster != nil {
 		n.cluster.End = n.end

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
@@ -43,6 +44,7 @@ type Settings struct {
 	Runs     <-chan struct{} // closed when the job runs at this site
 	Cluster  *Cluster        // hosts of the site on other machines; nil: there are none
 	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
+	OnDemand agent.OnDemand  // which channels are made on demand
 }
 
 // Member is a site as a client of its job's server.
@@ -269,8 +271,10 @@ func (m *Member) awaitRuns() bool {
 
 // loss says how the connection to the server has ended, by err, after startup.
 func (m *Member) loss(err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: true, Within: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
-		Told: startup.AllTakeFail(m.Routes.World)}
+	return ending.ServerLoss{
+		Err: err, Runs: true, Within: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
+		Apart: m.OnDemand == agent.Always, Told: startup.AllTakeFail(m.Routes.World),
+	}
 }
 
 func (m *Member) clientConfig() (startup.ClientConfig, error) {

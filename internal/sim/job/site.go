@@ -240,7 +240,7 @@ func outlives(s *site, err error) bool {
 
 // lossOf says how the connection to the server has ended, by err.
 func lossOf(s *site, err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Told: s.job != nil && startup.AllTakeFail(s.job)}
+	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Apart: s.w.cfg.OnDemand, Told: s.job != nil && startup.AllTakeFail(s.job)}
 }
 
 // tied reports whether the end of the server is that of the site: it runs another MPI or an older
