@@ -188,7 +188,7 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 		c := &w.Commands[i]
 		if granted[i] = w.Soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
 			w.refusal = c.Refuse(fmt.Sprintf("of the %d slots of site %s for spawned procs %d are taken, and it needs %d more", s.Total, s.Site, s.Total-room, c.Procs))
-			if s.somebodyLeaves() || !w.graced && s.mayFit(&w.SlotRequest) {
+			if s.mayFit(&w.SlotRequest) && (!w.graced || s.somebodyLeaves()) {
 				return false
 			}
 			s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Refused: w.refusal})

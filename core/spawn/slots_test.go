@@ -18,6 +18,7 @@ func TestSlots(t *testing.T) {
 			"a- >", "b+2 > b[2]"},
 		"nor for what the site does not have": {
 			"a+3 > a[3]", "b+5 > b refused: of the 4 slots of site alpha for spawned procs 3 are taken, and it needs 5 more"},
+		"even if somebody leaves":             {"a+3 > a[3]", "a~ >", "b+5 > b refused: of the 4 slots of site alpha for spawned procs 3 are taken, and it needs 5 more"},
 		"hears late of who leaves":            {"a+4 > a[4]", "b+1 >", "a- > b[1]"},
 		"hears late of who is about to leave": {"a+4 > a[4]", "b+1 >", "a~ >", "s9 >", "a- > b[1]"},
 		"who comes back has room":             {"a+4 > a[4]", "a- >", "a+4 > a[4]"},

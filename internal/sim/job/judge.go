@@ -74,7 +74,7 @@ func (w *World) judge() error {
 	if took > limit && !(w.cfg.OnDemand && apart(w)) {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
-	events, most := w.ended.event-w.broke.event, w.eventsToEnd()
+	events, most := w.ended.event-w.broke.event, w.eventsToEnd(took)
 	if w.cfg.Worlds == nil && events > most { // otherwise events of other worlds are among them
 		return fmt.Errorf("%w: %d events after it was certain to fail, more than %d", ErrLate, events, most)
 	}
@@ -216,11 +216,11 @@ func hop(s *kernel.LinkSpec, size int) time.Duration {
 	return (s.Delay + s.Jitter) * time.Duration(2+8*size/s.Capacity)
 }
 
-// eventsToEnd is how many events there may be in that time.
-func (w *World) eventsToEnd() uint64 {
+// eventsToEnd is how many events there may be when that took so long.
+func (w *World) eventsToEnd(took time.Duration) uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
-	if r := w.cfg.Resume; r != nil { // links to a silent machine are dialled again and again
-		most += 50 * uint64(w.stalls/r.Again)
+	if r := w.cfg.Resume; r != nil { // links to a machine that is silent or gone are dialled again and again
+		most += 50 * uint64((w.stalls+took)/r.Again)
 	}
 	return most
 }

@@ -90,6 +90,8 @@ var errNoNames = errors.New("the server for names does not answer")
 
 // named makes a request, and makes it again if the answer is lost.
 func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
+	deaf := s.names.deaf
+	s.names.deaf = false // of this request alone, also if it reaches no server
 	scope, given := x.Info["scope"]
 	c, scope, err := s.nameClient(scope, given)
 	n := names.Name{Scope: scope, Service: x.Service}
@@ -102,8 +104,6 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 	case s.names.down:
 		return "", errNoNames
 	}
-	deaf := s.names.deaf
-	s.names.deaf = false
 	if deaf && c.holder == 0 { // a node only asks again on a connection that it has used before
 		c.carryOut(c.state.Begin(), func(bool) bool { return true })
 	}
