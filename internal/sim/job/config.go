@@ -22,6 +22,7 @@ type Config struct {
 	OnDemand bool // all channels between own sites are made on demand
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
+	Survive  bool // the job goes on without procs that are lost once all have begun
 	DialFail float64
 	Limit    time.Duration // of startup; 0: a minute
 

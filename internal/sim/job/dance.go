@@ -229,7 +229,7 @@ func (h *host) complete() {
 	h.channels.End(h.rank)
 	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.job.Procs, ChunkSize: s.w.chunkSize()}
 	for i, x := range s.job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own, Fails: takeFail(s, x.Client), OnDemand: h.channels.OnDemand(h.rank, wire.HostRank(i))})
+		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own, Fails: takeFail(s, x.Client), Survives: s.w.cfg.Survive, OnDemand: h.channels.OnDemand(h.rank, wire.HostRank(i))})
 	}
 	a, err := agent.New(c)
 	if err != nil {

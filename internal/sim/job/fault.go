@@ -126,13 +126,13 @@ func (w *World) commit(f Fault) {
 	switch f.Kind {
 	case CrashProc:
 		if p := w.procs[f.Target%len(w.procs)]; p != nil && !p.task.Ended() {
-			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said)
+			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said && !survives(w))
 			p.crash()
 		}
 	case FailLate: // Plan
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
-			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), true)
+			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), !survives(w))
 			s.crash()
 		}
 	case LoseHost:

@@ -97,7 +97,7 @@ func (w *World) agree() error {
 			return fmt.Errorf("site %d has no error, and did not finish", s.rank)
 		case s.err != nil && !errors.Is(s.err, ErrFailed):
 			return fmt.Errorf("site %d could not end: %w", s.rank, s.err)
-		case s.err != nil && !s.outcome.Late && !w.server.lost.Has(s.rank):
+		case s.err != nil && !s.outcome.Late && !w.server.lost.Has(s.rank) && !s.spared:
 			failed = s
 		}
 	}

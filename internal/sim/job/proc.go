@@ -29,6 +29,7 @@ type proc struct {
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node that it has finished
 	heard   time.Duration // when its node gets its last message
+	news    time.Duration // when it gets the last news of losses
 	loss    string        // the first lost link that it has reported to its node
 	aborted bool          // it has called MPI_Abort
 	judged  bool          // its node has noticed its end
@@ -127,7 +128,11 @@ func (p *proc) noticed(x ending.Exit) {
 	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
 		p.s.w.cfg.Worlds.gone(p)
 		p.judged, x.At = true, p.s.w.time()
-		p.s.report(func(now time.Time) { _ = p.s.end.ProcEnded(now, p.standing(), x) })
+		if survives(p.s.w) && !p.fini && !p.aborted {
+			p.s.survival.procLost(p, x)
+		} else {
+			p.s.report(func(now time.Time) { _ = p.s.end.ProcEnded(now, p.standing(), x) })
+		}
 		p.s.finish()
 	})
 }
@@ -254,8 +259,13 @@ func (s *site) told(p *proc, m wireup.Message) {
 	case wireup.KindLost:
 		peer := fmt.Sprintf("rank %d", m.Peer)
 		p.loss = cmp.Or(p.loss, "it had lost its link to "+peer)
-		if !m.InOrder {
-			s.report(func(now time.Time) { s.end.ProcUnlinked(now, p.standing(), peer, m.Reason) })
+		report := func() { s.report(func(now time.Time) { s.end.ProcUnlinked(now, p.standing(), peer, m.Reason) }) }
+		switch {
+		case m.InOrder:
+		case survives(s.w):
+			s.survival.unlinked(p, m.Peer, report)
+		default:
+			report()
 		}
 	default:
 	}

@@ -39,15 +39,17 @@ type site struct {
 
 	machines *machines // nil: it has one host, or is foreign
 
-	spawner *spawner
-	parents parents
-	meets   *meetingNode // nil: the job has not begun
-	names   nameService
-	parts   parts // the parts of a spawned world that it runs; nil: it was not spawned
+	spawner  *spawner
+	parents  parents
+	meets    *meetingNode // nil: the job has not begun
+	names    nameService
+	survival survival
+	parts    parts // the parts of a spawned world that it runs; nil: it was not spawned
 
 	left    bool // it has told the server that it has finished or failed
 	done    bool // nothing of it is left
 	dead    bool // its node has crashed
+	spared  bool // the others go on without it
 	outcome ending.Outcome
 	err     error
 
@@ -106,6 +108,7 @@ type client interface {
 
 func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots)}
+	s.survival.s = s
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
@@ -113,6 +116,9 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 		s.token = config.Token
 		if !cfg.Older {
 			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion, wire.LostVersion}
+			if w.cfg.Survive {
+				config.Versions = append(config.Versions, wire.SurviveVersion)
+			}
 		}
 	}
 	for i, procs := range cfg.Hosts {
@@ -330,7 +336,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	x := &wireup.Job{
 		Name: "sim", Rank: r, Procs: s.table,
 		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
-		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0",
+		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0", Survive: s.w.cfg.Survive,
 	}
 	if s.w.cfg.Worlds != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
@@ -346,7 +352,14 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
-		s.fail(ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err))
+		f := ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err)
+		if survives(s.w) {
+			s.survival.hostDied(ev.Peer.Host, f)
+			return
+		}
+		s.fail(f)
+	case agent.RanksLost:
+		s.survival.lose(ev.Lost)
 	case agent.ProcLost:
 		s.fail(ending.NodeFailed(fmt.Errorf("rank %d: its agent lost it: %w", ev.Peer.Rank, ev.Err)))
 	case agent.HostWanted:

@@ -196,7 +196,7 @@ func (s *site) crash() {
 	if s.dead || s.done {
 		return
 	}
-	s.dead, s.left, s.done = true, true, true
+	s.dead, s.left, s.done, s.spared = true, true, true, survives(s.w)
 	s.over(ending.NodeFailed(fmt.Errorf("the node of site %d has crashed", s.rank)))
 	s.timer.Stop()
 	if s.conn != nil {

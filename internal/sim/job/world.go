@@ -64,7 +64,10 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	if cfg.Worlds != nil {
 		cfg.Worlds.join(w)
 	}
-	var err error
+	err := cfg.maySurvive()
+	if err != nil {
+		return nil, err
+	}
 	if w.server, err = newServer(w); err != nil {
 		return nil, err
 	}
