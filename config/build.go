@@ -18,6 +18,7 @@ type builder struct {
 	env    map[string]cty.Value
 	dir    string
 	root   *block
+	locked lockFile
 	job    *block // may be nil
 	sites  []*siteDraft
 	result Job
@@ -55,6 +56,7 @@ func (b *builder) build() *Job {
 		return nil
 	}
 	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), Report: b.report(), Builtins: b.opt.Builtins, source: b.lines}
+	b.plugins()
 	b.servers()
 	b.checkRanks()
 	b.sharedHosts()

@@ -80,7 +80,7 @@ func article(word string) string {
 // public are the attributes whose strings anybody may read. Of command that is the program, of others
 // nothing.
 var public = []string{
-	"address", "hosts", "network", "channels_from", "listen", "server", "head", "plugin", "plugin_dir", "sha256", "path", "trace", "dir",
+	"address", "hosts", "network", "channels_from", "listen", "server", "head", "plugin", "plugin_dir", "source", "version", "keys", "sha256", "path", "trace", "dir",
 	"prefer", "data_plane", "representation", "implementation", "dialect", "ipv4", "versions", "omit", "bind", "level", "format",
 	"calls", "short", "timeout", "start", "stop", "resume", "silence", "spin", "procs", "names", "tls", "mpicc",
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/openimpi/impi/internal/hcldepth"
 )
 
 // Options has what Load cannot find out itself.
@@ -62,18 +64,25 @@ type Options struct {
 // once.
 func Load(path string, opt Options) (*Job, Diagnostics) {
 	f := &faults{file: path}
+	src, dir := readJobFile(f, path)
+	if dir == "" {
+		return nil, f.list
+	}
+	return load(f, src, dir, opt)
+}
+
+// readJobFile reads a file. The folder is empty if that fails, which is a fault.
+func readJobFile(f *faults, path string) (src []byte, dir string) {
 	src, err := readText(path, maxJobFile)
 	if err != nil {
 		problem, remedy := unreadable(path, err)
 		f.fault(Pos{}, problem, remedy)
-		return nil, f.list
+		return nil, ""
 	}
-	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
+	if dir, err = filepath.Abs(filepath.Dir(path)); err != nil {
 		f.fault(Pos{}, "cannot tell the folder of the job file: "+err.Error(), "write its absolute path")
-		return nil, f.list
 	}
-	return load(f, src, dir, opt)
+	return src, dir
 }
 
 // LoadText is Load of a file that is on another machine: its absolute path there, and its text.
@@ -107,15 +116,30 @@ func unreadable(path string, err error) (problem, remedy string) {
 }
 
 func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
-	f.lines = splitLines(src)
 	if opt.Environ == nil {
 		opt.Environ = os.Environ()
 	}
 	env := environment(opt.Environ)
-	d := &decoder{faults: f, src: newSource(src), env: env, addresses: opt.Addresses}
-	if at, deep := tooDeep(d.src.text, f.file); deep {
-		f.fault(d.pos(at), "this is nested too deep for a job file", "write it in fewer levels")
+	root := decode(f, src, env, opt.Addresses)
+	if root == nil {
 		return nil, f.sorted()
+	}
+	b := &builder{faults: f, opt: opt, env: env, dir: dir, root: root}
+	job := b.build()
+	found := f.sorted()
+	if found.HasErrors() {
+		return nil, found
+	}
+	return job, found
+}
+
+// decode takes the blocks of a file; the result is nil if its syntax has faults.
+func decode(f *faults, src []byte, env map[string]cty.Value, addresses map[string]netip.Addr) *block {
+	f.lines = splitLines(src)
+	d := &decoder{faults: f, src: newSource(src), env: env, addresses: addresses}
+	if at, deep := hcldepth.TooDeep(d.src.text, f.file); deep {
+		f.fault(d.pos(at), "this is nested too deep for a job file", "write it in fewer levels")
+		return nil
 	}
 	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, f.file)
 	for i, diag := range diags {
@@ -126,17 +150,11 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 		d.foreign(diag, Pos{})
 	}
 	if diags.HasErrors() {
-		return nil, f.sorted()
+		return nil
 	}
 	root := &block{spec: fileSpec}
 	d.body(root, parsed.Body.(*hclsyntax.Body))
-	b := &builder{faults: f, opt: opt, env: env, dir: dir, root: root}
-	job := b.build()
-	found := f.sorted()
-	if found.HasErrors() {
-		return nil, found
-	}
-	return job, found
+	return root
 }
 
 func environment(environ []string) map[string]cty.Value {

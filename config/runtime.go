@@ -42,6 +42,7 @@ type Job struct {
 	Limits   Limits
 	Report   Report
 	Builtins []Builtin // those of Options
+	Plugins  []Plugin  // in the order of the file
 
 	source []string // lines of the file, for faults that are found later
 }
@@ -296,6 +297,8 @@ type Transport struct {
 	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
 	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
+	Version  string  // that the lock file names; empty unless Plugin is the name of a plugin block
+	Install  string  // the command that installs that version; empty like Version
 	Settings []Setting
 
 	// Env is added to the plugin's environment. Values may be secrets: messages have names only.

@@ -31,11 +31,18 @@ var (
 const maxClients = 32 // IMPI ch.2: client_mask has 32 bits
 
 var blockTransport = &blockSpec{name: "transport", label: "the transport's name", example: "tcp", repeated: true, attrs: []attrSpec{
-	{name: "plugin", kind: text("the plugin's file name", "impi-transport-x")},
+	{name: "plugin", kind: text("the name of a plugin block or the plugin's file name", "impi-transport-x")},
 	{name: "sha256", kind: checksum()},
 	{name: "auto_mtls", kind: truth()},
 	{name: "env", kind: pluginEnv()},
 }, blocks: []*blockSpec{{name: "config", open: true}}}
+
+var blockPlugin = &blockSpec{name: "plugin", label: "the plugin's name", example: "ofi", repeated: true, attrs: []attrSpec{
+	{name: "source", kind: pluginSource(), required: true},
+	{name: "version", kind: versionConstraint()},
+	{name: "keys", kind: publicKeys()},
+	{name: "sha256", kind: checksums()},
+}}
 
 var blockRoute = &blockSpec{name: "route", label: `a site's name or "*"`, example: "*", repeated: true, attrs: []attrSpec{
 	{name: "prefer", kind: words(`["unix", "tcp"]`)},
@@ -157,7 +164,7 @@ var fileSpec = &blockSpec{attrs: []attrSpec{
 	{name: "hosts", kind: hostList()},
 	{name: "procs", kind: procs()},
 	{name: "ports", kind: portRange()},
-}, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits, blockReport}, sharedBlocks...)}
+}, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits, blockReport, blockPlugin}, sharedBlocks...)}
 
 func (s *blockSpec) attr(name string) (attrSpec, bool) {
 	for _, a := range s.attrs {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/openimpi/impi/internal/hcldepth"
 )
 
 // ErrNoSites is the error of SiteNames for a file without site blocks.
@@ -20,7 +22,7 @@ func SiteNames(path string) ([]string, error) {
 		return nil, fmt.Errorf("read the job file: %w", err)
 	}
 	d := &decoder{faults: &faults{file: path}, src: newSource(b), env: environment(os.Environ())}
-	if at, deep := tooDeep(d.src.text, path); deep {
+	if at, deep := hcldepth.TooDeep(d.src.text, path); deep {
 		return nil, fmt.Errorf("read the job file: %v: it is nested too deep", at)
 	}
 	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, path)

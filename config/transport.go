@@ -64,6 +64,9 @@ func (s *siteDraft) transport(in *block) Transport {
 		Pos:  in.pos,
 	}
 	fill(&t, in)
+	if _, known := pluginCalled(s.builder, t.Name); t.Plugin == "" && known && !slices.Contains(s.builtins(), t.Name) {
+		t.Plugin = t.Name
+	}
 	if t.Plugin == "" {
 		t.Known, t.Builtin = known(s.opt.Builtins, t.Name)
 	}
@@ -91,11 +94,12 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	case t.Builtin && t.NoMTLS:
 		s.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
-		remedy := `add plugin = "impi-transport-` + t.Name + `"; built in: ` + strings.Join(s.builtins(), ", ")
+		remedy := `add plugin = "impi-transport-` + t.Name + `", or a block plugin ` + quote(t.Name) + `; built in: ` + strings.Join(s.builtins(), ", ")
 		if near := nearest(t.Name, s.builtins()); near != "" {
 			remedy = "did you mean " + quote(near) + "? or " + remedy
 		}
 		s.fault(in.pos, "transport "+quote(t.Name)+" is not built in and has no plugin", remedy)
+	case installed(s, in, t):
 	case t.Plugin != "" && s.here():
 		path := s.pluginPath(t.Plugin)
 		problem, _ := executableFault(absolute(s.dir, path), s.shown(path))

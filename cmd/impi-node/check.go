@@ -106,10 +106,18 @@ func (c *checker) file(t config.Transport) {
 	if err == nil && t.SHA256 != "" {
 		var sum string
 		if sum, err = host.Digest(t.Path); err == nil && !strings.EqualFold(sum, t.SHA256) {
-			err = fmt.Errorf("%s has sha256 %s, and the file says %s", t.Path, sum, t.SHA256)
+			err = fmt.Errorf("%s has sha256 %s, and %s says %s", t.Path, sum, whoTrusts(t), t.SHA256)
 		}
 	}
 	c.plugin(t, err)
+}
+
+// whoTrusts is the file that has the checksum of a plugin.
+func whoTrusts(t config.Transport) string {
+	if t.Version != "" {
+		return "the lock file"
+	}
+	return "the file"
 }
 
 // start starts a plugin with its settings, as the node will, and ends it.
@@ -117,7 +125,7 @@ func (c *checker) start(s config.Site, t config.Transport) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	p, err := host.Start(ctx, host.Config{
-		Name: t.Name, Path: t.Path, SHA256: t.SHA256, NoMTLS: t.NoMTLS, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,
+		Name: t.Name, Path: t.Path, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,
 	})
 	if err != nil {
 		c.plugin(t, err)
@@ -137,7 +145,7 @@ func (c *checker) plugin(t config.Transport, err error) {
 	case errors.As(err, &e):
 		c.fault(t.Pos, fmt.Sprintf("plugin %s: %s", e.Path, e.Problem), cmp.Or(e.Remedy, "impi-node plugins test "+t.Path+" tells more"))
 	default:
-		c.fault(t.Pos, "plugin: "+err.Error(), "impi-node plugins test "+t.Path+" tells more")
+		c.fault(t.Pos, "plugin: "+err.Error(), cmp.Or(t.Install, "impi-node plugins test "+t.Path+" tells more"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/distribution"
 )
 
 //go:embed help/plugins.txt
@@ -63,7 +64,7 @@ func pluginsCommand(std streams) *cmdline.Command {
 		f.StringVar(&o.runDir, "run-dir", "", cmdline.Dir)
 		f.BoolVar(&o.all, "all", false, "")
 	}
-	return &cmdline.Command{Name: "plugins", Help: pluginsHelp, Commands: []*cmdline.Command{
+	return &cmdline.Command{Name: "plugins", Help: pluginsHelp, Commands: append(distribution.Commands(),
 		add("list", name, pluginsList, asJSON, dir, file),
 		add("info", cmdline.File, pluginsInfo, asJSON, dir),
 		add("verify", cmdline.File, pluginsVerify, asJSON, dir, file, jobs),
@@ -78,7 +79,7 @@ func pluginsCommand(std streams) *cmdline.Command {
 			f.StringVar(&o.vendor, "vendor", "example", "")
 			f.StringVar(&o.impi, "impi", "", cmdline.Dir)
 		}),
-	}}
+	)}
 }
 
 func (o *pluginOptions) check(verb string) error {

@@ -155,7 +155,7 @@ func TestPluginsVerify(t *testing.T) {
 
 func TestPluginsUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"plugins frobnicate":                    "known here: info, list, new, reload, test, verify",
+		"plugins frobnicate":                    "known here: info, install, list, lock, new, publish, reload, test, verify",
 		"plugins info":                          "one plugin",
 		"plugins test a b":                      "one plugin",
 		"plugins list tcp":                      "info tcp",

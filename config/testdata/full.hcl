@@ -100,6 +100,16 @@ transport "x" {
   }
 }
 
+# Where a plugin comes from. impi-node plugins install gets it, and writes the version that it
+# has chosen to impi.lock.hcl; transport "ofi" {}, or plugin = "ofi" in a transport, uses it.
+plugin "ofi" {
+  source  = "https://plugins.example.org/impi" # or a folder, "./mirror", or "oci:./layout"
+  version = "~> 1.2"                           # default: any release
+  keys    = ["RWSNLRwmASfHROpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs"] # minisign keys of its maker
+  # which files are trusted; default: those of the lock file. One checksum is for all platforms.
+  sha256 = { linux_amd64 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" }
+}
+
 # How a site reaches another one: the route with its name, or else route "*".
 # Without any, the transports are tried in this order: shm, unix, tcp, quic, plugins.
 route "*" {

@@ -26,6 +26,9 @@ type Config struct {
 	// SHA256 of the binary, in hex, see Digest. Empty: not checked.
 	SHA256 string
 
+	// Install is the command that puts the file with SHA256 in its place, if there is one.
+	Install string
+
 	// Settings are the transport's config block: names of its schema to string, float64 or
 	// another number, bool, []string or []any of strings. Missing settings get their
 	// defaults.

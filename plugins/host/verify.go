@@ -108,6 +108,11 @@ func (x *executable) check(cfg *Config) error {
 	if subtle.ConstantTimeCompare(want, have) == 1 {
 		return nil
 	}
+	if cfg.Install != "" {
+		return &Error{Plugin: cfg.Name, Path: x.path, Kind: ErrChecksum,
+			Problem: fmt.Sprintf("the file has sha256 %s, the lock file has %s: it was changed after it was installed", x.digest, cfg.SHA256),
+			Remedy:  cfg.Install + " puts the right one in its place"}
+	}
 	return &Error{Plugin: cfg.Name, Path: x.path, Kind: ErrChecksum,
 		Problem: fmt.Sprintf("the file has sha256 %s, the config wants %s", x.digest, cfg.SHA256),
 		Remedy:  "if you trust the file, put its checksum into the transport block; otherwise reinstall the plugin"}

@@ -1,4 +1,5 @@
-package config
+// Package hcldepth finds files in HCL that are nested too deep to be parsed.
+package hcldepth
 
 import (
 	"github.com/hashicorp/hcl/v2"
@@ -9,8 +10,8 @@ import (
 // calls itself for each, and Go ends a program whose stack grows to a gigabyte.
 const maxDepth = 100
 
-// tooDeep finds where a file is nested too deep to be parsed.
-func tooDeep(src []byte, file string) (at hcl.Range, found bool) {
+// TooDeep finds where a file is nested too deep to be parsed.
+func TooDeep(src []byte, file string) (at hcl.Range, found bool) {
 	tokens, _ := hclsyntax.LexConfig(src, file, hcl.InitialPos) // the parser reports what is wrong with the tokens
 	depth, operators := 0, 0
 	for _, t := range tokens {

@@ -1,0 +1,212 @@
+// Package pluginlock has the lock file of a job file's plugins: which version of each is used, and the
+// checksums of its binaries. It also says what names, versions and platforms look like, and where in
+// plugin_dir an installed binary is.
+package pluginlock
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/openimpi/impi/internal/hcldepth"
+)
+
+// Name is the lock file's, in the folder of the job file.
+const Name = "impi.lock.hcl"
+
+// FilePrefix begins the file name of a plugin; its name follows.
+const FilePrefix = "impi-transport-"
+
+// maxFile bounds a lock file, in bytes. One of a thousand plugins on five platforms has half of that.
+const maxFile = 1 << 20
+
+// header begins a lock file.
+const header = `# impi-node plugins install keeps this file. Put it under version control, beside the job file:
+# nodes run these versions of the plugins, and no file with another checksum.
+`
+
+// Lock is a lock file's contents.
+type Lock struct {
+	Plugins map[string]Entry // by name
+}
+
+// Entry is what a lock file says about one plugin.
+type Entry struct {
+	Source  string            // where it came from, as in the job file
+	Version string            // canonical, see Version
+	SHA256  map[string]string // of the binary, by platform, in hex
+}
+
+// parsed is a lock file as HCL has it.
+type parsed struct {
+	Plugins []struct {
+		Name    string            `hcl:"name,label"`
+		Source  string            `hcl:"source"`
+		Version string            `hcl:"version"`
+		SHA256  map[string]string `hcl:"sha256"`
+	} `hcl:"plugin,block"`
+}
+
+// Read reads the lock file at path. If there is none, the lock has no plugins.
+func Read(path string) (*Lock, error) {
+	l := &Lock{Plugins: map[string]Entry{}}
+	text, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if at, deep := hcldepth.TooDeep(text, path); deep {
+		return nil, fmt.Errorf("%s:%d: it is nested too deep for a lock file", path, at.Start.Line)
+	}
+	file, diags := hclparse.NewParser().ParseHCL(text, path)
+	var p parsed
+	if !diags.HasErrors() {
+		diags = gohcl.DecodeBody(file.Body, nil, &p)
+	}
+	if diags.HasErrors() {
+		return nil, broken(path, diags)
+	}
+	for _, x := range p.Plugins {
+		e := Entry{Source: x.Source, Version: x.Version, SHA256: x.SHA256}
+		if err := e.check(x.Name); err != nil {
+			return nil, fmt.Errorf("%s: plugin %q: %w", path, x.Name, err)
+		}
+		if _, twice := l.Plugins[x.Name]; twice {
+			return nil, fmt.Errorf("%s: plugin %q is there twice; leave one", path, x.Name)
+		}
+		l.Plugins[x.Name] = e
+	}
+	return l, nil
+}
+
+// readFile reads a file of at most maxFile bytes.
+func readFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is not a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: it has more than %d KiB, too many for a lock file", path, maxFile>>10)
+	}
+	return text, err
+}
+
+func broken(path string, diags hcl.Diagnostics) error {
+	d := diags[0]
+	line := 1
+	if d.Subject != nil {
+		line = d.Subject.Start.Line
+	}
+	return fmt.Errorf("%s:%d: %s: %s", path, line, d.Summary, d.Detail)
+}
+
+func (e *Entry) check(name string) error {
+	if !ValidName(name) {
+		return errors.New("that is not a plugin's name")
+	}
+	if _, err := Version(e.Version); err != nil {
+		return err
+	}
+	for platform, sum := range e.SHA256 {
+		if !ValidPlatform(platform) || !validSum.MatchString(sum) {
+			return fmt.Errorf("sha256: %q = %q is not a platform with 64 hex digits in lower case", platform, sum)
+		}
+	}
+	return nil
+}
+
+// Text returns the lock file's text: sorted, and the same for the same contents.
+func (l *Lock) Text() []byte {
+	f := hclwrite.NewEmptyFile()
+	for _, name := range slices.Sorted(maps.Keys(l.Plugins)) {
+		e := l.Plugins[name]
+		f.Body().AppendNewline()
+		b := f.Body().AppendNewBlock("plugin", []string{name}).Body()
+		b.SetAttributeValue("source", cty.StringVal(e.Source))
+		b.SetAttributeValue("version", cty.StringVal(e.Version))
+		sums := map[string]cty.Value{}
+		for platform, sum := range e.SHA256 {
+			sums[platform] = cty.StringVal(sum)
+		}
+		b.SetAttributeValue("sha256", cty.ObjectVal(sums))
+	}
+	return append([]byte(header), hclwrite.Format(f.Bytes())...)
+}
+
+// Write replaces the lock file at path.
+func (l *Lock) Write(path string) error { return Replace(path, l.Text()) }
+
+// Replace writes a file that everybody may read, in the place of one that may be there. Who reads it
+// sees the old text or the new one, whenever this process is killed.
+func Replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), Temporary+"*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // has no effect once it is renamed
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// Temporary begins the names of files that are not complete yet.
+const Temporary = ".impi-partial-"
+
+var (
+	validName     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	validPlatform = regexp.MustCompile(`^[a-z0-9]{1,16}_[a-z0-9]{1,16}$`)
+	validSum      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	validVersion  = regexp.MustCompile(`^[0-9][0-9A-Za-z.-]{0,63}$`)
+)
+
+// ValidName reports whether s is the name of a plugin, which is that of its transport.
+func ValidName(s string) bool { return validName.MatchString(s) }
+
+// ValidPlatform reports whether s is GOOS_GOARCH.
+func ValidPlatform(s string) bool { return validPlatform.MatchString(s) }
+
+// ValidSum reports whether s is a SHA-256 in lower-case hex digits.
+func ValidSum(s string) bool { return validSum.MatchString(s) }
+
+// Version reads a plugin's version. There is one form for each version, since files and folders are
+// named so: three numbers, and what follows a dash in a pre-release. What semantic versions have behind
+// a plus is not allowed, as two versions that differ in nothing else have no order.
+func Version(s string) (*version.Version, error) {
+	v, err := version.NewSemver(s)
+	if err != nil || !validVersion.MatchString(s) || v.String() != s || len(v.Segments()) != 3 {
+		return nil, fmt.Errorf("%q is not a version such as 1.2.3 or 1.3.0-rc.1", s)
+	}
+	return v, nil
+}
+
+// Platform is that of this program.
+func Platform() string { return runtime.GOOS + "_" + runtime.GOARCH }
+
+// Path is where the binary of a version is, below plugin_dir.
+func Path(dir, name, version, platform string) string {
+	return filepath.Join(dir, name, version, platform, FilePrefix+name)
+}
