@@ -83,7 +83,7 @@ DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec im
 install: build ## install programs, library, headers, man pages, docs and systemd's units under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
-	cp include/mpi.h include/mpi_generated.h include/mpif.h include/mpi.F90 include/mpi_f08.F90 $(DESTDIR)$(PREFIX)/include/
+	cp include/mpi.h include/mpi_generated.h include/mpi-ext.h include/mpif.h include/mpi.F90 include/mpi_f08.F90 $(DESTDIR)$(PREFIX)/include/
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a $(LIB)/impi-valgrind.supp $(LIB)/impi-batch.gdb $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -155,7 +156,7 @@ type lastError struct {
 }
 
 // lastErrors are the last errors, by class.
-var lastErrors [mpierr.ABI + 1]atomic.Pointer[lastError]
+var lastErrors [mpierr.Revoked + 1]atomic.Pointer[lastError]
 
 // remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes, so
 // that programs can compare them.
@@ -199,7 +200,7 @@ func handlerOf(o *object) *errhandler {
 // exitStatus returns the class of an error, or MPI_ERR_OTHER if that does not fit into an exit
 // status.
 func exitStatus(err error) int {
-	if class := mpi.ErrorClass(err); class > mpierr.Success && class <= mpierr.ABI {
+	if class := mpi.ErrorClass(err); class > mpierr.Success && class.Valid() {
 		return int(class)
 	}
 	return int(mpierr.Other)
@@ -219,8 +220,19 @@ var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
 func describe(fn string, which int32, err error) string {
 	suffix := [...]string{"", "_c", oldWide: "_x"}[which]
 	text := goName.ReplaceAllString(prefix.ReplaceAllString(err.Error(), ""), "MPI_$1")
-	return fmt.Sprintf("MPI_%s%s: %s: %s", fn, suffix, mpi.ErrorClass(err), text)
+	return fmt.Sprintf("%s%s: %s: %s", named(fn), suffix, mpi.ErrorClass(err), text)
 }
+
+// named is what C calls a function.
+func named(fn string) string {
+	if strings.HasPrefix(fn, extension) {
+		return "MPI" + fn
+	}
+	return "MPI_" + fn
+}
+
+// extension begins the names of the functions of mpi-ext.h, behind "MPI".
+const extension = "X_"
 
 func fatal(fn string, which int32, o *object, err error) string {
 	where := ""

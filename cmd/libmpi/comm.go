@@ -2,6 +2,8 @@
 
 package main
 
+import "C"
+
 import (
 	"strings"
 	"sync"
@@ -111,5 +113,134 @@ func commName(fn string, h, name, length uintptr) int32 {
 	}
 	return onComm(fn, 0, h, func(o *commObject) error {
 		return putSizedText("comm_name", name, maxObjectName, length, o.Name())
+	})
+}
+
+// The functions of mpi-ext.h, for survive.c.
+
+//export extCommRevoke
+func extCommRevoke(comm uintptr) int32 {
+	return onComm("X_Comm_revoke", 0, comm, func(o *commObject) error { return o.Revoke() })
+}
+
+//export extCommIsRevoked
+func extCommIsRevoked(comm, flag uintptr) int32 {
+	return onComm("X_Comm_is_revoked", 0, comm, func(o *commObject) error {
+		revoked, err := o.IsRevoked()
+		if err != nil {
+			return err
+		}
+		return putFlag("flag", flag, revoked)
+	})
+}
+
+//export extCommShrink
+func extCommShrink(comm, newcomm uintptr) int32 {
+	return onComm("X_Comm_shrink", 0, comm, func(o *commObject) error {
+		to, err := result[uintptr]("newcomm", newcomm)
+		if err != nil {
+			return err
+		}
+		*to = commNull // unless it can be made
+		c, err := o.Shrink()
+		if err != nil {
+			return err
+		}
+		*to = newComm(c, o)
+		return nil
+	})
+}
+
+//export extCommIshrink
+func extCommIshrink(comm, newcomm, request uintptr) int32 {
+	return onComm("X_Comm_ishrink", 0, comm, func(o *commObject) error {
+		to, err := result[uintptr]("newcomm", newcomm)
+		if err != nil {
+			return err
+		}
+		*to = commNull // unless it can be made
+		if _, err := result[uintptr]("request", request); err != nil {
+			return err
+		}
+		c, q, err := o.Ishrink()
+		if err != nil {
+			return err
+		}
+		*to = newComm(c, o)
+		return newRequest(&o.object, q, request)
+	})
+}
+
+//export extCommAgree
+func extCommAgree(comm, flag uintptr) int32 {
+	return onComm("X_Comm_agree", 0, comm, func(o *commObject) error {
+		to, err := result[int32]("flag", flag)
+		if err != nil {
+			return err
+		}
+		*to, err = o.Agree(*to)
+		return err
+	})
+}
+
+//export extCommIagree
+func extCommIagree(comm, flag, request uintptr) int32 {
+	return onComm("X_Comm_iagree", 0, comm, func(o *commObject) error {
+		to, err := result[int32]("flag", flag)
+		if err != nil {
+			return err
+		}
+		if _, err := result[uintptr]("request", request); err != nil {
+			return err
+		}
+		q, err := o.Iagree(to)
+		if err != nil {
+			return err
+		}
+		return newRequest(&o.object, q, request)
+	})
+}
+
+//export extCommFailureAck
+func extCommFailureAck(comm uintptr) int32 {
+	return onComm("X_Comm_failure_ack", 0, comm, func(o *commObject) error { return o.FailureAck() })
+}
+
+//export extCommFailureGetAcked
+func extCommFailureGetAcked(comm, group uintptr) int32 {
+	return onComm("X_Comm_failure_get_acked", 0, comm, func(o *commObject) error { return putGroup(o, group, o.FailureGetAcked) })
+}
+
+//export extCommGetFailed
+func extCommGetFailed(comm, group uintptr) int32 {
+	return onComm("X_Comm_get_failed", 0, comm, func(o *commObject) error { return putGroup(o, group, o.GetFailed) })
+}
+
+// putGroup stores the handle of a group that get makes.
+func putGroup(o *commObject, group uintptr, get func() (*mpi.Group, error)) error {
+	to, err := result[uintptr]("failedgrp", group)
+	if err != nil {
+		return err
+	}
+	g, err := get()
+	if err != nil {
+		return err
+	}
+	*to = newGroup(g, o.session)
+	return nil
+}
+
+//export extCommAckFailed
+func extCommAckFailed(comm uintptr, most int32, acked uintptr) int32 {
+	return onComm("X_Comm_ack_failed", 0, comm, func(o *commObject) error {
+		to, err := result[int32]("num_acked", acked)
+		if err != nil {
+			return err
+		}
+		n, err := o.AckFailed(int(most))
+		if err == nil {
+			*to = int32(n)
+		}
+		return err
 	})
 }

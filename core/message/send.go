@@ -37,12 +37,12 @@ func (e *sender) launch(r *Request) {
 	p := r.peer
 	r.kind, r.state = kindSend, stateQueued
 	e.sends++
-	if p.down != nil {
-		e.end(r, p.down)
-		return
-	}
 	if err := e.Failed(r.env.Context); err != nil {
 		e.end(r, err)
+		return
+	}
+	if p.down != nil {
+		e.end(r, p.down)
 		return
 	}
 	if r.mode == Buffered {

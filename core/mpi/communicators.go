@@ -253,6 +253,78 @@ func (c *Comm) RemoteGroup() (*Group, error) {
 	return (*Group)(r1), c.in().Failed("RemoteGroup", err)
 }
 
+// Revoke makes all operations in c fail with ErrRevoked, at all members, those that are
+// under way and later ones. Only Free, Shrink, Agree, their nonblocking forms and what
+// says which members are lost can still be called. It is local: the other members need
+// not call it, and hear of it in any call. Like those below it is for jobs that go on
+// without procs that are lost (User-Level Failure Mitigation, of the MPI Forum).
+func (c *Comm) Revoke() error {
+	return c.in().Failed("Revoke", construct.Revoke(c.in()))
+}
+
+// IsRevoked tells whether c is revoked, as far as this proc has heard.
+func (c *Comm) IsRevoked() (bool, error) {
+	r1, err := construct.IsRevoked(c.in())
+	return r1, c.in().Failed("IsRevoked", err)
+}
+
+// Shrink makes a communicator of the members of c that are left, in the order of their
+// ranks. Those that the members have not heard of yet may be among them. All members
+// that are left call it, and agree on the others. c may be revoked. Attributes are not
+// copied.
+func (c *Comm) Shrink() (*Comm, error) {
+	r1, err := construct.Shrink(c.in())
+	return (*Comm)(r1), c.in().Failed("Shrink", err)
+}
+
+// Ishrink begins a Shrink. The new communicator can be used once the request is complete
+// without error.
+func (c *Comm) Ishrink() (*Comm, Request, error) {
+	r1, r2, err := construct.Ishrink(c.in(), "Ishrink")
+	return (*Comm)(r1), Request(r2), c.in().Failed("Ishrink", err)
+}
+
+// Agree gives all members that are left the flags of all of them combined by bitwise
+// AND; those of members that are lost may be in it or not. All get the same, and the
+// same error: ErrProcFailed, with the result, if a member is lost that some member has
+// not acknowledged. All members that are left call it, also if c is revoked.
+func (c *Comm) Agree(flag int32) (all int32, err error) {
+	r1, err := construct.Agree(c.in(), flag)
+	return r1, c.in().Failed("Agree", err)
+}
+
+// Iagree begins an Agree. The result is in flag once the request is complete.
+func (c *Comm) Iagree(flag *int32) (Request, error) {
+	r1, err := construct.Iagree(c.in(), "Iagree", flag)
+	return Request(r1), c.in().Failed("Iagree", err)
+}
+
+// FailureAck acknowledges all members that this proc knows to be lost: receives from
+// AnySource do not fail because of them any more.
+func (c *Comm) FailureAck() error {
+	return c.in().Failed("FailureAck", construct.FailureAck(c.in()))
+}
+
+// FailureGetAcked gives the members that were acknowledged.
+func (c *Comm) FailureGetAcked() (*Group, error) {
+	r1, err := construct.FailureGetAcked(c.in())
+	return (*Group)(r1), c.in().Failed("FailureGetAcked", err)
+}
+
+// GetFailed gives the members that this proc knows to be lost, in the order in which it
+// has heard of them, which other members may not share.
+func (c *Comm) GetFailed() (*Group, error) {
+	r1, err := construct.GetFailed(c.in())
+	return (*Group)(r1), c.in().Failed("GetFailed", err)
+}
+
+// AckFailed acknowledges the first members of GetFailed, so many of them, and gives how
+// many were acknowledged by now in all.
+func (c *Comm) AckFailed(most int) (acked int, err error) {
+	r1, err := construct.AckFailed(c.in(), most)
+	return r1, c.in().Failed("AckFailed", err)
+}
+
 // IntercommCreate makes an intercommunicator of the group of c, an
 // intracommunicator, and another one that has no member in common with it. All
 // members of both call it on theirs. localLeader is a rank in c, that of the

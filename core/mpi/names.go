@@ -366,6 +366,9 @@ var ErrProcFailedPending = proc.ErrProcFailedPending
 // ErrRevoked means that a communicator was revoked.
 var ErrRevoked = proc.ErrRevoked
 
+// ErrNoSurvival means a function for jobs that go on without procs that are lost.
+var ErrNoSurvival = proc.ErrNoSurvival
+
 // Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
 // that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
 // long as it consists of ranges.

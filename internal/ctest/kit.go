@@ -62,7 +62,7 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "include"), 0o755); err != nil {
 		return nil, fmt.Errorf("the headers: %w", err)
 	}
-	for _, name := range []string{"mpi.h", "mpi_generated.h", "mpif.h", "mpi.F90", "mpi_f08.F90"} {
+	for _, name := range []string{"mpi.h", "mpi_generated.h", "mpi-ext.h", "mpif.h", "mpi.F90", "mpi_f08.F90"} {
 		text, err := os.ReadFile(filepath.Join(root, "include", name))
 		if err != nil {
 			return nil, fmt.Errorf("the headers: %w", err)

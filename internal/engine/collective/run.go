@@ -107,6 +107,9 @@ func Begin(c *proc.Comm) (*collective, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
+	if c.State().Revoked.Load() {
+		return nil, proc.RevokedError(c)
+	}
 	CollectivePlanner(c)
 	c.State().Colls.Mu.Lock()
 	defer c.State().Colls.Mu.Unlock()

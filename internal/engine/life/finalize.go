@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/engine/collective"
+	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
@@ -103,6 +104,7 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	if _, ok := here.(managed); ok {
 		p.Node.Last = make(chan struct{})
 	}
+	construct.Recover(p)
 	go p.Node.Listen(control)
 	return p, meet.FindParents(p)
 }

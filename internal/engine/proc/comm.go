@@ -43,7 +43,8 @@ type CommState struct {
 	Constructors uint32             // how many constructors were begun; guarded by the process's lock
 	Pairings     map[Pairing]uint32 // how many partitioned operations were made; guarded by the process's lock
 	Fixed        bool               // World or Self
-	Acknowledged int                // how many of the lost procs, in their order, the program knows of; guarded by the process's lock
+	Revoked      atomic.Bool
+	Acknowledged int // how many of the lost procs, in their order, the program knows of; guarded by the process's lock
 }
 
 // The stages of a communicator's life.

@@ -112,6 +112,9 @@ var ErrProcFailedPending = errors.New("a process has failed that might match a p
 // ErrRevoked means that a communicator was revoked.
 var ErrRevoked = errors.New("the communicator is revoked")
 
+// ErrNoSurvival means a function for jobs that go on without procs that are lost.
+var ErrNoSurvival = errors.New("the job ends with its first lost process: its file has no survive = true")
+
 // Classes has the error classes of this package's sentinels; mpierr has those of the packages
 // below.
 var Classes = []mpierr.Row{
@@ -119,6 +122,7 @@ var Classes = []mpierr.Row{
 	{Err: ErrProcFailedPending, Class: mpierr.ProcFailedPending},
 	{Err: ErrRevoked, Class: mpierr.Revoked},
 	{Err: ErrProcFailed, Class: mpierr.ProcFailed},
+	{Err: ErrNoSurvival, Class: mpierr.UnsupportedOperation},
 	{Err: ErrSpawn, Class: mpierr.Spawn},
 	{Err: ErrTag, Class: mpierr.Tag},
 	{Err: ErrRequest, Class: mpierr.Request},

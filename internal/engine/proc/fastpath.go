@@ -294,7 +294,7 @@ func (c *Comm) FastPath(handle uintptr) {
 	}
 	c.p.Lock()
 	defer c.p.Unlock()
-	if c.Alive() != nil {
+	if c.Alive() != nil || c.state.Revoked.Load() {
 		return
 	}
 	e := x.Place(handle)

@@ -59,7 +59,7 @@ type Process struct {
 	FastPath    *fastPath // nil: no C code sends and receives without calling Go
 	Native      *Native   // nil: the site has no MPI of its own
 	Trace       tracing
-	Survival    *survival // nil: the job ends with its first lost proc
+	Survival    *Survival // nil: the job ends with its first lost proc
 }
 
 // Delivery is a message of the node about a link: the link, or the reason why there is none.

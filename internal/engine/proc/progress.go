@@ -107,6 +107,9 @@ func (p *Process) step() (progress bool) {
 	}
 	moved, scanned := p.Driver.Step()
 	progress = progress || moved
+	if p.Survival != nil && p.Survival.hear() {
+		progress = true
+	}
 	if p.Waiters > 0 && p.Boards.lookAtBoards() {
 		progress = true
 	}

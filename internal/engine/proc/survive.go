@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/openimpi/impi/core/comm"
@@ -9,22 +10,96 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// survival is what a proc knows of those that are lost in a job that goes on without them. Its methods
+// Survival is what a proc knows of those that are lost in a job that goes on without them. Its methods
 // may be called with nil, for a job that does not. The process's lock guards what mu does not.
-type survival struct {
+type Survival struct {
 	p    *Process
 	lost []message.Peer // in the order in which this proc has heard of them
 
+	// Recovery is told of what the room that makes communicators has to know.
+	Recovery Recovery
+	words    []word // that are being received
+
 	mu    sync.Mutex
 	comms map[wire.ContextID]*Comm // all communicators, by their first context ID
-	fresh []*Comm                  // made since catchUp was called
+	freed map[wire.ContextID]bool
+	fresh []*Comm // made since catchUp was called
 }
 
+// Recovery is what the procs that are left say to each other, and decide. The process is locked at all
+// calls.
+type Recovery interface {
+	Heard(from message.Peer, text []byte) // what another proc has said by Say
+	Lost(peer message.Peer)
+	Made(c *Comm) // a communicator that words may have come about
+}
+
+// word is what another proc says.
+type word struct {
+	r    *message.Request
+	text []byte
+	from message.Peer
+}
+
+// maxWord is the most bytes of a word: longer ones are of nobody that says words.
+const maxWord = 1 << 20
+
 // The tags of messages in comm.SurvivalContext; their rank is the sender's in the world.
-const tagFinalize wire.Tag = 0
+const (
+	tagFinalize wire.Tag = iota
+	tagWord
+)
+
+// Say sends a word to another proc, which hears it in any call of MPI.
+func (s *Survival) Say(to message.Peer, text []byte) {
+	env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(s.p.Job.Rank), Tag: tagWord}
+	s.p.Eng.Release(s.p.Endpoints.IsendBytes(to, env, text))
+}
+
+// hear takes the words that have come.
+func (s *Survival) hear() (progress bool) {
+	if s == nil || s.Recovery == nil {
+		return false
+	}
+	env := message.Envelope{Context: comm.SurvivalContext, Rank: message.AnySource, Tag: tagWord}
+	for {
+		m, st, ok := s.p.Eng.Take(env, message.NoPeer)
+		if !ok {
+			break
+		}
+		w := word{text: make([]byte, min(st.Len, maxWord)), from: st.Peer}
+		w.r = s.p.Eng.RecvMessage(m, w.text)
+		s.p.Endpoints.Began(w.r)
+		s.words = append(s.words, w)
+	}
+	for i := 0; i < len(s.words); {
+		w := s.words[i]
+		if !w.r.Done() {
+			i++
+			continue
+		}
+		err := w.r.Err()
+		s.p.Eng.Release(w.r)
+		s.words = slices.Delete(s.words, i, i+1)
+		if progress = true; err == nil {
+			s.Recovery.Heard(w.from, w.text)
+		}
+	}
+	return progress
+}
+
+// Comm returns the communicator of a context, nil if it is not made here yet, or freed.
+func (s *Survival) Comm(context wire.ContextID) (c *Comm, freed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.comms[context], s.freed[context]
+}
+
+// Lost returns the procs that are lost, in the order in which this proc has heard of them.
+func (s *Survival) Lost() []message.Peer { return s.lost }
 
 // has reports whether a proc is lost.
-func (s *survival) has(peer message.Peer) bool {
+func (s *Survival) has(peer message.Peer) bool {
 	if s == nil || peer == message.NoPeer {
 		return false
 	}
@@ -37,7 +112,7 @@ func (s *survival) has(peer message.Peer) bool {
 }
 
 // enroll notes a communicator that is made, some of whose members may be lost.
-func (s *survival) enroll(c *Comm) {
+func (s *Survival) enroll(c *Comm) {
 	if s == nil {
 		return
 	}
@@ -49,17 +124,18 @@ func (s *survival) enroll(c *Comm) {
 }
 
 // strike forgets a communicator that is freed.
-func (s *survival) strike(c *comm.Comm) {
+func (s *Survival) strike(c *comm.Comm) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.comms, c.Context())
+	s.freed[c.Context()] = true
 }
 
 // catchUp gives up collective operations of communicators that were made with lost members.
-func (s *survival) catchUp() {
+func (s *Survival) catchUp() {
 	if s == nil {
 		return
 	}
@@ -74,6 +150,9 @@ func (s *survival) catchUp() {
 				break
 			}
 		}
+		if s.Recovery != nil {
+			s.Recovery.Made(c)
+		}
 	}
 }
 
@@ -85,12 +164,15 @@ func failedError(peer message.Peer, reason string) error {
 	return fmt.Errorf("%w: rank %d of MPI_COMM_WORLD (%s)", ErrProcFailed, peer, reason)
 }
 
+// RevokedError is the error of operations in a communicator that was revoked.
+func RevokedError(c *Comm) error { return fmt.Errorf("%w: %s", ErrRevoked, c.Label()) }
+
 // mostReads bounds how much is read of a link whose other end is lost.
 const mostReads = 1 << 16
 
 // lose takes the node's word that procs are lost. What they had sent and what is here is received
 // before.
-func (s *survival) lose(first, last wire.WorldRank, reason string) {
+func (s *Survival) lose(first, last wire.WorldRank, reason string) {
 	if s == nil || first < 0 || int(last) >= s.p.Job.Size() {
 		return
 	}
@@ -102,7 +184,7 @@ func (s *survival) lose(first, last wire.WorldRank, reason string) {
 	s.p.WakeAll()
 }
 
-func (s *survival) losePeer(peer message.Peer, why error) {
+func (s *Survival) losePeer(peer message.Peer, why error) {
 	es := &s.p.Endpoints
 	for _, q := range es.List {
 		for i := 0; i < mostReads && q != nil && q.Peer == peer && es.List[q.ID] == q && q.Receive(); i++ {
@@ -135,6 +217,9 @@ func (s *survival) losePeer(peer message.Peer, why error) {
 	for _, c := range with {
 		c.failCollectives(why)
 	}
+	if s.Recovery != nil {
+		s.Recovery.Lost(peer)
+	}
 }
 
 // holds reports whether a proc is a member, on whichever side.
@@ -158,13 +243,11 @@ func (c *Comm) failCollectives(why error) {
 
 // Unacknowledged returns why a receive from any source in a context may wait for a proc that is lost; nil
 // if the program knows of all lost members of its communicator.
-func (s *survival) Unacknowledged(context wire.ContextID) error {
+func (s *Survival) Unacknowledged(context wire.ContextID) error {
 	if s == nil || len(s.lost) == 0 {
 		return nil
 	}
-	s.mu.Lock()
-	c := s.comms[context]
-	s.mu.Unlock()
+	c, _ := s.Comm(context)
 	if c == nil {
 		return nil
 	}
@@ -177,7 +260,7 @@ func (s *survival) Unacknowledged(context wire.ContextID) error {
 }
 
 // doubt returns why a blocking receive does not wait any more.
-func (s *survival) doubt(r *message.Request) error {
+func (s *Survival) doubt(r *message.Request) error {
 	if s == nil || len(s.lost) == 0 || !r.Posted() {
 		return nil
 	}
@@ -188,7 +271,7 @@ func (s *survival) doubt(r *message.Request) error {
 }
 
 // pending is doubt for a receive that goes on.
-func (s *survival) pending(r *message.Request) error {
+func (s *Survival) pending(r *message.Request) error {
 	if err := s.doubt(r); err != nil {
 		return fmt.Errorf("%w: %w", ErrProcFailedPending, err)
 	}
@@ -197,7 +280,7 @@ func (s *survival) pending(r *message.Request) error {
 
 // Barrier is the barrier of Finalize of a job that goes on without procs that are lost: each waits for a
 // word of each that is not. Whoever has passed it needs nothing of the others any more.
-func (s *survival) Barrier() error {
+func (s *Survival) Barrier() error {
 	p := s.p
 	p.Lock()
 	defer p.Unlock()

@@ -1,0 +1,62 @@
+package ctest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// survivors is a job that goes on without procs that are lost, of four procs.
+const survivors = `job {
+  embedded_server {}
+  survive = true
+}
+program { command = [%q, %q]  prefix_output = false }
+%s
+`
+
+// survivorSites are the shapes of survivors.
+var survivorSites = map[string]string{
+	"one site": `site "alpha" { client = 0  host { address = "127.0.0.2"  procs = 4 } }`,
+	"two sites": `site "alpha" { client = 0  host { address = "127.0.0.2"  procs = 2 } }
+site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }`,
+	"two sites without links": `site "alpha" { client = 0  host { address = "127.0.0.2"  procs = 2 } }
+site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }
+route "*" { direct = false }`,
+}
+
+// TestSurvive: procs in C go on without one that is killed before an operation, and the status and the last
+// line of the job are about that.
+func TestSurvive(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "survive.c")
+	for _, op := range []string{"barrier", "allreduce", "bcast", "recv", "any", "probe", "wait", "ibarrier", "send", "pending", "win", "file"} {
+		for shape, sites := range survivorSites {
+			t.Run(op+", "+shape, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "job.hcl")
+				if err := os.WriteFile(file, fmt.Appendf(nil, survivors, program, op, sites), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				output, status := run(t, []string{k.Command("impi-node"), "-config", file})
+				lines := strings.Split(strings.TrimSpace(output), "\n")
+				const last = "rank 1 on site alpha was killed by SIGKILL; the job went on without it"
+				if status != 128+9 || !strings.Contains(output, "OK survive\n") || !strings.Contains(lines[len(lines)-1], last) {
+					t.Errorf("status %d:\n%s", status, output)
+				}
+			})
+		}
+	}
+}
+
+// TestSurviveNot: without the option the first lost proc ends the job, and the functions say that they are
+// not for it.
+func TestSurviveNot(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "survive.c")
+	output, status := run(t, []string{k.Command("impiexec"), "-n", "4", program, "recv"})
+	if status != 128+9 || strings.Contains(output, "OK survive") || !strings.Contains(output, "rank 1 on site local was killed by SIGKILL") {
+		t.Errorf("status %d:\n%s", status, output)
+	}
+}

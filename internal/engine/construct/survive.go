@@ -1,0 +1,281 @@
+package construct
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/openimpi/impi/core/agree"
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// recovery is what the members of communicators say to each other about them, and agree on, in a job
+// that goes on without procs that are lost. It is a proc.Recovery.
+type recovery struct {
+	p     *proc.Process
+	deals map[wire.ContextID]*deals      // by the communicator's context, also after it was freed
+	early map[wire.ContextID][]earlyWord // about communicators that are not made here yet
+}
+
+// earlyWord is a word about a communicator that is not made yet.
+type earlyWord struct {
+	from message.Peer
+	text []byte
+}
+
+// A word begins with its kind and the context of its communicator.
+const (
+	wordRevoke byte = iota
+	wordAgree
+	wordHead = 1 + 8
+)
+
+func headOf(kind byte, context wire.ContextID) []byte {
+	return binary.BigEndian.AppendUint64([]byte{kind}, uint64(context))
+}
+
+// Recover has a process hear what others say of communicators, if its job goes on without procs that
+// are lost.
+func Recover(p *proc.Process) {
+	if p.Survival != nil {
+		p.Survival.Recovery = &recovery{p: p, deals: make(map[wire.ContextID]*deals), early: make(map[wire.ContextID][]earlyWord)}
+	}
+}
+
+// deals are the agreements of a communicator's members.
+type deals struct {
+	p       *proc.Process
+	context wire.ContextID
+	group   *comm.Group
+	member  *agree.Member
+	open    map[uint64]*deal // of this proc, by number
+}
+
+// Heard implements proc.Recovery. A word about a communicator that was freed is too late for it.
+func (r *recovery) Heard(from message.Peer, text []byte) {
+	if len(text) < wordHead {
+		return
+	}
+	context := wire.ContextID(binary.BigEndian.Uint64(text[1:]))
+	c, freed := r.p.Survival.Comm(context)
+	switch d := r.deals[context]; {
+	case c == nil && d == nil && !freed:
+		r.early[context] = append(r.early[context], earlyWord{from, text})
+	case text[0] == wordRevoke:
+		r.revoke(c)
+	case text[0] == wordAgree && (c != nil || d != nil):
+		if d == nil {
+			d = r.dealsOf(c)
+		}
+		d.hear(from, text[wordHead:])
+	}
+}
+
+// Made implements proc.Recovery.
+func (r *recovery) Made(c *proc.Comm) {
+	words := r.early[c.Context()]
+	delete(r.early, c.Context())
+	for _, w := range words {
+		r.Heard(w.from, w.text)
+	}
+}
+
+// Lost implements proc.Recovery.
+func (r *recovery) Lost(peer message.Peer) {
+	for _, d := range r.deals {
+		if rank, ok := d.group.Rank(comm.Proc(peer)); ok {
+			d.check(d.member.Failed(rank))
+			d.goOn()
+		}
+	}
+}
+
+// revoke revokes a communicator, and has each other member do the same. Each member tells all others once:
+// whoever is lost meanwhile, all hear of it if one does that lives.
+func (r *recovery) revoke(c *proc.Comm) {
+	if c == nil || c.State().Revoked.Swap(true) {
+		return
+	}
+	why := proc.RevokedError(c)
+	for _, x := range []*proc.Comm{c, c.State().Local} {
+		if x != nil {
+			r.p.Eng.FailContext(x.Context(), why)
+			r.p.Eng.FailContext(x.CollectiveContext(), why)
+		}
+	}
+	if r.p.FastPath != nil {
+		r.p.FastPath.Memory.Forget()
+	}
+	for _, g := range []*comm.Group{c.Comm.Group(), c.Comm.Remote()} {
+		if g == nil {
+			continue
+		}
+		for x := range g.All() {
+			if wire.WorldRank(x) != r.p.Job.Rank {
+				r.p.Survival.Say(message.Peer(x), headOf(wordRevoke, c.Context()))
+			}
+		}
+	}
+	r.p.WakeAll()
+}
+
+// dealsOf returns the agreements of a communicator.
+func (r *recovery) dealsOf(c *proc.Comm) *deals {
+	if d := r.deals[c.Context()]; d != nil {
+		return d
+	}
+	d := &deals{p: r.p, context: c.Context(), group: c.Comm.Group(), open: make(map[uint64]*deal)}
+	cfg := agree.Config{Size: c.Size(), Me: c.Rank()}
+	for x := range d.group.All() {
+		cfg.Sites = append(cfg.Sites, int(c.ClientOf(x)))
+	}
+	var err error
+	if d.member, err = agree.New(cfg); err != nil {
+		panic(err) // of a communicator
+	}
+	r.deals[c.Context()] = d
+	for _, peer := range r.p.Survival.Lost() {
+		if rank, ok := d.group.Rank(comm.Proc(peer)); ok {
+			d.check(d.member.Failed(rank))
+		}
+	}
+	return d
+}
+
+// check ends the job for this proc by an error of the agreements: a member does not keep to them, or the
+// others have gone on without this one.
+func (d *deals) check(err error) {
+	if err != nil {
+		d.p.SetFailed(fmt.Errorf("agreements of the communicator of context %d: %w", d.context, err))
+	}
+}
+
+func (d *deals) hear(from message.Peer, text []byte) {
+	if rank, ok := d.group.Rank(comm.Proc(from)); ok {
+		d.check(d.member.Receive(rank, text))
+		d.goOn()
+	}
+}
+
+// goOn does what follows from a call of the member.
+func (d *deals) goOn() {
+	for m, ok := d.member.Next(); ok; m, ok = d.member.Next() {
+		x, _ := d.group.At(m.To)
+		d.p.Survival.Say(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
+	}
+	for x, ok := d.member.Decided(); ok; x, ok = d.member.Decided() {
+		for rank := range x.Failed.All() {
+			d.check(d.member.Failed(rank))
+		}
+		if o := d.open[x.Sequence]; o != nil {
+			delete(d.open, x.Sequence)
+			o.done, o.decision = true, x
+			o.err = o.decided()
+			d.p.WakeAll()
+		}
+	}
+}
+
+// deal is an agreement of this proc, which is the operation of a request.
+type deal struct {
+	proc.Steady
+	c        *proc.Comm
+	done     bool
+	decision agree.Decision
+	decided  func() error // is called once the decision is known
+	err      error
+}
+
+// begin begins an agreement, by which decided is called. The process is locked.
+func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*deal, error) {
+	r, ok := c.Process().Survival.Recovery.(*recovery)
+	switch {
+	case !ok:
+		return nil, proc.ErrNoSurvival
+	case c.Inter() || c.Wide():
+		return nil, fmt.Errorf("%w: %s has two groups, or members of other jobs, which cannot agree", comm.ErrComm, c.Label())
+	}
+	d, o := r.dealsOf(c), &deal{c: c}
+	o.decided = func() error { return decided(o) }
+	x.Acked = acknowledged(c)
+	number, err := d.member.Begin(x)
+	if err != nil {
+		return nil, err
+	}
+	d.open[number] = o
+	d.goOn()
+	return o, nil
+}
+
+// acknowledged are the ranks of the lost members that the program knows of.
+func acknowledged(c *proc.Comm) agree.Set {
+	var ranks []int
+	for _, peer := range c.Process().Survival.Lost()[:c.State().Acknowledged] {
+		if rank, ok := c.Comm.Group().Rank(comm.Proc(peer)); ok {
+			ranks = append(ranks, rank)
+		}
+	}
+	return agree.SetOf(ranks...)
+}
+
+// Done implements proc's operation.
+func (o *deal) Done() bool { return o.done }
+
+// Status implements proc's operation.
+func (o *deal) Status() (proc.Status, error) { return proc.EmptyStatus, o.err }
+
+// Finish implements proc's operation.
+func (o *deal) Finish() (proc.Status, error) {
+	o.Gen++
+	if !o.done {
+		return proc.EmptyStatus, o.c.Process().Failure
+	}
+	return proc.EmptyStatus, o.err
+}
+
+// await waits for the decision.
+func (o *deal) await() error {
+	p := o.c.Process()
+	for !o.done && p.Failure == nil {
+		p.Account.AwaitFor(proc.ForCollective, message.NoPeer)
+	}
+	_, err := o.Finish()
+	return err
+}
+
+// shrinkFree is set in the flags of a shrink of which nobody is in another agreement on context IDs.
+const shrinkFree = 1
+
+// shrink begins an agreement on the members that are left and the context of their communicator.
+func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
+	p := c.Process()
+	mine := p.Comms.Contexts.Offer(true)
+	x := agree.Contribution{Flags: math.MaxUint64, Max: [2]uint64{uint64(mine.Max), uint64(mine.Private)}}
+	if mine.Busy {
+		x.Flags &^= shrinkFree
+	}
+	o, err := begin(c, x, func(o *deal) error {
+		d := o.decision
+		all := comm.Offer{Max: wire.ContextID(d.Max[0]), Private: wire.ContextID(d.Max[1]), Busy: d.Flags&shrinkFree == 0}
+		context, err := p.Comms.Contexts.Settle(mine, all, comm.IntraContexts)
+		if err != nil {
+			return err
+		}
+		var failed []int
+		for rank := range d.Failed.All() {
+			failed = append(failed, rank)
+		}
+		left, err := c.Comm.Group().Excl(failed)
+		if err != nil {
+			return err
+		}
+		return made(comm.Spec{Group: left, Context: context})
+	})
+	if err != nil {
+		p.Comms.Contexts.Withdraw(mine)
+	}
+	return o, err
+}
