@@ -112,8 +112,15 @@ const MaxKinds = 32
 type LinkCount struct {
 	State     State  `json:"state"`
 	Transport string `json:"transport,omitempty"`
+	Plane     string `json:"data_plane,omitempty"`
 	Pairs     int    `json:"pairs"`
 	Resumes   int    `json:"resumes,omitempty"` // of all of them
+	Waits     int    `json:"waits,omitempty"`   // those that are being made, and for which there are messages
+
+	// Counted are those whose bytes both ends count alike; Sent and Received are theirs.
+	Counted  int    `json:"counted,omitempty"`
+	Sent     uint64 `json:"sent_bytes,omitempty"`
+	Received uint64 `json:"received_bytes,omitempty"`
 }
 
 // SetClock makes all times those of another machine's clock, on which it is now.

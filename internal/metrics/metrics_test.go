@@ -72,6 +72,26 @@ func serve(t *testing.T, describe func(context.Context) *links.Node) func(path s
 	}
 }
 
+// TestMetricsOfManyPairs: where a node does not tell of all pairs its hosts' sums have them.
+func TestMetricsOfManyPairs(t *testing.T) {
+	n := sample()
+	n.Left = 5
+	n.ByHost = []links.HostCounts{
+		{From: 0, To: 1, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 7000, Resumes: 2}, {State: links.StateAgents, Pairs: 40}}},
+		{From: 0, To: 2, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
+	}
+	text, _ := serve(t, func(context.Context) *links.Node { return n })("/metrics")
+	for _, want := range []string{
+		`impi_pairs{data_plane="fd",mpi_job="heat",site="alpha",state="linked",transport="tcp"} 12000`,
+		`impi_pairs{data_plane="",mpi_job="heat",site="alpha",state="agents",transport=""} 40`,
+		`impi_pair_resumes_total{mpi_job="heat",site="alpha",transport="tcp"} 3`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	get := serve(t, func(context.Context) *links.Node { return sample() })
 	text, status := get("/metrics")

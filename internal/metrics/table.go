@@ -92,14 +92,12 @@ var table = []metric{
 				sum(time.Duration(w.Time).Seconds(), w.Cause)
 			}
 		})},
-	{name: "impi_pairs", labels: []string{"state", "transport", "data_plane"}, help: "Pairs of a proc of this node and another one, by the state of their link, as impi-node links names it; 4096 are looked at.",
+	{name: "impi_pairs", labels: []string{"state", "transport", "data_plane"}, help: "Pairs of a proc of this node and another one, by the state of their link, as impi-node links names it.",
 		values: countPairs},
 	{name: "impi_pair_resumes_total", counter: true, labels: []string{"transport"}, help: "How often links of these pairs were resumed after their connections broke.",
 		values: func(n *links.Node, add func(float64, ...string)) {
 			sums := newSums()
-			for i := range n.Views {
-				sums.add(float64(n.Views[i].Resumes), n.Views[i].Transport)
-			}
+			eachLink(n, func(l links.LinkCount) { sums.add(float64(l.Resumes), l.Transport) })
 			sums.all(add)
 		}},
 	{name: "impi_channels", labels: []string{"state", "transport"}, help: "Channels of this node's hosts to others, by state.",
@@ -233,9 +231,23 @@ func ofPlugins(value func(*links.Transport) (float64, bool)) func(*links.Node, f
 
 func countPairs(n *links.Node, add func(float64, ...string)) {
 	sums := newSums()
-	for i := range n.Views {
-		v := &n.Views[i]
-		sums.add(1, string(v.State), v.Transport, v.Plane)
-	}
+	eachLink(n, func(l links.LinkCount) { sums.add(float64(l.Pairs), string(l.State), l.Transport, l.Plane) })
 	sums.all(add)
+}
+
+// eachLink calls f for each pair of a proc of the node and another one, or for all of two hosts that are alike
+// if the node does not tell of each.
+func eachLink(n *links.Node, f func(links.LinkCount)) {
+	if n.Left == 0 {
+		for i := range n.Views {
+			v := &n.Views[i]
+			f(links.LinkCount{State: v.State, Transport: v.Transport, Plane: v.Plane, Pairs: 1, Resumes: v.Resumes})
+		}
+		return
+	}
+	for i := range n.ByHost {
+		for _, l := range n.ByHost[i].Links {
+			f(l)
+		}
+	}
 }

@@ -267,3 +267,56 @@ func TestDataIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksOfHosts: of pairs that nodes do not tell of one by one it is known what is under way between their
+// hosts, as both ends count the same bytes.
+func TestLinksOfHosts(t *testing.T) {
+	for _, transport := range []string{"shm", "tcp", "quic"} {
+		t.Run(transport, func(t *testing.T) {
+			job := testJob("linked", 2, 2)
+			if transport == "quic" {
+				job = secured(t, job, transport)
+			} else {
+				job = withTransport(job, transport, nil)
+			}
+			all := start(t, route(job, config.Route{Prefer: []string{transport}, Direct: true}))
+			for _, s := range all {
+				<-s.n.ready
+				for i := range s.n.procs.All() {
+					s.out.Line(t, prefixOf(s.n, i)+"sum ")
+				}
+			}
+			wrong := lacksHosts(t.Context(), all)
+			for end := time.Now().Add(patience); wrong != "" && time.Now().Before(end); {
+				wrong = lacksHosts(t.Context(), all)
+			}
+			if wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// lacksHosts tells what is wrong with the sums by host of a job of two hosts with two procs each, all linked and
+// idle, whose nodes tell of one pair each.
+func lacksHosts(ctx context.Context, all []*running) string {
+	var found []links.Found
+	for _, s := range all {
+		n := s.n.control.Describe(ctx, links.Request{All: true, ByHost: true, Views: 1})
+		if len(n.Views) != 1 || n.Left != 5 {
+			return fmt.Sprintf("%s tells of %d pairs, and leaves out %d", n.Site, len(n.Views), n.Left)
+		}
+		found = append(found, links.Found{About: n.About, Node: n})
+	}
+	known, pairs := 0, 0
+	for _, h := range links.Merge(found)[0].BetweenHosts() {
+		known, pairs = known+h.Known, pairs+h.Pairs()
+		if h.Unknown+h.AWaits+h.BWaits > 0 || h.AToB+h.BToA > 0 {
+			return fmt.Sprintf("%+v", h)
+		}
+	}
+	if known != 6 || pairs != 6 {
+		return fmt.Sprintf("%d of %d links are known", known, pairs)
+	}
+	return ""
+}

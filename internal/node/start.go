@@ -138,7 +138,7 @@ func serveMetrics(n *node) (err error) {
 		return nil
 	}
 	describe := func(ctx context.Context) *links.Node {
-		return n.control.Describe(ctx, links.Request{Account: at.Calls})
+		return n.control.Describe(ctx, links.Request{Account: at.Calls, ByHost: true})
 	}
 	s := metrics.Settings{Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase}
 	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {

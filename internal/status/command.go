@@ -159,7 +159,7 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 
 // ask asks the nodes.
 func (o *options) ask() *Report {
-	all := Look(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
+	all := Look(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range all {
 		if o.Wants(&j.Job) {

@@ -46,13 +46,45 @@ var procTitles = []string{"RANK", "HOST", "STATE", "FOR", "MSG/S", "SENT/S", "RE
 func procRows(r, before *look) (rows []row) {
 	then := make(map[who]*links.Counts)
 	before.procs(func(w who, _ *links.Part, x *links.Proc) { then[w] = x.Counts })
+	got := received(r, before)
 	r.procs(func(w who, p *links.Part, x *links.Proc) {
-		rows = append(rows, procRow(w, p, x, then[w], r.since(before)))
+		in, known := got[w]
+		if !known {
+			in = -1
+		}
+		rows = append(rows, procRow(w, p, x, then[w], in, r.since(before)))
 	})
 	return rows
 }
 
-func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, d time.Duration) row {
+// received is how many bytes of data others have sent to each rank in a second, where all pairs of a job are told
+// of: procs count what they send.
+func received(r, before *look) map[who]float64 {
+	got := make(map[who]float64)
+	jobs := r.jobs()
+	for i := range jobs {
+		j := &jobs[i]
+		was := before.job(j)
+		if _, more := Beyond(&j.Job); more || was == nil || r.since(before) <= 0 {
+			continue
+		}
+		for k := range j.Sites {
+			for n := range j.Sites[k].Ranks {
+				got[who{job: jobName(j), rank: j.Sites[k].Ranks[n].Rank}] = 0
+			}
+		}
+		for _, x := range ratesOf(j, was, r.since(before)) {
+			for rank, rate := range map[int]*float64{x.B: x.AToB.Bytes, x.A: x.BToA.Bytes} {
+				if rate != nil {
+					got[who{job: jobName(j), rank: rank}] += *rate
+				}
+			}
+		}
+	}
+	return got
+}
+
+func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float64, d time.Duration) row {
 	state, what := Describe(x)
 	rank, host, asleep, share := "-", p.Label(), "", ""
 	if w.rank >= 0 {
@@ -69,7 +101,7 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, d time.D
 	}
 	messages, sent, received, slept := -1., -1., -1., -1.
 	if now := x.Counts; now != nil && before != nil && d > 0 {
-		messages, sent, received = each(now.Messages, before.Messages, d), each(now.Sent, before.Sent, d), each(now.Received, before.Received, d)
+		messages, sent, received = each(now.Messages, before.Messages, d), each(now.Data, before.Data, d), in
 		slept = min(1, max(0, (now.Slept-before.Slept).Seconds()/d.Seconds()))
 		share = fmt.Sprintf("%.0f %%", 100*slept)
 	}

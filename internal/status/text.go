@@ -297,16 +297,28 @@ func wanted(p links.Partner) string {
 // linksInShort counts the pairs that have a link, by transport.
 func linksInShort(j *Job) string {
 	count := make(map[string]int)
-	for i := range j.Pairs {
-		p := &j.Pairs[i]
-		switch p.State {
+	add := func(state links.State, transport string, n int) {
+		switch state {
 		case links.StateLinked:
-			count[cmp.Or(p.Transport, "native")]++
+			count[cmp.Or(transport, "native")] += n
 		case links.StateUnused:
 		case links.StateAgents:
-			count["through the agents"]++
+			count["through the agents"] += n
 		default:
-			count[string(p.State)]++
+			count[string(state)] += n
+		}
+	}
+	hosts, more := Beyond(&j.Job)
+	for i := range j.Pairs {
+		if p := &j.Pairs[i]; !more {
+			add(p.State, p.Transport, 1)
+		}
+	}
+	for i := range hosts {
+		for _, l := range hosts[i].Links {
+			if more {
+				add(l.State, l.Transport, l.Pairs)
+			}
 		}
 	}
 	var s []string

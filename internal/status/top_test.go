@@ -18,7 +18,7 @@ import (
 // counted is a proc that has sent so many messages.
 func counted(rank int, messages uint64, slept time.Duration) links.Proc {
 	return links.Proc{Rank: rank, PID: 100 + rank, State: links.ProcRunning, Wait: links.Waiting{State: "computing"},
-		Counts: &links.Counts{Messages: messages, Sent: messages * 100000, Received: 5, Slept: slept}}
+		Counts: &links.Counts{Messages: messages, Data: messages * 100000, Sent: 7 * messages, Received: 5, Slept: slept}}
 }
 
 // press has a screen take keys, and reports whether one of them ends it.
@@ -56,6 +56,8 @@ func TestTop(t *testing.T) {
 	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	first := job(counted(0, 100, 0), counted(1, 100, 0), waits(2, "MPI_Recv", 3*time.Second, from(0)))
 	second := job(counted(0, 110, time.Second), counted(1, 2100, 0), waits(2, "MPI_Recv", 5*time.Second, from(0)))
+	first.Pairs = []links.Pair{pair(0, 1, sent(1, 1, 1000), sent(1, 1, 50))}
+	second.Pairs = []links.Pair{pair(0, 1, sent(9, 1, 5000), sent(9, 1, 850)), pair(1, 2, sent(1, 1, 0), sent(1, 2, 6000))}
 	s := newScreen(nil, time.Second)
 	if v := s.draw(); !strings.HasPrefix(v, "asking the nodes\n") {
 		t.Errorf("before the first look:\n%s", v)
@@ -68,10 +70,10 @@ func TestTop(t *testing.T) {
 	s.Update(look{&Report{Jobs: []Job{{Job: *second, Deadlock: &Deadlock{For: time.Minute}}}}, at.Add(2 * time.Second)})
 	want := `12:00:02  PROBABLE DEADLOCK for 1m0s of job heat: 2 running, 1 blocked
 
-RANK*  HOST   STATE      FOR   MSG/S  SENT/S  RECV/S  ASLEEP  DOES
-    0  alpha  running              5  500 kB     0 B    50 %  computing
-    1  alpha  running         1.00 k  100 MB     0 B     0 %  computing
-    2  alpha  blocked  5.0 s                                  in MPI_Recv (from rank 0, tag 7 in MPI
+RANK*  HOST   STATE      FOR   MSG/S  SENT/S   RECV/S  ASLEEP  DOES
+    0  alpha  running              5  500 kB    400 B    50 %  computing
+    1  alpha  running         1.00 k  100 MB  5.00 kB     0 %  computing
+    2  alpha  blocked  5.0 s                                   in MPI_Recv (from rank 0, tag 7 in MP
 
 
 s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`

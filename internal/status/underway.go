@@ -11,11 +11,12 @@ import (
 )
 
 // UnderWay is what one proc has sent another one, or with Hosts one host by its channel to another one,
-// and that has not arrived, while all procs wait.
+// and that has not arrived, while all procs wait. With Procs it is what all procs of two hosts have.
 type UnderWay struct {
 	From      int    `json:"from"` // ranks; with Hosts those of hosts
 	To        int    `json:"to"`
 	Hosts     bool   `json:"hosts,omitempty"` // it is the channel of two hosts
+	Procs     bool   `json:"procs,omitempty"` // they are hosts, and it is what their procs have sent each other
 	Bytes     uint64 `json:"bytes,omitempty"` // of the link, headers included; 0: the link is still being made
 	Transport string `json:"transport,omitempty"`
 	Ended     bool   `json:"ended,omitempty"` // the link has ended at From, and To does not know it
@@ -29,6 +30,12 @@ func verdict(j *links.Job) (d *Deadlock, stalled []UnderWay) {
 	}
 	if stalled = underWay(j); len(stalled) > 0 {
 		return nil, stalled
+	}
+	if hosts, more := Beyond(j); more { // than the pairs that are told of
+		d.Untold = 0
+		if stalled = betweenHosts(hosts, &d.Untold); len(stalled) > 0 {
+			return nil, stalled
+		}
 	}
 	return d, nil
 }
@@ -82,6 +89,46 @@ func onChannels(j *links.Job) (list []UnderWay) {
 	return list
 }
 
+// Beyond returns what links hosts, and whether that is more than the pairs of procs that the nodes tell of one
+// by one.
+func Beyond(j *links.Job) (hosts []links.HostLinks, more bool) {
+	told, all := 0, 0
+	for i := range j.Pairs {
+		if j.Pairs[i].State != links.StateUnused {
+			told++
+		}
+	}
+	hosts = j.BetweenHosts()
+	for i := range hosts {
+		all += hosts[i].Pairs()
+	}
+	return hosts, len(hosts) > 0 && (all > told || j.Left > 0)
+}
+
+// betweenHosts is underWay of all pairs of procs, by their hosts; untold gets the links of which that is not known.
+func betweenHosts(hosts []links.HostLinks, untold *int) (list []UnderWay) {
+	for i := range hosts {
+		h := &hosts[i]
+		*untold += h.Unknown
+		for _, way := range []UnderWay{{From: h.A, To: h.B, Bytes: h.AToB}, {From: h.B, To: h.A, Bytes: h.BToA}} {
+			if way.Procs = true; way.Bytes > 0 {
+				list = append(list, way)
+			}
+		}
+		for _, way := range []struct{ from, to, n int }{{h.A, h.B, h.AWaits}, {h.B, h.A, h.BWaits}} {
+			if way.n > 0 {
+				list = append(list, UnderWay{From: way.from, To: way.to, Procs: true})
+			}
+		}
+		for _, l := range h.Links {
+			if l.State == links.StateLost {
+				list = append(list, UnderWay{From: h.A, To: h.B, Procs: true, Transport: l.Transport, Lost: true})
+			}
+		}
+	}
+	return list
+}
+
 // halfEnded returns the view of the end where the link has ended, if it is still there at the other
 // one; -1: that is not so.
 func halfEnded(p *links.Pair) int {
@@ -117,9 +164,18 @@ func underWayInShort(j *Job) string {
 			known++
 		}
 	}
+	hosts, more := Beyond(&j.Job)
 	for i := range j.Pairs {
-		if p := &j.Pairs[i]; p.State == links.StateLinked || p.State == links.StateLost {
+		if p := &j.Pairs[i]; !more && (p.State == links.StateLinked || p.State == links.StateLost) {
 			add(max(p.AToB.Still, p.BToA.Still), p.AToB.UnderWay, p.BToA.UnderWay)
+		}
+	}
+	for i := range hosts {
+		if h := &hosts[i]; more {
+			if known += h.Known; h.AToB+h.BToA > 0 {
+				moving++
+			}
+			bytes, unknown = bytes+h.AToB+h.BToA, unknown+h.Unknown
 		}
 	}
 	for i := range j.Channels {
@@ -127,10 +183,16 @@ func underWayInShort(j *Job) string {
 			add(c.Still, c.UnderWay)
 		}
 	}
-	unknown += j.Left
+	if !more {
+		unknown += j.Left
+	}
 	var s []string
-	if moving > 0 {
+	if moving > 0 && more {
+		s = append(s, fmt.Sprintf("%s on links and channels, counted by hosts", quantity.Bytes(bytes)))
+	} else if moving > 0 {
 		s = append(s, fmt.Sprintf("%s on %d links and channels", quantity.Bytes(bytes), moving))
+	}
+	if moving > 0 {
 		if still >= stalledAfter { // with -watch
 			s = append(s, fmt.Sprintf("on one of them none has arrived for %s", ago(still)))
 		}
@@ -162,8 +224,11 @@ func writeUnderWay(w io.Writer, list []UnderWay) {
 // String says it to people.
 func (u UnderWay) String() string {
 	what := "rank"
-	if u.Hosts {
+	switch {
+	case u.Hosts:
 		what = "host"
+	case u.Procs:
+		what = "procs of host"
 	}
 	from, to := fmt.Sprintf("%s %d", what, u.From), fmt.Sprintf("%s %d", what, u.To)
 	switch {

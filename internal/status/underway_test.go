@@ -103,6 +103,41 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
+// TestTooManyPairsByHost: what is under way between pairs that are not told of one by one follows from the sums of
+// their hosts.
+func TestTooManyPairsByHost(t *testing.T) {
+	long := 3 * time.Second
+	linked := func(pairs, counted int, sent, received uint64) links.LinkCount {
+		return links.LinkCount{State: links.StateLinked, Transport: "tcp", Pairs: pairs, Counted: counted, Sent: sent, Received: received}
+	}
+	for name, c := range map[string]struct {
+		a, b   []links.LinkCount
+		want   []UnderWay
+		untold int
+		says   string
+	}{
+		"all has arrived":     {[]links.LinkCount{linked(9, 9, 500, 70)}, []links.LinkCount{linked(9, 9, 70, 500)}, nil, 0, "links: 9 tcp (impi-node links shows them)\n  under way: nothing\n"},
+		"not all has arrived": {[]links.LinkCount{linked(9, 9, 500, 70)}, []links.LinkCount{linked(9, 9, 70, 400)}, []UnderWay{{From: 0, To: 1, Procs: true, Bytes: 100}}, 0, "under way: 100 B on links and channels, counted by hosts\n"},
+		"one end counts less": {[]links.LinkCount{linked(9, 9, 500, 70)}, []links.LinkCount{linked(9, 8, 70, 400)}, nil, 9, "under way: unknown of 9\n"},
+		"a link is being made": {[]links.LinkCount{linked(9, 9, 5, 5), {State: links.StateOpening, Pairs: 2, Waits: 1}}, []links.LinkCount{linked(9, 9, 5, 5)},
+			[]UnderWay{{From: 0, To: 1, Procs: true}}, 0, "links: 2 opening, 9 tcp"},
+		"a link is lost": {[]links.LinkCount{linked(9, 9, 5, 5)}, []links.LinkCount{linked(8, 8, 5, 5), {State: links.StateLost, Transport: "tcp", Pairs: 1, Counted: 1}},
+			[]UnderWay{{From: 0, To: 1, Procs: true, Transport: "tcp", Lost: true}}, 0, "links: 1 lost, 8 tcp"},
+	} {
+		j := merged([]links.View{view(0, 1, "fd", 1, 0), view(1, 0, "fd", 0, 1)}, nil, waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
+		j.ByHost = []links.HostCounts{{From: 0, To: 1, Links: c.a}, {From: 1, To: 0, Links: c.b}}
+		d, got := verdict(j)
+		if !slices.Equal(got, c.want) || (d == nil) != (len(c.want) > 0) || d != nil && d.Untold != c.untold {
+			t.Errorf("%s: deadlock %+v, under way %+v, want %+v", name, d, got, c.want)
+		}
+		var b strings.Builder
+		write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: d, UnderWay: got}}})
+		if !strings.Contains(b.String(), c.says) || len(c.want) > 0 && !strings.Contains(b.String(), "procs of host 0 ") {
+			t.Errorf("%s: no %q in\n%s", name, c.says, &b)
+		}
+	}
+}
+
 // TestStarting: where the procs are, and for whom the site waits.
 func TestStarting(t *testing.T) {
 	p := links.Part{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{

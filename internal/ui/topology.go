@@ -106,6 +106,7 @@ type topology struct {
 	procs map[int]*links.Proc
 	hosts map[[2]int]*path // by their hosts
 	told  map[[2]int]bool  // hosts of which all links are counted
+	sums  bool             // what is under way is taken from these counts, as there are more pairs than are told of
 }
 
 // pathsOf returns the paths between sites, and those between hosts that are drawn or do not work.
@@ -120,6 +121,7 @@ func pathsOf(s *status.Job) (sites, hosts []path) {
 		}
 	}
 	t.counts()
+	t.underWay()
 	for i := range s.Pairs {
 		t.pair(&s.Pairs[i])
 	}
@@ -219,6 +221,26 @@ func (t *topology) counts() {
 	}
 }
 
+// underWay takes what is under way between hosts, if the nodes do not tell of each pair.
+func (t *topology) underWay() {
+	hosts, more := status.Beyond(&t.job.Job)
+	t.sums = more
+	for i := range hosts {
+		h := &hosts[i]
+		p, back := t.between(h.A, h.B)
+		if !more || p == nil || !t.told[[2]int{p.A, p.B}] {
+			continue
+		}
+		ways := [2]uint64{h.AToB, h.BToA}
+		if back {
+			ways[0], ways[1] = ways[1], ways[0]
+		}
+		p.UnderWay[0] += ways[0]
+		p.UnderWay[1] += ways[1]
+		p.Unknown -= h.Known // list adds all
+	}
+}
+
 // pair takes what is known of a pair of procs.
 func (t *topology) pair(x *links.Pair) {
 	if x.State == links.StateUnused || len(x.Views) == 0 {
@@ -254,13 +276,15 @@ func (t *topology) pair(x *links.Pair) {
 			p.Bytes[i] += *bytes
 		}
 		if way.UnderWay != nil {
-			p.UnderWay[i] += *way.UnderWay
+			if !whole || !t.sums {
+				p.UnderWay[i] += *way.UnderWay
+			}
 			if status.Stalls(way.Still, way.to) {
 				p.stalls(way.Still)
 			}
 		}
 	}
-	if there.UnderWay != nil || here.UnderWay != nil {
+	if (there.UnderWay != nil || here.UnderWay != nil) && !(whole && t.sums) {
 		p.Unknown-- // list adds all
 	}
 }

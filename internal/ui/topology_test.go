@@ -64,6 +64,11 @@ func TestPaths(t *testing.T) {
 			{From: 2, To: 0, Messages: 6, Data: 600, Links: []links.LinkCount{{State: links.StateLost, Transport: "tcp", Pairs: 2, Resumes: 4}, {State: links.StateLinked, Transport: "tcp", Pairs: 7}}},
 		}, path{
 			A: 0, B: 1, State: pathLost, Links: []linkSum{{What: "tcp", State: pathLost, N: 2, Resumes: 4}, {What: "tcp", State: pathLinked, N: 7}}, Messages: [2]uint64{5, 6}, Bytes: [2]uint64{500, 600}, Unknown: 9}},
+		"counted alike": {"asleep", nil, nil, []links.HostCounts{
+			{From: 0, To: 2, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: 9, Counted: 9, Sent: 800, Received: 30}}},
+			{From: 2, To: 0, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: 9, Counted: 9, Sent: 90, Received: 500}}},
+		}, path{
+			A: 0, B: 1, State: pathLinked, Links: []linkSum{{What: "tcp", State: pathLinked, N: 9}}, UnderWay: [2]uint64{300, 60}}},
 		"counted by one": {"asleep", nil, nil, []links.HostCounts{{From: 2, To: 1, Messages: 6, Data: 600, Received: 44, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: 1}}}}, path{
 			A: 0, B: 1, State: pathLinked, Links: []linkSum{{What: "tcp", State: pathLinked, N: 1}}, Messages: [2]uint64{0, 6}, Bytes: [2]uint64{44, 600}, Unknown: 1}},
 		"what cannot be": {"asleep", nil, []links.Channel{{From: 0, To: 7}, {From: -1, To: 2}}, []links.HostCounts{{From: 0, To: 2, Links: []links.LinkCount{{State: "x", Pairs: -4}, {State: links.StateOpening, Pairs: 1}}}, {From: 3, To: 0}}, path{

@@ -83,17 +83,18 @@ func (d *Links) View(x Pair, state links.State) links.View {
 	return v
 }
 
-// TransportOf names the transport of a pair's link; empty: it has none.
-func TransportOf(d *Links, x Pair) string {
+// TransportOf names the transport and data plane of a pair's link; empty: it has none. native: it is the
+// site's own MPI.
+func TransportOf(d *Links, x Pair) (transport, plane string, native bool) {
 	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
-		return d.nativeName()
+		return d.nativeName(), "", true
 	}
 	d.past.mu.Lock()
 	defer d.past.mu.Unlock()
 	if r := d.past.pairs[x]; r != nil {
-		return r.transport
+		return r.transport, r.plane, false
 	}
-	return ""
+	return "", "", false
 }
 
 // AtPlugin is what the plugin calls the link of a pair, if its bytes pass through it.

@@ -20,15 +20,26 @@ type hostCounts struct {
 type kind struct {
 	state     links.State
 	transport string
+	plane     string
 }
 
-// count adds a pair.
-func (x *hostCounts) count(k kind, resumes int) {
-	if x.kinds[k] == nil {
-		x.kinds[k] = &links.LinkCount{State: k.state, Transport: k.transport}
+// count adds a pair; alike: both of its ends count the same bytes.
+func (x *hostCounts) count(k kind, resumes int, l *wireup.LinkStats, alike bool) {
+	c := x.kinds[k]
+	if c == nil {
+		c = &links.LinkCount{State: k.state, Transport: k.transport, Plane: k.plane}
+		x.kinds[k] = c
 	}
-	x.kinds[k].Pairs++
-	x.kinds[k].Resumes += resumes
+	c.Pairs++
+	c.Resumes += resumes
+	if (k.state == links.StateOpening || k.state == links.StateWaiting) && l.Messages > 0 {
+		c.Waits++
+	}
+	if alike && (k.state == links.StateLinked || k.state == links.StateLost) {
+		c.Counted++
+		c.Sent += l.Sent
+		c.Received += l.Received
+	}
 }
 
 // countByHost adds up what the procs of each host of this node have counted of their links, by the
@@ -56,7 +67,8 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 			if rtt := cmp.Or(time.Duration(l.RTT), known.of(c, pair)); rtt > 0 && (x.RTT == 0 || rtt < x.RTT) {
 				x.RTT = rtt
 			}
-			x.count(kind{c.Direct.State(pair, stats[i], l), direct.TransportOf(c.Direct, pair)}, c.Direct.Resumes(pair))
+			transport, plane, native := direct.TransportOf(c.Direct, pair)
+			x.count(kind{c.Direct.State(pair, stats[i], l), transport, plane}, c.Direct.Resumes(pair), l, l.Counted && l.Pure && !native)
 			x.Sent += l.Sent
 			x.Received += l.Received
 		}
@@ -66,7 +78,7 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 			x.Links = append(x.Links, *k)
 		}
 		slices.SortFunc(x.Links, func(a, b links.LinkCount) int {
-			return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Transport, b.Transport))
+			return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Transport, b.Transport), cmp.Compare(a.Plane, b.Plane))
 		})
 		list = append(list, x.HostCounts)
 	}
