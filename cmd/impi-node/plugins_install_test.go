@@ -13,6 +13,10 @@ import (
 	"testing"
 
 	"aead.dev/minisign"
+
+	"github.com/openimpi/impi/internal/loopback"
+	"github.com/openimpi/impi/internal/pluginlock"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // mirror has the plugin chaos in some versions, signed, at a web server, as its maker publishes it.
@@ -110,5 +114,67 @@ func TestPluginsFromTheirMakerToAJob(t *testing.T) {
 	}
 	if status, out, errs := impiNode(t, "hello", "-config", job); status != 0 {
 		t.Errorf("after the repair: status %d\n%s%s", status, out, errs)
+	}
+}
+
+// A host whose lock file names another version than the head's ends the start of its site, on both, with
+// both versions and what to do.
+func TestHostsWithOtherPlugins(t *testing.T) {
+	head, err := loopback.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KEY", "4711")
+	var jobs []string
+	for _, version := range []string{"1.2.0", "1.3.0"} {
+		job := file(t, fmt.Sprintf(`
+job {
+  embedded_server {}
+  auth "key" { env = "KEY" }
+}
+site "alpha" {
+  client = 0
+  head = %q
+  hosts = "127.0.0.[2-3]"
+  procs = 1
+}
+program { command = ["PROGRAM"] }
+plugin "chaos" { source = "./mirror" }
+transport "chaos" {
+  config { around = "tcp" }
+}
+route "*" { prefer = ["chaos"] }
+`, head))
+		place := pluginlock.Path(filepath.Join(filepath.Dir(job), "plugins"), "chaos", version, pluginlock.Platform())
+		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		chaosPlugin(t, filepath.Dir(place), "chaos")
+		sum, err := host.Digest(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := pluginlock.Lock{Plugins: map[string]pluginlock.Entry{"chaos": {Source: "./mirror", Version: version, SHA256: map[string]string{pluginlock.Platform(): sum}}}}
+		if err := lock.Write(filepath.Join(filepath.Dir(job), pluginlock.Name)); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, job)
+	}
+	run := func(second string) (statuses [2]int, said string) {
+		first, _, errs := command(t, "hello", "-config", jobs[0], "-site", "alpha", "-host", "127.0.0.2")
+		if err := first.Start(); err != nil {
+			t.Fatal(err)
+		}
+		status, _, more := impiNode(t, "hello", "-config", second, "-site", "alpha", "-host", "127.0.0.3")
+		_ = first.Wait() // the status says it
+		return [2]int{first.ProcessState.ExitCode(), status}, errs.String() + more
+	}
+	if statuses, said := run(jobs[0]); statuses != [2]int{} {
+		t.Errorf("the same on both: status %d\n%s", statuses, said)
+	}
+	statuses, said := run(jobs[1])
+	want := "127.0.0.3 has chaos 1.3.0, 127.0.0.2 has 1.2.0; copy impi.lock.hcl of 127.0.0.2 to 127.0.0.3, and run impi-node plugins install there"
+	if statuses != [2]int{statusUsage, statusUsage} || strings.Count(said, want) < 2 {
+		t.Errorf("status %d\n%s", statuses, said)
 	}
 }

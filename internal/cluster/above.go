@@ -209,7 +209,7 @@ func (a *above) attach(ctx context.Context) (err error) {
 		}
 		a.fails = h.cfg.Report(err)
 	}
-	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File, Fails: a.fails}
+	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File, Plugins: h.cfg.Plugins, Fails: a.fails}
 	at, err := a.client.Place(ctx, hello)
 	if err != nil {
 		a.hangUp()

@@ -118,10 +118,33 @@ func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 	case !bytes.Equal(n.GetFile(), h.cfg.File):
 		return status.Errorf(codes.FailedPrecondition, "%v: the files of %s and %s describe the site differently; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
 	}
+	if why := h.cfg.otherPlugin(host, n.GetPlugins()); why != "" {
+		return status.Errorf(codes.FailedPrecondition, "%v: %s", ErrPlugins, why)
+	}
 	if why := refused(ctx); why != nil {
 		return status.Error(codes.FailedPrecondition, h.cfg.notAccepted(h.cfg.Self, host, why).Error())
 	}
 	return nil
+}
+
+// otherPlugin says which of a host's plugins is another one than ours; "": none. Hosts of one platform
+// have the same file.
+func (c *Config) otherPlugin(host int, theirs []*proto.Plugin) string {
+	for _, p := range theirs {
+		i := slices.IndexFunc(c.Plugins, func(o *proto.Plugin) bool { return o.GetTransport() == p.GetTransport() })
+		if i < 0 {
+			continue
+		}
+		own := c.Plugins[i]
+		remedy := fmt.Sprintf("copy impi.lock.hcl of %s to %s, and run impi-node plugins install there", c.Name(c.Self), c.Name(host))
+		switch {
+		case own.GetVersion() != p.GetVersion():
+			return fmt.Sprintf("%s has %.32s %.64s, %s has %s; %s", c.Name(host), p.GetTransport(), p.GetVersion(), c.Name(c.Self), own.GetVersion(), remedy)
+		case own.GetPlatform() == p.GetPlatform() && own.GetSha256() != p.GetSha256():
+			return fmt.Sprintf("%s and %s have different files of %s %s; %s", c.Name(host), c.Name(c.Self), own.GetTransport(), own.GetVersion(), remedy)
+		}
+	}
+	return ""
 }
 
 // refused is why the certificate of the sender of a request is not accepted; nil: it is.

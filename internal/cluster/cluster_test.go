@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/internal/transcript"
 )
 
@@ -420,13 +421,20 @@ func TestWhoMayNotCome(t *testing.T) {
 		"secret":  {func(c *Config) { c.Secret = []byte("guess") }, ErrSecret.Error()},
 		"version": {func(c *Config) { c.Version = "2" }, `node1 has "2", node0 has "1"`},
 		"file":    {func(c *Config) { c.File = []byte("old") }, ErrFile.Error()},
-		"shape":   {func(c *Config) { c.Self, c.Tree.Hosts = 7, 9 }, "host 7 of 3"},
-		"twin":    {nil, membership.ErrTwice.Error()},
+		"plugin": {func(c *Config) {
+			c.Plugins = []*proto.Plugin{{Transport: "ofi", Version: "1.3.0", Platform: "plan9_arm", Sha256: "b"}}
+		}, ErrPlugins.Error() + ": node1 has ofi 1.3.0, node0 has 1.2.3; copy impi.lock.hcl of node0 to node1, and run impi-node plugins install there"},
+		"plugin file": {func(c *Config) {
+			c.Plugins = []*proto.Plugin{{Transport: "ofi", Version: "1.2.3", Platform: "linux_amd64", Sha256: "b"}}
+		}, "node1 and node0 have different files of ofi 1.2.3; copy"},
+		"shape": {func(c *Config) { c.Self, c.Tree.Hosts = 7, 9 }, "host 7 of 3"},
+		"twin":  {nil, membership.ErrTwice.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 3, 2)
 			s.change = func(c *Config) {
 				c.HostAt = func(netip.Addr) (int, bool) { return 1, true }
+				c.Plugins = []*proto.Plugin{{Transport: "ofi", Version: "1.2.3", Platform: "linux_amd64", Sha256: "a"}}
 			}
 			if err := s.open(0); err != nil {
 				t.Fatal(err)
@@ -445,7 +453,7 @@ func TestWhoMayNotCome(t *testing.T) {
 				t.Errorf("%v, which should say %q", err, c.want)
 			}
 			switch name { // the head's owner hears of those that cannot come any more
-			case "secret", "version", "file":
+			case "secret", "version", "file", "plugin", "plugin file":
 				if said := <-s.owners[0].unfit; !strings.HasPrefix(said, "1 ") || !strings.Contains(said, c.want) || !errors.Is(err, ErrUnfit) {
 					t.Errorf("the head is told %q; the host: %v", said, err)
 				}
@@ -796,4 +804,13 @@ func TestUnreachedHead(t *testing.T) {
 			t.Errorf("it gives up after %v", took)
 		}
 	})
+}
+
+// Hosts of several platforms have the same version, and files of their own.
+func TestPluginsOfSeveralPlatforms(t *testing.T) {
+	c := &Config{Name: func(host int) string { return fmt.Sprint("node", host) }, Plugins: []*proto.Plugin{{Transport: "ofi", Version: "1.2.3", Platform: "linux_amd64", Sha256: "a"}}}
+	theirs := []*proto.Plugin{{Transport: "mine", Version: "9.0.0"}, {Transport: "ofi", Version: "1.2.3", Platform: "linux_arm64", Sha256: "b"}}
+	if why := c.otherPlugin(1, theirs); why != "" {
+		t.Error(why)
+	}
 }

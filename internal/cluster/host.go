@@ -32,6 +32,8 @@ var (
 	ErrVersion = errors.New("the hosts run different versions of impi-node")
 	// ErrFile means that two hosts have read different descriptions of the site.
 	ErrFile = errors.New("the hosts have different job files")
+	// ErrPlugins means that two hosts would run different versions of a plugin.
+	ErrPlugins = errors.New("the hosts have different versions of a plugin")
 	// ErrUnfit means that the head has turned a host away for one of these reasons.
 	ErrUnfit = errors.New("the host cannot be part of the site")
 	// ErrOver means that the head has ended the job before it began.
@@ -81,8 +83,9 @@ type Config struct {
 	// Identity is the host's certificate, and whom it accepts as another host. Nil: this host has
 	// none, and accepts whoever has the secret.
 	Identity *identity.Identity
-	Version  string // of impi-node
-	File     []byte // digest of what the job file says about the site
+	Version  string          // of impi-node
+	File     []byte          // digest of what the job file says about the site
+	Plugins  []*proto.Plugin // of the lock file
 
 	Listen string       // "ip:port" for the hosts below; port 0 takes a free one
 	Ports  config.Ports // from which port 0 takes one; zero: from all

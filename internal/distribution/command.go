@@ -131,7 +131,7 @@ func (o *options) report(in *installer, list []Result, err error, out, errs io.W
 	for _, r := range list {
 		if r.Error != "" {
 			status = statusBad
-			fmt.Fprintf(errs, "impi-node plugins %s: %s: %s\n", verb, r.Name, r.Error)
+			fmt.Fprintf(errs, "impi-node plugins %s: %s: %s\n", verb, r.Name, strings.TrimPrefix(r.Error, r.Name+" "))
 		} else if !o.json {
 			fmt.Fprintln(out, r.line())
 		}

@@ -76,8 +76,9 @@ func (w *wanted) signature(ctx context.Context, from source) (s minisign.Signatu
 		return s, err
 	}
 	if s, err = parseSignature(text, FileName(w.name, w.version, w.platform)); err != nil {
-		err = fmt.Errorf("%s: %w", w.Signature, err)
+		return s, fmt.Errorf("%s: %w", w.Signature, err)
 	}
+	_, err = w.key(s) // before the binary is read in vain
 	return s, err
 }
 
@@ -96,26 +97,31 @@ func parseSignature(text []byte, file string) (s minisign.Signature, err error) 
 
 // verify checks the signature of what was read.
 func (w *wanted) verify(s minisign.Signature, signed *minisign.Reader) error {
-	text, err := s.MarshalText()
+	key, err := w.key(s)
 	if err != nil {
 		return err
 	}
+	text, err := s.MarshalText()
+	if err == nil && !signed.Verify(key, text) {
+		err = fmt.Errorf("the signature by the key %s is wrong: the file or the signature was changed; tell who runs the source", keyID(s.KeyID))
+	}
+	return err
+}
+
+// key returns the trusted key by which a signature claims to be.
+func (w *wanted) key(s minisign.Signature) (minisign.PublicKey, error) {
 	var ids []string
 	for _, k := range w.keys {
 		var key minisign.PublicKey
 		if err := key.UnmarshalText([]byte(k)); err != nil {
-			return fmt.Errorf("the key %q: %w", k, err)
+			return key, fmt.Errorf("the key %q: %w", k, err)
+		}
+		if key.ID() == s.KeyID {
+			return key, nil
 		}
 		ids = append(ids, keyID(key.ID()))
-		if key.ID() != s.KeyID {
-			continue
-		}
-		if !signed.Verify(key, text) {
-			return fmt.Errorf("the signature by the key %s is wrong: the file or the signature was changed; tell who runs the source", keyID(s.KeyID))
-		}
-		return nil
 	}
-	return fmt.Errorf("it is signed by the key %s, and the plugin block trusts %s; if its maker has a new key, add that to keys", keyID(s.KeyID), strings.Join(ids, ", "))
+	return minisign.PublicKey{}, fmt.Errorf("it is signed by the key %s, and the plugin block trusts %s; if its maker has a new key, add that to keys", keyID(s.KeyID), strings.Join(ids, ", "))
 }
 
 // counted tells how much was read, and ends when its context does.

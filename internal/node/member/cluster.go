@@ -28,7 +28,9 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/pluginlock"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/internal/version"
 )
 
@@ -177,7 +179,7 @@ func (o *Cluster) open(ctx context.Context) error {
 	}
 	c := cluster.Config{
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
-		Secret: o.Secret, Version: version.String(), File: o.digest(),
+		Secret: o.Secret, Version: version.String(), File: o.digest(), Plugins: lockedPlugins(o),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener, Ports: o.Routes.Site.Ports,
 		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: o.writerTo(o.Stdout), Stderr: o.writerTo(o.Stderr), Owner: events{o}, Logger: o.Log.Named("hosts"),
@@ -285,6 +287,20 @@ func (o *Cluster) hearEngine() {
 		f.Weight = ending.Lost
 		o.End.Fail(f)
 	}
+}
+
+// lockedPlugins are those of the lock file, which the hosts of a site must have in the same version. A spawned
+// world uses those that run.
+func lockedPlugins(o *Cluster) (list []*proto.Plugin) {
+	if o.Spawned != "" {
+		return nil
+	}
+	for _, t := range o.Routes.Site.Transports {
+		if t.Version != "" {
+			list = append(list, &proto.Plugin{Transport: t.Name, Version: t.Version, Platform: pluginlock.Platform(), Sha256: t.SHA256})
+		}
+	}
+	return list
 }
 
 // digest is a hash of all that the hosts must have alike in their descriptions of the site.

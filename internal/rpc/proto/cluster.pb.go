@@ -30,6 +30,7 @@ type Newcomer struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of impi-node
 	File          []byte                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`       // digest of what the job file says of the site
 	Fails         []byte                 `protobuf:"bytes,4,opt,name=fails,proto3" json:"fails,omitempty"`     // a report: why the host cannot be part of the site; empty: it can
+	Plugins       []*Plugin              `protobuf:"bytes,5,rep,name=plugins,proto3" json:"plugins,omitempty"` // that its lock file names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,6 +93,82 @@ func (x *Newcomer) GetFails() []byte {
 	return nil
 }
 
+func (x *Newcomer) GetPlugins() []*Plugin {
+	if x != nil {
+		return x.Plugins
+	}
+	return nil
+}
+
+// Plugin is a binary that a host runs.
+type Plugin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Transport     string                 `protobuf:"bytes,1,opt,name=transport,proto3" json:"transport,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Platform      string                 `protobuf:"bytes,3,opt,name=platform,proto3" json:"platform,omitempty"` // GOOS_GOARCH
+	Sha256        string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Plugin) Reset() {
+	*x = Plugin{}
+	mi := &file_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Plugin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Plugin) ProtoMessage() {}
+
+func (x *Plugin) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
+func (*Plugin) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Plugin) GetTransport() string {
+	if x != nil {
+		return x.Transport
+	}
+	return ""
+}
+
+func (x *Plugin) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Plugin) GetPlatform() string {
+	if x != nil {
+		return x.Platform
+	}
+	return ""
+}
+
+func (x *Plugin) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
 type Parent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          int32                  `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -104,7 +181,7 @@ type Parent struct {
 
 func (x *Parent) Reset() {
 	*x = Parent{}
-	mi := &file_cluster_proto_msgTypes[1]
+	mi := &file_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -116,7 +193,7 @@ func (x *Parent) String() string {
 func (*Parent) ProtoMessage() {}
 
 func (x *Parent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[1]
+	mi := &file_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -129,7 +206,7 @@ func (x *Parent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parent.ProtoReflect.Descriptor instead.
 func (*Parent) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{1}
+	return file_cluster_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Parent) GetHost() int32 {
@@ -182,7 +259,7 @@ type Up struct {
 
 func (x *Up) Reset() {
 	*x = Up{}
-	mi := &file_cluster_proto_msgTypes[2]
+	mi := &file_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -194,7 +271,7 @@ func (x *Up) String() string {
 func (*Up) ProtoMessage() {}
 
 func (x *Up) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[2]
+	mi := &file_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -207,7 +284,7 @@ func (x *Up) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Up.ProtoReflect.Descriptor instead.
 func (*Up) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{2}
+	return file_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Up) GetWord() isUp_Word {
@@ -404,7 +481,7 @@ type Down struct {
 
 func (x *Down) Reset() {
 	*x = Down{}
-	mi := &file_cluster_proto_msgTypes[3]
+	mi := &file_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +493,7 @@ func (x *Down) String() string {
 func (*Down) ProtoMessage() {}
 
 func (x *Down) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[3]
+	mi := &file_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +506,7 @@ func (x *Down) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Down.ProtoReflect.Descriptor instead.
 func (*Down) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{3}
+	return file_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Down) GetWord() isDown_Word {
@@ -559,7 +636,7 @@ type Listens struct {
 
 func (x *Listens) Reset() {
 	*x = Listens{}
-	mi := &file_cluster_proto_msgTypes[4]
+	mi := &file_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +648,7 @@ func (x *Listens) String() string {
 func (*Listens) ProtoMessage() {}
 
 func (x *Listens) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[4]
+	mi := &file_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +661,7 @@ func (x *Listens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listens.ProtoReflect.Descriptor instead.
 func (*Listens) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{4}
+	return file_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Listens) GetHost() int32 {
@@ -610,7 +687,7 @@ type Hosts struct {
 
 func (x *Hosts) Reset() {
 	*x = Hosts{}
-	mi := &file_cluster_proto_msgTypes[5]
+	mi := &file_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +699,7 @@ func (x *Hosts) String() string {
 func (*Hosts) ProtoMessage() {}
 
 func (x *Hosts) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[5]
+	mi := &file_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +712,7 @@ func (x *Hosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hosts.ProtoReflect.Descriptor instead.
 func (*Hosts) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{5}
+	return file_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Hosts) GetHost() []int32 {
@@ -655,7 +732,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_cluster_proto_msgTypes[6]
+	mi := &file_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +744,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[6]
+	mi := &file_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +757,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{6}
+	return file_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Part) GetHost() int32 {
@@ -706,7 +783,7 @@ type Parts struct {
 
 func (x *Parts) Reset() {
 	*x = Parts{}
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +795,7 @@ func (x *Parts) String() string {
 func (*Parts) ProtoMessage() {}
 
 func (x *Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[7]
+	mi := &file_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +808,7 @@ func (x *Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parts.ProtoReflect.Descriptor instead.
 func (*Parts) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Parts) GetPart() []*Part {
@@ -755,7 +832,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +844,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[8]
+	mi := &file_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +857,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Message) GetHost() int32 {
@@ -828,7 +905,7 @@ type HostQuestion struct {
 
 func (x *HostQuestion) Reset() {
 	*x = HostQuestion{}
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +917,7 @@ func (x *HostQuestion) String() string {
 func (*HostQuestion) ProtoMessage() {}
 
 func (x *HostQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +930,7 @@ func (x *HostQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostQuestion.ProtoReflect.Descriptor instead.
 func (*HostQuestion) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HostQuestion) GetTo() int32 {
@@ -881,7 +958,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +970,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +983,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Output) GetError() bool {
@@ -939,7 +1016,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1028,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1041,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Input) GetData() []byte {
@@ -982,7 +1059,7 @@ type Nothing struct {
 
 func (x *Nothing) Reset() {
 	*x = Nothing{}
-	mi := &file_cluster_proto_msgTypes[12]
+	mi := &file_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1071,7 @@ func (x *Nothing) String() string {
 func (*Nothing) ProtoMessage() {}
 
 func (x *Nothing) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[12]
+	mi := &file_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,19 +1084,25 @@ func (x *Nothing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nothing.ProtoReflect.Descriptor instead.
 func (*Nothing) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 var File_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\rcluster.proto\x12\x0fimpi.cluster.v1\"b\n" +
+	"\rcluster.proto\x12\x0fimpi.cluster.v1\"\x95\x01\n" +
 	"\bNewcomer\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\fR\x04file\x12\x14\n" +
-	"\x05fails\x18\x04 \x01(\fR\x05fails\"`\n" +
+	"\x05fails\x18\x04 \x01(\fR\x05fails\x121\n" +
+	"\aplugins\x18\x05 \x03(\v2\x17.impi.cluster.v1.PluginR\aplugins\"t\n" +
+	"\x06Plugin\x12\x1c\n" +
+	"\ttransport\x18\x01 \x01(\tR\ttransport\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
+	"\bplatform\x18\x03 \x01(\tR\bplatform\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\tR\x06sha256\"`\n" +
 	"\x06Parent\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -1092,53 +1175,55 @@ func file_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_proto_rawDescData
 }
 
-var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_cluster_proto_goTypes = []any{
 	(*Newcomer)(nil),     // 0: impi.cluster.v1.Newcomer
-	(*Parent)(nil),       // 1: impi.cluster.v1.Parent
-	(*Up)(nil),           // 2: impi.cluster.v1.Up
-	(*Down)(nil),         // 3: impi.cluster.v1.Down
-	(*Listens)(nil),      // 4: impi.cluster.v1.Listens
-	(*Hosts)(nil),        // 5: impi.cluster.v1.Hosts
-	(*Part)(nil),         // 6: impi.cluster.v1.Part
-	(*Parts)(nil),        // 7: impi.cluster.v1.Parts
-	(*Message)(nil),      // 8: impi.cluster.v1.Message
-	(*HostQuestion)(nil), // 9: impi.cluster.v1.HostQuestion
-	(*Output)(nil),       // 10: impi.cluster.v1.Output
-	(*Input)(nil),        // 11: impi.cluster.v1.Input
-	(*Nothing)(nil),      // 12: impi.cluster.v1.Nothing
+	(*Plugin)(nil),       // 1: impi.cluster.v1.Plugin
+	(*Parent)(nil),       // 2: impi.cluster.v1.Parent
+	(*Up)(nil),           // 3: impi.cluster.v1.Up
+	(*Down)(nil),         // 4: impi.cluster.v1.Down
+	(*Listens)(nil),      // 5: impi.cluster.v1.Listens
+	(*Hosts)(nil),        // 6: impi.cluster.v1.Hosts
+	(*Part)(nil),         // 7: impi.cluster.v1.Part
+	(*Parts)(nil),        // 8: impi.cluster.v1.Parts
+	(*Message)(nil),      // 9: impi.cluster.v1.Message
+	(*HostQuestion)(nil), // 10: impi.cluster.v1.HostQuestion
+	(*Output)(nil),       // 11: impi.cluster.v1.Output
+	(*Input)(nil),        // 12: impi.cluster.v1.Input
+	(*Nothing)(nil),      // 13: impi.cluster.v1.Nothing
 }
 var file_cluster_proto_depIdxs = []int32{
-	0,  // 0: impi.cluster.v1.Up.hello:type_name -> impi.cluster.v1.Newcomer
-	4,  // 1: impi.cluster.v1.Up.listens:type_name -> impi.cluster.v1.Listens
-	7,  // 2: impi.cluster.v1.Up.parts:type_name -> impi.cluster.v1.Parts
-	5,  // 3: impi.cluster.v1.Up.waits_for:type_name -> impi.cluster.v1.Hosts
-	12, // 4: impi.cluster.v1.Up.beat:type_name -> impi.cluster.v1.Nothing
-	12, // 5: impi.cluster.v1.Up.finished:type_name -> impi.cluster.v1.Nothing
-	8,  // 6: impi.cluster.v1.Up.fails:type_name -> impi.cluster.v1.Message
-	8,  // 7: impi.cluster.v1.Up.answer:type_name -> impi.cluster.v1.Message
-	12, // 8: impi.cluster.v1.Up.bye:type_name -> impi.cluster.v1.Nothing
-	9,  // 9: impi.cluster.v1.Up.asks:type_name -> impi.cluster.v1.HostQuestion
-	12, // 10: impi.cluster.v1.Up.stays:type_name -> impi.cluster.v1.Nothing
-	12, // 11: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
-	8,  // 12: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
-	8,  // 13: impi.cluster.v1.Down.answer:type_name -> impi.cluster.v1.Message
-	12, // 14: impi.cluster.v1.Down.stop:type_name -> impi.cluster.v1.Nothing
-	6,  // 15: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
-	8,  // 16: impi.cluster.v1.HostQuestion.message:type_name -> impi.cluster.v1.Message
-	0,  // 17: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
-	2,  // 18: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
-	10, // 19: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
-	12, // 20: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
-	1,  // 21: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
-	3,  // 22: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
-	12, // 23: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
-	11, // 24: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
-	21, // [21:25] is the sub-list for method output_type
-	17, // [17:21] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	1,  // 0: impi.cluster.v1.Newcomer.plugins:type_name -> impi.cluster.v1.Plugin
+	0,  // 1: impi.cluster.v1.Up.hello:type_name -> impi.cluster.v1.Newcomer
+	5,  // 2: impi.cluster.v1.Up.listens:type_name -> impi.cluster.v1.Listens
+	8,  // 3: impi.cluster.v1.Up.parts:type_name -> impi.cluster.v1.Parts
+	6,  // 4: impi.cluster.v1.Up.waits_for:type_name -> impi.cluster.v1.Hosts
+	13, // 5: impi.cluster.v1.Up.beat:type_name -> impi.cluster.v1.Nothing
+	13, // 6: impi.cluster.v1.Up.finished:type_name -> impi.cluster.v1.Nothing
+	9,  // 7: impi.cluster.v1.Up.fails:type_name -> impi.cluster.v1.Message
+	9,  // 8: impi.cluster.v1.Up.answer:type_name -> impi.cluster.v1.Message
+	13, // 9: impi.cluster.v1.Up.bye:type_name -> impi.cluster.v1.Nothing
+	10, // 10: impi.cluster.v1.Up.asks:type_name -> impi.cluster.v1.HostQuestion
+	13, // 11: impi.cluster.v1.Up.stays:type_name -> impi.cluster.v1.Nothing
+	13, // 12: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
+	9,  // 13: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
+	9,  // 14: impi.cluster.v1.Down.answer:type_name -> impi.cluster.v1.Message
+	13, // 15: impi.cluster.v1.Down.stop:type_name -> impi.cluster.v1.Nothing
+	7,  // 16: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
+	9,  // 17: impi.cluster.v1.HostQuestion.message:type_name -> impi.cluster.v1.Message
+	0,  // 18: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
+	3,  // 19: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
+	11, // 20: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
+	13, // 21: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
+	2,  // 22: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
+	4,  // 23: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
+	13, // 24: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
+	12, // 25: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
+	22, // [22:26] is the sub-list for method output_type
+	18, // [18:22] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cluster_proto_init() }
@@ -1146,7 +1231,7 @@ func file_cluster_proto_init() {
 	if File_cluster_proto != nil {
 		return
 	}
-	file_cluster_proto_msgTypes[2].OneofWrappers = []any{
+	file_cluster_proto_msgTypes[3].OneofWrappers = []any{
 		(*Up_Hello)(nil),
 		(*Up_Listens)(nil),
 		(*Up_Parts)(nil),
@@ -1159,7 +1244,7 @@ func file_cluster_proto_init() {
 		(*Up_Asks)(nil),
 		(*Up_Stays)(nil),
 	}
-	file_cluster_proto_msgTypes[3].OneofWrappers = []any{
+	file_cluster_proto_msgTypes[4].OneofWrappers = []any{
 		(*Down_Beat)(nil),
 		(*Down_Job)(nil),
 		(*Down_Over)(nil),
@@ -1174,7 +1259,7 @@ func file_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_proto_rawDesc), len(file_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
