@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"os"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -41,8 +42,7 @@ func (m *memory) approach(places []place) {
 	reached := false
 	for r := range places {
 		x := &places[r]
-		got := int64(0)
-		if !m.near[r] || m.extents[r].Size == 0 || x.pid == 0 || !x.copy(unix.SYS_PROCESS_VM_READV, unsafe.Pointer(&got), uintptr(x.proofAt), 8) || got != x.proof {
+		if !m.near[r] || m.extents[r].Size == 0 || x.pid == 0 || !x.proved() {
 			x.pid = 0
 			continue
 		}
@@ -51,6 +51,24 @@ func (m *memory) approach(places []place) {
 	if reached {
 		m.places = places
 	}
+}
+
+// provedBefore has the places, without their memory, that have been proved: the kernel has been asked once
+// for each process, and not once for each window.
+var provedBefore sync.Map
+
+// proved reports whether the kernel copies memory of the process that has the proof.
+func (x *place) proved() bool {
+	whose := place{pid: x.pid, proofAt: x.proofAt, proof: x.proof}
+	if _, ok := provedBefore.Load(whose); ok {
+		return true
+	}
+	got := int64(0)
+	if !x.copy(unix.SYS_PROCESS_VM_READV, unsafe.Pointer(&got), uintptr(x.proofAt), 8) || got != x.proof {
+		return false
+	}
+	provedBefore.Store(whose, true)
+	return true
 }
 
 // copy copies n bytes between here and an address of the other process; false if not all of them were.

@@ -79,7 +79,8 @@ func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, err
 	if err := w.memory.allocate(c, size); err != nil {
 		return nil, err
 	}
-	return w, w.open(c)
+	w.open()
+	return w, nil
 }
 
 // allocate has memory that the members of each machine share, or, where one of them cannot have it,
@@ -123,7 +124,8 @@ func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.open(c)
+	w.open()
+	return w, nil
 }
 
 // unservedWin makes a window that does not serve operations yet.
@@ -178,19 +180,19 @@ func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
 	return nil
 }
 
-// open begins to serve the other members. It returns when all members have begun to, since
-// operations may arrive from then on.
-func (w *Win) open(c *proc.Comm) error {
+// open begins to serve the other members. Their operations may have arrived before: all members have made
+// the communicator by now, so that messages in it wait until they are received.
+func (w *Win) open() {
 	p := w.Process
 	p.Lock()
+	defer p.Unlock()
 	w.server.clients = make(map[int]*client)
+	w.server.slots = newSlots()
 	for i := range w.server.slots {
 		w.server.listen(&w.server.slots[i])
 	}
 	p.Comms.Serves(w.c.Context(), w)
 	p.Background.Dispatch(&w.server)
-	p.Unlock()
-	return collective.Execute(c, &collective.Call{What: collective.OpBarrier})
 }
 
 func (w *Win) Free() error {
@@ -222,10 +224,7 @@ func (w *Win) end() error {
 	}
 	w.byC.hide()
 	w.server.over = true
-	for i := range w.server.slots {
-		p.Eng.Cancel(w.server.slots[i].r)
-		p.Eng.Release(w.server.slots[i].r)
-	}
+	w.server.deafen()
 	p.Comms.Serves(w.c.Context(), nil)
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)

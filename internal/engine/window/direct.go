@@ -16,10 +16,10 @@ import (
 // for all. So nothing has to be asked of the target, and the operation is complete when its call
 // returns. All operations at one rank are done this way or none, which keeps their order.
 type direct struct {
-	scratch rma.Scratch
-	data    []byte // what an accumulate combines, if the program does not have it in one piece
-	old     []byte // what was there before
-	piece   []byte // of items with gaps, between buffer and window
+	scratch *rma.Scratch // nil before the first accumulate
+	data    []byte       // what an accumulate combines, if the program does not have it in one piece
+	old     []byte       // what was there before
+	piece   []byte       // of items with gaps, between buffer and window
 }
 
 const (
@@ -152,12 +152,15 @@ func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items
 	if x.in != nil {
 		old = room(&d.old, int(at.Size()))
 	}
+	if d.scratch == nil {
+		d.scratch = new(rma.Scratch)
+	}
 	lock := w.memory.lock(rank)
 	fault = data.Touch(func() {
 		if h.Kind == rma.CompareAndSwap {
 			at.CompareAndSwap(here, old)
 		} else {
-			err = at.Accumulate(h.Op, here, old, &d.scratch)
+			err = at.Accumulate(h.Op, here, old, d.scratch)
 		}
 	})
 	lock.release()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
@@ -39,6 +40,28 @@ type client struct {
 
 // codeBytes has the answers, in memory that does not change.
 var codeBytes = [...]byte{byte(rma.Done), byte(rma.OutOfRange), byte(rma.Conflicting)}
+
+// freeSlots has the slots of windows that were freed: with memory of this size for each window, a program
+// that makes and frees them in a loop does little but collect garbage.
+var freeSlots = sync.Pool{New: func() any { return new([headerSlots]slot) }}
+
+func newSlots() *[headerSlots]slot { return freeSlots.Get().(*[headerSlots]slot) }
+
+// deafen ends all receives of headers. Slots into which a message is being received are not used again.
+func (s *server) deafen() {
+	done := true
+	for i := range s.slots {
+		r := s.slots[i].r
+		s.w.Process.Eng.Cancel(r)
+		done = done && r.Done()
+		s.w.Process.Eng.Release(r)
+		s.slots[i].r = nil
+	}
+	if done {
+		freeSlots.Put(s.slots)
+	}
+	s.slots = nil
+}
 
 // listen begins to receive a header.
 func (s *server) listen(in *slot) {

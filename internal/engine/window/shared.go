@@ -30,7 +30,8 @@ func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	if err := w.memory.share(c, nil); err != nil {
 		return nil, err
 	}
-	return w, w.open(c)
+	w.open()
+	return w, nil
 }
 
 // together returns an error unless all members of c are on this proc's machine.

@@ -73,8 +73,8 @@ type Epochs struct {
 // server is the target's side: operations of other members in this proc's memory.
 type server struct {
 	w         *Win
-	slots     [headerSlots]slot
-	next      int // index of the receive that the next header is taken from
+	slots     *[headerSlots]slot // nil: it does not serve
+	next      int                // index of the receive that the next header is taken from
 	clients   map[int]*client
 	jobs      []*job
 	idle      []*job
