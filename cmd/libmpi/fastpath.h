@@ -86,7 +86,7 @@ struct board {
 };
 
 // A window of memory that MPI has allocated: see package internal/fastpath.
-enum { WINDOWS = 64, WINDOW_MOST = 64 << 10, WINDOW_SELDOM = 128 };
+enum { WINDOWS = 64, WINDOW_MOST = 256 << 10, WINDOW_SELDOM = 128 };
 
 struct target {
 	char *base;
@@ -99,6 +99,8 @@ struct window {
 	uintptr_t handle;
 	struct target *targets;
 	uint32_t ranks, every, passive, whole, used, idle;
+	int32_t board;
+	uint32_t fences, fenced, unused;
 };
 
 struct fastpath {
@@ -108,7 +110,7 @@ struct fastpath {
 	int32_t first, last, spare, used, top;
 	uint32_t yields, counts;
 	_Atomic uint32_t busy;
-	uint32_t starts, shared;
+	uint32_t starts, shared, serves, unused;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];

@@ -422,6 +422,16 @@ TIMED static int timed_MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_
 int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) : impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce_c")));
 
+TIMED static int timed_MPI_Win_fence(int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_fence(assert, win) ? MPI_SUCCESS : abiWinFence(assert, W(win));
+	impi_called(121, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_fence(int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_fence(assert, win) : impi_fence(assert, win) ? MPI_SUCCESS : abiWinFence(assert, W(win)); }
+int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
+
 TIMED static int timed_MPI_Win_flush(int rank, MPI_Win win)
 {
 	uint64_t begun = impi_clock();

@@ -4,7 +4,8 @@
 //
 // Each function does a call completely, or changes nothing and lets Go do it, which reports all errors.
 
-#include "gate.h"
+#define _GNU_SOURCE
+#include "onboard.h"
 #include "fastwindow.h"
 #include "loops.h"
 
@@ -238,4 +239,29 @@ int impi_sync(MPI_Win win)
 		return 0;
 	struct window *w = window_of(win);
 	return idle(w, w != NULL);
+}
+
+// impi_fence does what Go's Fence does where all operations are complete when their calls return: an
+// Allreduce of what has failed at the members, which is nothing.
+int impi_fence(int assert, MPI_Win win)
+{
+	static const int32_t none;
+	struct op o;
+	if ((assert & ~(MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE)) != 0 || !enter())
+		return 0;
+	struct window *w = window_of(win);
+	if (w == NULL || !w->fences || w->board == NONE)
+		return refuse();
+	o.b = &x->boards[w->board];
+	if (o.b->members != w->ranks || x->begun[w->board].first != NONE || !next_of(&o))
+		return refuse();
+	arrive(&o);
+	if (!post(&o, ALLREDUCE, &none, sizeof none) || !all_posted(&o, ALLREDUCE, sizeof none))
+		return refuse();
+	for (uint32_t m = 0; m < o.b->members; m++)
+		if (memcmp(data(o.b, m, o.turn, sizeof none), &none, sizeof none) != 0)
+			return refuse(); // Go tells what has failed
+	w->fenced = 1;
+	w->used = 0;
+	return finish(&o);
 }

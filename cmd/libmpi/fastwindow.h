@@ -13,5 +13,6 @@ int impi_compare_and_swap(const void *from, const void *compare, void *result, M
 int impi_flush(int rank, MPI_Win win);
 int impi_flush_all(MPI_Win win);
 int impi_sync(MPI_Win win);
+int impi_fence(int assert, MPI_Win win);
 
 #endif

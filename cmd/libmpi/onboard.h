@@ -162,7 +162,7 @@ static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 		if (LOAD(*word) >= want)
 			return 1;
 	}
-	if (!x->yields)
+	if (!x->yields || x->serves)
 		return 0;
 	uint64_t begun = impi_nanoseconds(), before = begun, after;
 	do {

@@ -2262,16 +2262,6 @@ int MPI_Win_set_name(MPI_Win win, const char *win_name) __attribute__((weak, ali
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) { return abiWinGetName(W(win), W(win_name), W(resultlen)); }
 int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) __attribute__((weak, alias("PMPI_Win_get_name")));
 
-TIMED static int timed_MPI_Win_fence(int assert, MPI_Win win)
-{
-	uint64_t begun = impi_clock();
-	int error = abiWinFence(assert, W(win));
-	impi_called(121, begun, NOBODY, NO_TAG, -1, 0);
-	return error;
-}
-int PMPI_Win_fence(int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_fence(assert, win) : abiWinFence(assert, W(win)); }
-int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
-
 TIMED static int timed_MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
 	uint64_t begun = impi_clock();

@@ -9,6 +9,7 @@ type Entry[V any] struct {
 
 	key    Key
 	class  class // of a receive's pattern
+	Own    bool  // a receive of the library's own: see Posted.Own
 	queued bool
 	seq    uint64
 	order  hook[V]          // among all entries

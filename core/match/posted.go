@@ -5,6 +5,7 @@ package match
 type Posted[V any] struct {
 	queue[V]
 	count [classes]int // entries of each class
+	own   int          // entries that are the library's own
 }
 
 // Add adds receive e, which waits for a message that matches pattern.
@@ -12,6 +13,9 @@ func (p *Posted[V]) Add(e *Entry[V], pattern Key) {
 	e.key, e.class = pattern, pattern.class()
 	p.push(e)
 	p.count[e.class]++
+	if e.Own {
+		p.own++
+	}
 	if p.indexed {
 		p.table.push(e, e.class)
 	}
@@ -74,5 +78,11 @@ func (p *Posted[V]) Remove(e *Entry[V]) {
 		p.table.remove(e, e.class)
 	}
 	p.count[e.class]--
+	if e.Own {
+		p.own--
+	}
 	p.unlink(e)
 }
+
+// Own is the number of receives of the library's own, in contexts in which the program receives nothing.
+func (p *Posted[V]) Own() int { return p.own }

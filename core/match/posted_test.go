@@ -222,3 +222,17 @@ func BenchmarkPosted(b *testing.B) {
 		})
 	}
 }
+
+func TestPostedCountsOwn(t *testing.T) {
+	var p Posted[*item]
+	own, other := newItem(0), newItem(1)
+	own.Own = true
+	p.Add(&own.Entry, Key{Context: 9, Source: AnySource, Tag: 1})
+	p.Add(&other.Entry, key(1, 1))
+	if p.Own() != 1 || p.Len() != 2 {
+		t.Fatalf("%d of %d receives are the library's own", p.Own(), p.Len())
+	}
+	if v, ok := p.Match(Key{Context: 9, Source: 4, Tag: 1}); !ok || v != own || p.Own() != 0 || p.Len() != 1 {
+		t.Fatalf("%v was matched, and %d of %d receives are the library's own", v, p.Own(), p.Len())
+	}
+}

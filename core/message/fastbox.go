@@ -143,10 +143,10 @@ func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	return p.down == nil && p.link == s && p.fitsFastBox(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
 }
 
-// Unoccupied reports whether no message waits for a receive, no receive for a message, and
-// nothing is to be sent.
+// Unoccupied reports whether no message waits for a receive, no receive for a message but for those of
+// the library's own, which match no message of the program's, and nothing is to be sent.
 func (e *Engine) Unoccupied() bool {
-	return e.sends == 0 && e.posted.Len() == 0 && e.unexpected.Len() == 0
+	return e.sends == 0 && e.posted.Len() == e.posted.Own() && e.unexpected.Len() == 0
 }
 
 // EagerLink returns the link by which a receive from p may take a fast-box message with

@@ -59,5 +59,6 @@ func (e *operations) recycle(r *Request) {
 		e.putApart(r)
 	}
 	r.course = course{}
+	r.entry.Own = false
 	e.requests.put(r)
 }

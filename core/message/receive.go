@@ -15,6 +15,15 @@ func (e *matcher) Recv(env Envelope, from Peer, buf []byte) *Request {
 	return r
 }
 
+// RecvOwn is Recv for a receive that the library posts for whatever may come in a context of its own, in
+// which the program receives nothing.
+func (e *matcher) RecvOwn(env Envelope, from Peer, buf []byte) *Request {
+	r := e.newReceive(buf)
+	r.entry.Own = true
+	e.post(r, env, from)
+	return r
+}
+
 // RecvInto is Recv into sink, which belongs to the engine until the request is done. If the
 // receive fails, Matched may not have been called.
 func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {

@@ -61,6 +61,7 @@ var fast = map[string]string{
 	"MPI_Win_flush_local":     "impi_flush(rank, win)",
 	"MPI_Win_flush_all":       "impi_flush_all(win)",
 	"MPI_Win_flush_local_all": "impi_flush_all(win)",
+	"MPI_Win_fence":           "impi_fence(assert, win)",
 	"MPI_Win_sync":            "impi_sync(win)",
 }
 

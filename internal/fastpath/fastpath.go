@@ -53,8 +53,8 @@ const BoardSeldom = 32
 
 // What C does on windows.
 const (
-	WindowMost   = 64 << 10 // bytes of an operation
-	WindowSeldom = 128      // of C's flushes with nothing to do, one is left to Go, which makes progress
+	WindowMost   = 256 << 10 // bytes of an operation
+	WindowSeldom = 128       // of C's flushes with nothing to do, one is left to Go, which makes progress
 )
 
 // The operations that C does on a board, as the board calls them.
@@ -124,6 +124,8 @@ type Memory struct {
 	Busy       atomic.Uint32 // 1: something needs progress between calls; C does operations on windows alone
 	Starts     uint32        // how many operations there are in Begun
 	Shared     uint32        // a yield that takes longer lets another thread run, in nanoseconds
+	Serves     uint32        // 1: Go serves other procs in between, so C waits for a moment alone
+	_          uint32
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
@@ -165,6 +167,10 @@ type Window struct {
 	Whole   uint32 // 1: operations at all ranks are done in shared memory
 	Used    uint32 // 1: C has begun operations since Go has looked
 	Idle    uint32 // flushes with nothing to do
+	Board   int32  // of the window's communicator: index in Boards, or None
+	Fences  uint32 // 1: C may do a fence, which opens an epoch like the one that is open
+	Fenced  uint32 // 1: C has done a fence since Go has looked, before the operations that Used is about
+	_       uint32
 }
 
 // Target is the memory of a rank.

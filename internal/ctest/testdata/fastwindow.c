@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { SLAB = 80000, STEPS = 300, ROUNDS = 200, THREADS_MOST = 8, WIDE = 100, BURSTS = 20 };
+enum { SLAB = 300000, STEPS = 300, ROUNDS = 200, THREADS_MOST = 8, WIDE = 100, BURSTS = 20 };
 
 static unsigned plan = 1;
 static MPI_Datatype eight, single; /* bytes, and a number, which C leaves to Go */
@@ -19,7 +19,7 @@ static unsigned draw(unsigned *state, unsigned n) {
 
 /* length draws how many bytes an operation has, a multiple of eight. */
 static int length(unsigned *state) {
-  static const int limits[] = {8, 16, 64, 4096, 4104, 65528, 65536, 65544, 70000};
+  static const int limits[] = {8, 16, 64, 4096, 4104, 65536, 262136, 262144, 262152, 290000};
   return limits[draw(state, sizeof limits / sizeof *limits)];
 }
 
@@ -106,6 +106,9 @@ static void fences(void) {
   uint64_t out, in;
   int k, left = (rank + size - 1) % size, right = (rank + 1) % size;
   MPI_Group world, to, from;
+  CALL(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  CALL(MPI_Group_incl(world, 1, &right, &to));
+  CALL(MPI_Group_incl(world, 1, &left, &from));
   CALL(MPI_Win_fence(0, win));
   CALL(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win)); /* a fence that nothing has followed does not matter */
   CALL(MPI_Win_unlock(right, win));
@@ -123,11 +126,22 @@ static void fences(void) {
     CALL(MPI_Win_fence(k % 2 ? MPI_MODE_NOSUCCEED : 0, win));
     CHECK(in == out);
     if (k % 2) FAILS(MPI_ERR_RMA_SYNC, MPI_Put(&out, 1, MPI_UINT64_T, right, 0, 1, MPI_UINT64_T, win));
+    if (k % 4 == 0) { /* nothing has followed this fence either, whoever has done it */
+      CALL(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+      CALL(MPI_Win_unlock(right, win));
+    }
+    if (k % 4 == 2) { /* a fence is refused before the others are waited for, and what is no window's goes on */
+      CALL(MPI_Win_post(from, 0, win));
+      FAILS(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
+      CALL(MPI_Sendrecv(&out, 1, MPI_UINT64_T, right, 7, &in, 1, MPI_UINT64_T, left, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      CHECK(in == (uint64_t)k * 1000 + (unsigned)left);
+      CALL(MPI_Barrier(MPI_COMM_WORLD));
+      CALL(MPI_Win_start(to, 0, win));
+      CALL(MPI_Win_complete(win));
+      CALL(MPI_Win_wait(win));
+    }
   }
   CALL(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-  CALL(MPI_Comm_group(MPI_COMM_WORLD, &world));
-  CALL(MPI_Group_incl(world, 1, &right, &to));
-  CALL(MPI_Group_incl(world, 1, &left, &from));
   for (k = 0; k < 50; k++) {
     out = (uint64_t)k * 3000 + (unsigned)rank;
     CALL(MPI_Win_post(from, 0, win));

@@ -209,10 +209,11 @@ func (x *fastPath) open(p *Process) {
 		return
 	}
 	x.Polls, x.Yields, x.Shared = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields()), p.spin.SharedAfter()
-	busy := len(p.Background.List) != 0
+	busy := p.Background.busy()
 	x.Busy.Store(flag(busy))
+	x.Serves = flag(len(p.Background.List) != 0)
 	if busy {
-		x.Gate.Store(fastpath.Open) // for operations on windows, which serve in the background
+		x.Gate.Store(fastpath.Open) // for operations on windows
 		return
 	}
 	quiet := p.Eng.Unoccupied()
@@ -279,16 +280,21 @@ func flag(b bool) uint32 {
 	return 0
 }
 
+// FastPathBoard returns the slot of the board in which C does operations of c, or None.
+func (c *Comm) FastPathBoard() int32 {
+	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
+		return int32(cs.Place.Place.Index())
+	}
+	return fastpath.None
+}
+
 // FastPath tells C about c, under its handle, unless C knows it.
 func (c *Comm) FastPath(handle uintptr) {
 	x := c.p.FastPath
 	if x == nil {
 		return
 	}
-	on := int32(fastpath.None)
-	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
-		on = int32(cs.Place.Place.Index())
-	}
+	on := c.FastPathBoard()
 	if e := x.Place(handle); e.Handle == handle && e.Board == on {
 		return
 	}

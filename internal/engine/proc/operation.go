@@ -70,6 +70,13 @@ type BackgroundOp interface {
 	CarryOn() (over bool)
 }
 
+// Resting is a BackgroundOp that can be without anything to do until a message arrives.
+type Resting interface {
+	BackgroundOp
+	// Rests reports whether it has nothing to do until then. The process is locked.
+	Rests() bool
+}
+
 // background has the operations that continue during any call of MPI.
 type background struct{ List []BackgroundOp }
 
@@ -78,6 +85,16 @@ func (b *background) Dispatch(e BackgroundOp) {
 	if !e.CarryOn() {
 		b.List = append(b.List, e)
 	}
+}
+
+// busy reports whether one of the operations may go on before a message arrives.
+func (b *background) busy() bool {
+	for _, e := range b.List {
+		if r, ok := e.(Resting); !ok || !r.Rests() {
+			return true
+		}
+	}
+	return false
 }
 
 // carryOn calls CarryOn of all background operations after something has arrived. They may end

@@ -87,7 +87,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 }
 
 // calm reports whether nothing but the calling goroutine needs progress.
-func (p *Process) calm() bool { return composed(p) && len(p.Background.List) == 0 }
+func (p *Process) calm() bool { return composed(p) && !p.Background.busy() }
 
 // composed is calm but for what goes on between calls.
 func composed(p *Process) bool {

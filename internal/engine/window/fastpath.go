@@ -47,7 +47,7 @@ func (w *Win) FastPath(handle uintptr) {
 		targets[rank] = fastpath.Target{Base: base, Size: x.Size, Unit: x.Unit, Lock: w.memory.lockOf(rank)}
 	}
 	w.byC = byC{p, e, targets}
-	*e = fastpath.Window{Handle: handle, Targets: unsafe.SliceData(targets), Ranks: uint32(n), Whole: flag(whole)}
+	*e = fastpath.Window{Handle: handle, Targets: unsafe.SliceData(targets), Ranks: uint32(n), Whole: flag(whole), Board: w.c.FastPathBoard()}
 	p.FastPath.Used++
 	w.sync.tell(w.sync.everybody())
 }
@@ -81,7 +81,15 @@ func (b *byC) hide() {
 
 // now returns the epochs, with what C has begun in them. The process is locked.
 func (e *Epochs) now() *rma.Epochs {
-	if c := e.w.byC.place; c != nil && c.Used != 0 {
+	c := e.w.byC.place
+	if c == nil {
+		return &e.epochs
+	}
+	if c.Fenced != 0 {
+		e.epochs.Fence(true)
+		c.Fenced = 0
+	}
+	if c.Used != 0 {
 		e.epochs.Use()
 		c.Used = 0
 	}
@@ -97,6 +105,8 @@ func (e *Epochs) tell(ranks []int) {
 	}
 	every, passive := e.epochs.Scope()
 	c.place.Every, c.place.Passive = flag(every), flag(passive)
+	c.place.Board = e.w.c.FastPathBoard()
+	c.place.Fences = flag(every && !passive && c.place.Whole != 0 && e.epochs.MayFence() == nil) // with Whole nothing is under way
 	for _, rank := range ranks {
 		_, fits := e.epochs.Admits(rank)
 		c.targets[rank].Open = flag(fits)

@@ -65,6 +65,7 @@ func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
 		return err
 	}
 	e.notify(ranks, rma.Post)
+	e.tell(nil)
 	return nil
 }
 
@@ -115,6 +116,7 @@ func (e *Epochs) Wait() error {
 	}
 	if err == nil {
 		e.now().Wait()
+		e.tell(nil)
 	}
 	return err
 }
@@ -134,6 +136,7 @@ func (e *Epochs) Test() (done bool, err error) {
 	e.w.server.CarryOn()
 	if done = e.w.server.completes.Take(ranks); done {
 		e.now().Wait()
+		e.tell(nil)
 		return true, nil
 	}
 	return false, e.gone(&e.w.server.completes, ranks)

@@ -65,8 +65,13 @@ func (s *server) deafen() {
 
 // listen begins to receive a header.
 func (s *server) listen(in *slot) {
-	in.r = s.w.Process.Eng.Recv(s.w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, in.buf[:])
+	in.r = s.w.Process.Eng.RecvOwn(s.w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, in.buf[:])
 	s.w.Process.Endpoints.Began(in.r)
+}
+
+// Rests implements proc.Resting.
+func (s *server) Rests() bool {
+	return s.over || len(s.jobs)+len(s.answers)+s.held == 0 && !s.slots[s.next].r.Done()
 }
 
 // CarryOn implements proc.BackgroundOp: it serves the origins as far as possible without waiting. The
