@@ -309,7 +309,7 @@ func abiAllreduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype ui
 
 //export abiReduceScatterBlock
 func abiReduceScatterBlock(sendbuf uintptr, recvbuf uintptr, recvcount int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Reduce_scatter_block", which, comm, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op), func(c *commObject, a arguments) error {
+	return collectByC("Reduce_scatter_block", which, comm, reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op), func(c *commObject, a arguments) error {
 		return c.ReduceScatterBlock(a.send.buf, a.recv.buf, a.op)
 	})
 }

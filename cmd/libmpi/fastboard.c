@@ -189,6 +189,32 @@ static inline int combine_lent(struct op *o, loop *f, const char *own, char *rec
 	return 1;
 }
 
+int impi_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct op o;
+	uint64_t n = bytes(count, type);
+	loop *f = impi_loop_of(op, type);
+	if (f == NULL || n == 0 || n > PAIR_MOST || !start(&o, comm))
+		return 0;
+	uint64_t size = impi_width[(uintptr_t)type], all = n * o.b->members;
+	const char *own = send == MPI_IN_PLACE ? recv : send;
+	if (all > MOST || !writable(recv, own == recv ? all : n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, all) || overlap(send, all, recv, n))))
+		return refuse();
+	arrive(&o);
+	if (!post(&o, REDUCE_SCATTER_BLOCK, own, all) || !all_posted(&o, REDUCE_SCATTER_BLOCK, all))
+		return refuse();
+	for (uint32_t m = o.b->members; m-- > 0;) {
+		const char *from = (m == o.b->me ? own : data(o.b, m, o.turn, all)) + o.b->me * n;
+		if (m == o.b->members - 1)
+			move(scratch, from, n);
+		else
+			f(from, scratch, n / size);
+	}
+	give_back(&o);
+	move(recv, scratch, n);
+	return finish(&o);
+}
+
 int impi_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct op o;

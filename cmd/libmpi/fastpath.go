@@ -101,7 +101,7 @@ const (
 	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
 	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
-	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces))
+	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
 )
 
 // shared is the memory by which C sends and receives short messages itself.

@@ -422,6 +422,26 @@ TIMED static int timed_MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_
 int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) : impi_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) ? MPI_SUCCESS : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce_c")));
 
+TIMED static int timed_MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) ? MPI_SUCCESS : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0);
+	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) : impi_reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) ? MPI_SUCCESS : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0); }
+int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block")));
+
+TIMED static int timed_MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = impi_reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) ? MPI_SUCCESS : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1);
+	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm) : impi_reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) ? MPI_SUCCESS : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1); }
+int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block_c")));
+
 TIMED static int timed_MPI_Win_fence(int assert, MPI_Win win)
 {
 	uint64_t begun = impi_clock();

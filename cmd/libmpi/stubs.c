@@ -1674,26 +1674,6 @@ int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvco
 int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceScatterInit(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_scatter_init_c")));
 
-TIMED static int timed_MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-	uint64_t begun = impi_clock();
-	int error = abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0);
-	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
-	return error;
-}
-int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0); }
-int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block")));
-
-TIMED static int timed_MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-	uint64_t begun = impi_clock();
-	int error = abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1);
-	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
-	return error;
-}
-int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm) : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1); }
-int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block_c")));
-
 TIMED static int timed_MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
 	uint64_t begun = impi_clock();

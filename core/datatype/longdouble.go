@@ -26,7 +26,7 @@ func overLong(k Kind, f func(in, inout []byte)) loop {
 
 func longArith(w which) loop {
 	digits := longDigits()
-	if w == sums {
+	if w == addition {
 		return overLong(LongDouble, func(in, inout []byte) {
 			storeLongDouble(inout, loadLongDouble(in).plus(loadLongDouble(inout), digits))
 		})
@@ -38,7 +38,7 @@ func longArith(w which) loop {
 
 func longComplexArith(w which) loop {
 	digits, width := longDigits(), LongDouble.Size()
-	if w == sums {
+	if w == addition {
 		return overLong(ComplexLongDouble, func(in, inout []byte) {
 			storeLongDouble(inout[:width], loadLongDouble(in).plus(loadLongDouble(inout), digits))
 			storeLongDouble(inout[width:], loadLongDouble(in[width:]).plus(loadLongDouble(inout[width:]), digits))

@@ -201,3 +201,39 @@ func BenchmarkSum(b *testing.B) {
 		})
 	}
 }
+
+// TestSumsOfAllLengths has sums of every number of elements up to several times what is added at a time, at
+// every alignment that elements may have, and looks at what is beside them.
+func TestSumsOfAllLengths(t *testing.T) {
+	sumsOfAllLengths[float64](t)
+	sumsOfAllLengths[float32](t)
+	sumsOfAllLengths[int64](t)
+	sumsOfAllLengths[uint64](t)
+	sumsOfAllLengths[int](t)
+	sumsOfAllLengths[int32](t)
+	sumsOfAllLengths[uint32](t)
+}
+
+func sumsOfAllLengths[T int | int32 | int64 | uint32 | uint64 | float32 | float64](t *testing.T) {
+	t.Helper()
+	for n := range 70 {
+		for from := range 4 {
+			in, inout := make([]T, n+from+1), make([]T, n+from+1)
+			for i := range in {
+				in[i], inout[i] = T(i+1), T(1000*i)
+			}
+			if err := Sum.Apply(Bytes(in[from:from+n]), Bytes(inout[from:from+n]), KindOf[T](), n); err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range inout {
+				want := T(1000 * i)
+				if i >= from && i < from+n {
+					want += T(i + 1)
+				}
+				if got != want {
+					t.Fatalf("%T: element %d of %d from %d on is %v, want %v", got, i, n, from, got, want)
+				}
+			}
+		}
+	}
+}

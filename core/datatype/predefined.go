@@ -1,13 +1,17 @@
 package datatype
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/openimpi/impi/core/sums"
+)
 
 // The predefined operations (MPI-4.1, 6.9.2 and 6.9.4); all are commutative. Sum and Prod take all
 // numbers; Max and Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor
 // integers and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
 // MinLoc pairs, of which equal values give the lowest index.
 var (
-	Sum    = &Op{name: "sum", commutative: true, loops: arithmetic(sums)}
+	Sum    = &Op{name: "sum", commutative: true, loops: withSums(arithmetic(addition))}
 	Prod   = &Op{name: "prod", commutative: true, loops: arithmetic(prods)}
 	Max    = &Op{name: "max", commutative: true, loops: order(maxs)}
 	Min    = &Op{name: "min", commutative: true, loops: order(mins)}
@@ -36,7 +40,7 @@ type numbers interface {
 type which uint8
 
 const (
-	sums which = iota
+	addition which = iota
 	prods
 	maxs
 	mins
@@ -66,8 +70,26 @@ func arithmetic(w which) *[kinds]loop {
 	}
 }
 
+// withSums replaces the loops of sums for which there are faster ones.
+func withSums(loops *[kinds]loop) *[kinds]loop {
+	for k := range loops {
+		switch k := Kind(k); k {
+		case Float32, Float64:
+			if f := sums.Floats(k.Size()); f != nil {
+				loops[k] = loop(f)
+			}
+		case Int32, Int64, Int, Uint32, Uint64, Uint, Long, ULong:
+			if f := sums.Integers(k.Size()); f != nil {
+				loops[k] = loop(f)
+			}
+		default:
+		}
+	}
+	return loops
+}
+
 func arith[T numbers](w which) loop {
-	if w == sums {
+	if w == addition {
 		return over(func(in, inout []T) {
 			for i, v := range in {
 				inout[i] = v + inout[i]

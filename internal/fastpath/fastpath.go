@@ -67,6 +67,8 @@ const (
 	BoardAlltoall   = 8
 	BoardReduce     = 11
 	BoardAllreduces = 12
+
+	BoardReduceScatterBlock = 14
 )
 
 // The values of Gate.

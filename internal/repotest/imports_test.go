@@ -9,6 +9,7 @@ import (
 // number.
 var layers = map[string]int{
 	"core/ntcopy": -1,
+	"core/sums":   -1,
 	"core/wire":   0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/names": 0, "core/agree": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1, "core/membership": 1,
 	"core/route": 2, "core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,

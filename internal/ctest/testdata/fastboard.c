@@ -185,6 +185,24 @@ static void reduced(int k, MPI_Comm c, int all, int n, int root, int in_place) {
   CHECK(got[n] == 0x55);
 }
 
+/* reduce_scattered does a reduction of which each member gets a part. */
+static void reduce_scattered(int k, MPI_Comm c, int n, int in_place) {
+  int me, members, width = 1, floats = 0, part;
+  MPI_Datatype type = MPI_BYTE;
+  MPI_Op op = MPI_SUM;
+  MPI_Comm_rank(c, &me);
+  MPI_Comm_size(c, &members);
+  chosen = (int)draw(&plan, n_cases);
+  prepare(k, n, me, members, &type, &op, &width, &floats);
+  part = n / width / members * width;
+  memset(got, 0x55, n + 8);
+  if (in_place) memcpy(got, sent, part * members);
+  CALL(MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : sent, got, part / width, type, op, c));
+  memmove(want, want + me * part, part);
+  CHECK(equal(part, width, floats, op == MPI_MAX || op == MPI_MIN || members == 2));
+  CHECK(got[in_place ? part * members : part] == 0x55);
+}
+
 /* same_bits wants all members to have the same result, NaNs included. */
 static void same_bits(MPI_Comm c, int k) {
   double in[4], out[4], first[4];
@@ -310,6 +328,7 @@ int main(int argc, char **argv) {
     root = (int)draw(&plan, members), in_place = draw(&plan, 4) == 0;
     what = (int)draw(&plan, 10);
     if (what < 5) moved(k, c, what, n, root, in_place);
+    else if (what == 6 && draw(&plan, 2)) reduce_scattered(k, c, n, in_place);
     else if (what < 7) reduced(k, c, what == 5, n, root, in_place);
     else if (what == 7) CALL(MPI_Barrier(c));
     else if (what == 8) burst(k, c, n / 4, root);

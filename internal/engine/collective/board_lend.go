@@ -225,16 +225,33 @@ func reduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if s.C.Size() > 2 || !a.op.Commutative() {
 		return reduceLentPieces(s, a, t, lenders)
 	}
-	result, own, x, other := a.recv, a.Send, a.recv, 1-s.C.Rank()
-	if own == nil {
-		x = room(s, 1, block)
-		own = x
+	return reduceLentPair(s, a, t, lenders[1-s.C.Rank()])
+}
+
+// reduceLentPair is reduceLentPieces for two members, whose order makes no difference.
+func reduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, addr uint64) error {
+	block, most := len(a.recv), fastpath.BoardPiece/a.Kind.Size()*a.Kind.Size()
+	for at := 0; at < block; at += most {
+		n := min(most, block-at)
+		result := a.recv[at : at+n]
+		own, x := []byte(nil), result
+		if a.Send != nil {
+			own = a.Send[at : at+n]
+		} else {
+			x = room(s, 1, n)
+			own = x
+		}
+		if err := s.Fetch(1-s.C.Rank(), addr+uint64(at), x); err != nil {
+			return reduceAsked(s, a, t, at, err)
+		}
+		if at+n == block {
+			giveBack(s)
+		}
+		if err := apply(s, a, own, result); err != nil {
+			return err
+		}
 	}
-	if err := s.Fetch(other, lenders[other], x); err != nil {
-		return reduceAsked(s, a, t, 0, err)
-	}
-	giveBack(s)
-	return apply(s, a, own, result)
+	return nil
 }
 
 // reduceLentPieces combines piece by piece, so that they stay in the cache.

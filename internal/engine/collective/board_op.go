@@ -24,7 +24,7 @@ func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 // faster than messages (docs/decisions/0039-experiments-on-speed.md).
 var boardLimits = [...]int{
 	OpBarrier: 0, OpBcast: board.MaxPost, gather: blockLimit, scatter: blockLimit, allgather: blockLimit,
-	alltoall: blockLimit, reduce: blockLimit, allreduce: allreduceLimit,
+	alltoall: blockLimit, reduce: blockLimit, allreduce: allreduceLimit, reduceScatterBlock: blockLimit,
 }
 
 // blockLimit is the limit of most operations.
@@ -52,6 +52,7 @@ const (
 	_ = -(alltoall ^ fastpath.BoardAlltoall)
 	_ = -(reduce ^ fastpath.BoardReduce)
 	_ = -(allreduce ^ fastpath.BoardAllreduces)
+	_ = -(reduceScatterBlock ^ fastpath.BoardReduceScatterBlock)
 )
 
 // boardPieces is the size in bytes up to which vectors of reductions use the board, in pieces.
@@ -81,6 +82,9 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 		block, ok = share(a.Send, a.recv, n, true)
 	case alltoall:
 		block, ok = len(a.recv)/n, len(a.recv)%n == 0 && (a.Send == nil || len(a.Send) == len(a.recv))
+		all = n
+	case reduceScatterBlock:
+		block, ok = operandPart(a, n)
 		all = n
 	default:
 		block, ok = operands(a, me == a.Root || a.What == allreduce)
@@ -112,6 +116,18 @@ func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 		block = len(whole) / n
 	}
 	return block, block*n == len(whole)
+}
+
+// operandPart returns the length of what a member of n gets by ReduceScatterBlock; ok is false if the buffers do
+// not fit each other.
+func operandPart(a *Call, n int) (block int, ok bool) {
+	if a.op.Check(a.Kind) != nil {
+		return 0, false
+	}
+	if a.Send == nil {
+		return len(a.recv) / n, len(a.recv)%n == 0
+	}
+	return len(a.recv), len(a.recv)*n == len(a.Send)
 }
 
 // operands returns the length of a reduction's vectors; ok is false if the buffers do not fit each
@@ -255,6 +271,8 @@ func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return collect(s, a, t, s.C.Size(), block)
 	case alltoall:
 		return boardAlltoall(s, a, t, block)
+	case reduceScatterBlock:
+		return boardReduceScatter(s, a, t, block)
 	default:
 		return boardReduce(s, a, t, block)
 	}

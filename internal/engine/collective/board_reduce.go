@@ -34,6 +34,26 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
+// boardReduceScatter is ReduceScatterBlock: each member has posted its operand, of which each combines its
+// part as boardReduce does.
+func boardReduceScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	n, me := s.C.Size(), s.C.Rank()
+	b := Call{What: a.What, Kind: a.Kind, op: a.op, recv: a.recv[:block]}
+	for m := n - 1; m >= 0; m-- {
+		x, err := look(s, a, t, m, n*block)
+		if err != nil {
+			return err
+		}
+		x = x[me*block:][:block]
+		if m == n-1 {
+			boardCopy(s, b.recv, x)
+		} else if err := combine(s, &b, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // keep copies b to scratch memory number i of the communicator.
 func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	return room(s, i, len(b))[:copy(s.Scratch[i], b)]

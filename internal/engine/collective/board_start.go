@@ -49,10 +49,10 @@ type boardQueue struct {
 // process is not locked.
 func startable(s *proc.BoardPlace, a *Call, block int) bool {
 	posts := block
-	if a.What == scatter || a.What == alltoall {
+	if a.What == scatter || a.What == alltoall || a.What == reduceScatterBlock {
 		posts *= s.C.Size()
 	}
-	if a.What == reduce || a.What == allreduce {
+	if a.What == reduce || a.What == allreduce || a.What == reduceScatterBlock {
 		if !a.op.Predefined() {
 			return false
 		}

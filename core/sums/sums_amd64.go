@@ -1,0 +1,18 @@
+package sums
+
+import "unsafe"
+
+// All processors of the kind have what the loops need.
+var floats, integers = map[int]Loop{4: float32s, 8: float64s}, map[int]Loop{4: int32s, 8: int64s}
+
+//go:noescape
+func float64s(in, inout unsafe.Pointer, n int)
+
+//go:noescape
+func float32s(in, inout unsafe.Pointer, n int)
+
+//go:noescape
+func int64s(in, inout unsafe.Pointer, n int)
+
+//go:noescape
+func int32s(in, inout unsafe.Pointer, n int)

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package sums
+
+var floats, integers map[int]Loop
