@@ -51,8 +51,7 @@ func (p allgathers) allgatherTeam(own, recv []byte) {
 	switch {
 	case len(own) == 0:
 	case len(own) >= p.profile.Tuning.AllgatherLong || p.n <= 2:
-		p.copy(b.at(p.me), own)
-		p.ring(tagAllgather, &b, p.me)
+		p.ringFrom(tagAllgather, &b, p.me, own)
 	default:
 		p.allgatherDoubling(own, &b)
 	}
@@ -102,8 +101,7 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	case hosts:
 		allgathers{in}.allgathervClients(own, to)
 	default:
-		o.copy(to.at(o.me), own)
-		o.ring(tagAllgather, &to, o.me)
+		o.ringFrom(tagAllgather, &to, o.me, own)
 	}
 	return o.done(nil)
 }

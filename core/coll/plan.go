@@ -111,11 +111,33 @@ func (p plan) ownPart(name string, part []byte, b *parts) ([]byte, error) {
 // v has part v. Empty parts do not travel.
 func (p plan) ring(tag wire.Tag, b *parts, v int) { p.ringBut(tag, b, v, -1) }
 
+// ringFrom is ring where the process has its part in own, from where it sends it. The copy in b is made
+// meanwhile. Nobody else reads it, or only once it is in memory: until then reading it takes several times
+// as long as reading own, which has not changed, and so does writing it again.
+func (p plan) ringFrom(tag wire.Tag, b *parts, v int, own []byte) {
+	n := p.team.size()
+	if n > 1 && len(own) > 0 {
+		p.wait()
+		p.sendLocal(p.team.rank(p.team.me+1), tag, own)
+		if part := b.at((v - 1 + n) % n); len(part) > 0 {
+			p.recvLocal(p.team.rank(p.team.me-1), tag, part)
+		}
+		p.copy(b.at(v), own)
+		p.ringOn(tag, b, v, -1, 1)
+		return
+	}
+	p.copy(b.at(v), own)
+	p.ring(tag, b, v)
+}
+
 // ringBut is ring where one process, the one with part full, has all parts already.
-func (p plan) ringBut(tag wire.Tag, b *parts, v, full int) {
+func (p plan) ringBut(tag wire.Tag, b *parts, v, full int) { p.ringOn(tag, b, v, full, 0) }
+
+// ringOn is ringBut from round first on.
+func (p plan) ringOn(tag wire.Tag, b *parts, v, full, first int) {
 	n := p.team.size()
 	next := (p.team.me + 1) % n
-	for i := range n - 1 {
+	for i := first; i < n-1; i++ {
 		p.wait()
 		if part := b.at((v - i + n) % n); len(part) > 0 && next != full {
 			p.sendLocal(p.team.rank(next), tag, part)
