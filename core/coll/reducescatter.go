@@ -115,7 +115,7 @@ func (p allreductions) reduceScatterDirect(b parts, result []byte) {
 		x := a.buffer()
 		p.recvLocal(p.team.rank(p.me-i), tagReduceScatter, x)
 		p.wait()
-		a.before(x)
+		a.after(x) // the first one where it is, without a copy of mine
 	}
 	p.wait()
 	p.copy(result, a.cur)
