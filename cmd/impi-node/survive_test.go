@@ -8,7 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/loopback"
 )
 
 // losesSite has rank lost kill the node of its site, and each other proc see that it is lost and talk to
@@ -50,5 +52,26 @@ site "gamma" {
 		if status != 137 || strings.Count(out, "went on") != 2 || !strings.Contains(lines[len(lines)-1], want) {
 			t.Errorf("site %s: status %d, %q, %s", name, status, out, err)
 		}
+	}
+}
+
+// TestSiteWithTheServerIsLost: so it is if each site has an impi-node of its own, and that with the job's
+// server is killed.
+func TestSiteWithTheServerIsLost(t *testing.T) {
+	server, e := loopback.Free()
+	if e != nil {
+		t.Fatal(e)
+	}
+	job := strings.Replace(twoSites, "embedded_server {}", fmt.Sprintf("embedded_server { listen = %q }\n  survive = true", server), 1)
+	path := file(t, strings.Replace(job, "job {", "job {\n auth \"key\" { env = \"KEY\" }", 1))
+	t.Setenv("KEY", "4711")
+	alpha, _, _ := command(t, "loses site 0", "-config", path, "-site", "alpha")
+	if e := alpha.Start(); e != nil {
+		t.Fatal(e)
+	}
+	status, out, err := impiNode(t, "loses site 0", "-config", path, "-site", "beta")
+	_ = alpha.Wait() // it is killed
+	if status != ending.StatusRemote || !strings.Contains(out, "went on") || !strings.Contains(err, "; the job went on without it") {
+		t.Errorf("status %d, %q, %s", status, out, err)
 	}
 }

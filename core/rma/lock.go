@@ -52,6 +52,15 @@ func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	return l.admit(granted), nil
 }
 
+// Forget removes an origin that is lost: it gives back what it holds, and waits no more. Those that hold
+// the lock from now on are appended to granted.
+func (l *Locks) Forget(origin int, granted []int) []int {
+	is := func(x int) bool { return x == origin }
+	l.holders = slices.DeleteFunc(l.holders, is)
+	l.queue = slices.DeleteFunc(l.queue, func(c claim) bool { return c.origin == origin })
+	return l.admit(granted)
+}
+
 // Contended returns who holds the lock and who waits for it, in the order of their requests; nil and
 // nil if nobody waits. The slices are the caller's.
 func (l *Locks) Contended() (holders, waiters []int) {

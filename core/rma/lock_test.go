@@ -114,6 +114,28 @@ func TestLocksAnyOrder(t *testing.T) {
 	})
 }
 
+// TestLocksForget: an origin that is lost neither holds the lock nor waits for it.
+func TestLocksForget(t *testing.T) {
+	var l Locks
+	for origin, kind := range []LockType{LockExclusive, LockShared, LockExclusive, LockShared} {
+		if _, err := l.Request(origin, kind); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.Forget(2, nil); got != nil {
+		t.Errorf("%v have the lock that 0 holds", got)
+	}
+	if got := l.Forget(0, nil); !slices.Equal(got, []int{1, 3}) {
+		t.Errorf("%v have the lock of the lost one", got)
+	}
+	if got := l.Forget(0, nil); got != nil || l.Excludes(5) {
+		t.Errorf("%v", got)
+	}
+	if _, err := l.Release(2, nil); !errors.Is(err, ErrSync) {
+		t.Errorf("who is lost gives it back: %v", err)
+	}
+}
+
 func TestLockTypes(t *testing.T) {
 	for kind, want := range map[LockType]bool{300: false, 301: true, 302: true, 303: false, 0: false} {
 		if kind.Valid() != want {

@@ -32,7 +32,8 @@ route "*" { direct = false }`,
 func TestSurvive(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "survive.c")
-	for _, op := range []string{"barrier", "allreduce", "bcast", "recv", "any", "probe", "wait", "ibarrier", "send", "pending", "win", "file"} {
+	for _, op := range []string{"barrier", "allreduce", "bcast", "recv", "any", "probe", "wait", "ibarrier", "send", "pending", "win", "file", "writeall", "write", "close",
+		"w-fence", "w-shared", "w-free", "w-lock", "w-held", "w-others", "w-lockall", "w-start", "w-post"} {
 		for shape, sites := range survivorSites {
 			t.Run(op+", "+shape, func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "job.hcl")

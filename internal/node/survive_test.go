@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
@@ -94,6 +97,18 @@ func init() {
 	}
 }
 
+func init() {
+	programs["alone"] = func() { // when the other one is lost
+		w := initialize()
+		everybody(w)
+		if _, err := mpi.Recv(w, make([]int64, 1), 1-w.Rank(), 3); !errors.Is(err, mpi.ErrProcFailed) {
+			panic(fmt.Sprint("not the loss of a proc: ", err))
+		}
+		fmt.Println("goes on alone")
+		finalize()
+	}
+}
+
 func surviving(mode string, procs ...int) *config.Job {
 	job := testJob(mode, procs...)
 	job.Survive = true
@@ -132,5 +147,30 @@ func TestSurvivesNothingElse(t *testing.T) {
 	f := wantAll(t, start(t, surviving("abort", 2, 1)), "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
 	if f[1].Status != 7 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
+	}
+}
+
+// TestSurvivesSilence: two sites between which the network goes down are lost to each other, and each goes on
+// alone.
+func TestSurvivesSilence(t *testing.T) {
+	if os.Getenv(inNamespace) == "" {
+		apart(t)
+		return
+	}
+	switchLoopback(t, unix.IFF_UP)
+	job := route(surviving("alone", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
+	job.Limits.Silence = 2 * time.Second
+	all := start(t, job)
+	for i, r := range all {
+		r.out.Line(t, fmt.Sprintf("[%d] sum ", i))
+	}
+	switchLoopback(t, 0)
+	for i, f := range end(all) {
+		if f == nil || !strings.Contains(f.Text, "nothing was heard from ") || !strings.HasSuffix(f.Text, "; the job went on without it") || f.Status != ending.StatusRemote {
+			t.Errorf("site %d: %+v", i, f)
+		}
+		if !strings.Contains(all[i].out.String(), "goes on alone") {
+			t.Errorf("site %d does not go on", i)
+		}
 	}
 }

@@ -5,11 +5,99 @@
 #include <signal.h>
 #include <unistd.h>
 
+static MPI_Win win; /* made before the loss */
+static MPI_File file;
+static double *shared;
+
+/* prepare makes what op uses. */
+static void prepare(const char *what) {
+  if (!strcmp(what, "writeall") || !strcmp(what, "write") || !strcmp(what, "close")) {
+    CALL(MPI_File_open(MPI_COMM_WORLD, "survive.out", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+  } else if (!strncmp(what, "w-", 2)) {
+    if (!strcmp(what, "w-shared"))
+      CALL(MPI_Win_allocate_shared(80, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &win));
+    else
+      CALL(MPI_Win_allocate(80, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &win));
+    CALL(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    CALL(MPI_Win_fence(0, win));
+    CALL(MPI_Put(shared + 5, 1, MPI_DOUBLE, (rank + 1) % size, 1, 1, MPI_DOUBLE, win));
+    CALL(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  }
+}
+
+/* windowed is op for windows. */
+static int windowed(const char *what) {
+  double x = rank, y = 0;
+  int code = MPI_SUCCESS, i;
+  MPI_Group all, one;
+  if (!strcmp(what, "w-fence") || !strcmp(what, "w-shared"))
+    return MPI_Win_fence(0, win);
+  if (!strcmp(what, "w-free"))
+    return MPI_Win_free(&win);
+  if (!strcmp(what, "w-lock")) { /* of the lost one, until its loss is known */
+    for (i = 0; code == MPI_SUCCESS; i++) {
+      code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+      if (code == MPI_SUCCESS) code = MPI_Put(&x, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, win);
+      if (code == MPI_SUCCESS) code = MPI_Win_unlock(1, win);
+    }
+    return code;
+  }
+  if (!strcmp(what, "w-others")) { /* those that are left still have theirs */
+    MPI_Recv(&x, 1, MPI_DOUBLE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CALL(MPI_Win_lock(MPI_LOCK_SHARED, rank == 0 ? 2 : 0, 0, win));
+    CALL(MPI_Get(&y, 1, MPI_DOUBLE, rank == 0 ? 2 : 0, 0, 1, MPI_DOUBLE, win));
+    CALL(MPI_Win_unlock(rank == 0 ? 2 : 0, win));
+    return MPIX_ERR_PROC_FAILED;
+  }
+  if (!strcmp(what, "w-held")) { /* it has held the lock of rank 0 */
+    MPI_Recv(&x, 1, MPI_DOUBLE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CALL(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    CALL(MPI_Put(&x, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win));
+    CALL(MPI_Win_unlock(0, win));
+    return MPIX_ERR_PROC_FAILED;
+  }
+  if (!strcmp(what, "w-lockall")) {
+    code = MPI_Win_lock_all(0, win);
+    for (i = 0; code == MPI_SUCCESS; i++) {
+      code = MPI_Put(&x, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, win);
+      if (code == MPI_SUCCESS) code = MPI_Win_flush(1, win);
+    }
+    return code;
+  }
+  if (!strcmp(what, "w-start")) {
+    i = 1;
+    CALL(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    CALL(MPI_Group_incl(all, 1, &i, &one));
+    code = MPI_Win_start(one, 0, win);
+    if (code == MPI_SUCCESS) code = MPI_Put(&x, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, win);
+    if (code == MPI_SUCCESS) code = MPI_Win_complete(win);
+    return code;
+  }
+  if (!strcmp(what, "w-post")) {
+    i = 1;
+    CALL(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    CALL(MPI_Group_incl(all, 1, &i, &one));
+    code = MPI_Win_post(one, 0, win);
+    return code == MPI_SUCCESS ? MPI_Win_wait(win) : code;
+  }
+  fprintf(stderr, "no operation %s\n", what);
+  exit(3);
+}
+
 static int op(const char *what) {
   static double many[200000];
   int in[4] = {0}, one = 1, flag;
   MPI_Request r;
   MPI_Status st;
+  if (!strncmp(what, "w-", 2)) return windowed(what);
+  if (!strcmp(what, "close")) return MPI_File_close(&file);
+  if (!strcmp(what, "write")) { /* of each alone */
+    MPI_Recv(in, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CALL(MPI_File_write_at(file, 8 * rank, many, 1, MPI_DOUBLE, &st));
+    return MPIX_ERR_PROC_FAILED;
+  }
+  if (!strcmp(what, "writeall"))
+    return MPI_File_write_at_all(file, 8 * rank, many, 1, MPI_DOUBLE, &st);
   if (!strcmp(what, "barrier")) return MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(what, "allreduce"))
     return MPI_Allreduce(&one, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -75,6 +163,11 @@ int main(int argc, char **argv) {
   }
   CALL(MPIX_Comm_is_revoked(MPI_COMM_WORLD, &flag));
   CHECK(!flag);
+  prepare(argv[1]);
+  for (i = 0; i < size && rank == 1; i++) /* it is lost when all have prepared */
+    if (i != 1) CALL(MPI_Recv(&n, 1, MPI_INT, i, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  if (rank != 1) CALL(MPI_Send(&rank, 1, MPI_INT, 1, 6, MPI_COMM_WORLD));
+  if (rank == 1 && !strcmp(argv[1], "w-held")) CALL(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
   if (rank == 1) {
     kill(getpid(), SIGKILL);
     pause();

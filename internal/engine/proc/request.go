@@ -253,13 +253,18 @@ func (q *Request) Done() (bool, error) {
 	if q.generation() != q.Gen {
 		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
 	}
-	if q.Op() != nil {
-		return q.Op().Done(), nil
+	r := q.r
+	if op := q.Op(); op != nil {
+		f, ok := op.(*fastOp)
+		if done := op.Done(); done || !ok || f.p.FastPath.adopted[f.i] == nil {
+			return done, nil
+		}
+		r = f.p.FastPath.adopted[f.i] // a receive that C has begun
 	}
-	if done := q.r.Done(); done || q.c.p.Survival == nil {
-		return done, nil
+	if r.Done() || q.c.p.Survival == nil {
+		return r.Done(), nil
 	}
-	return false, q.c.p.Survival.pending(q.r)
+	return false, q.c.p.Survival.pending(r)
 }
 
 // generation returns the generation of the operation or message that the request refers to.

@@ -19,6 +19,7 @@ type Survival struct {
 	// Recovery is told of what the room that makes communicators has to know.
 	Recovery Recovery
 	words    []word // that are being received
+	watch    map[wire.ContextID]func(message.Peer)
 
 	mu    sync.Mutex
 	comms map[wire.ContextID]*Comm // all communicators, by their first context ID
@@ -49,6 +50,21 @@ const (
 	tagFinalize wire.Tag = iota
 	tagWord
 )
+
+// Watch has lost called for each proc that is lost from now on, on behalf of a window in a context; nil: no
+// more.
+func (s *Survival) Watch(context wire.ContextID, lost func(message.Peer)) {
+	switch {
+	case s == nil:
+	case lost == nil:
+		delete(s.watch, context)
+	default:
+		if s.watch == nil {
+			s.watch = make(map[wire.ContextID]func(message.Peer))
+		}
+		s.watch[context] = lost
+	}
+}
 
 // Say sends a word to another proc, which hears it in any call of MPI.
 func (s *Survival) Say(to message.Peer, text []byte) {
@@ -216,6 +232,9 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	s.mu.Unlock()
 	for _, c := range with {
 		c.failCollectives(why)
+	}
+	for _, lost := range s.watch {
+		lost(peer)
 	}
 	if s.Recovery != nil {
 		s.Recovery.Lost(peer)

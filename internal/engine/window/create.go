@@ -192,6 +192,7 @@ func (w *Win) open() {
 		w.server.listen(&w.server.slots[i])
 	}
 	p.Comms.Serves(w.c.Context(), w)
+	p.Survival.Watch(w.c.Context(), w.server.lost)
 	p.Background.Dispatch(&w.server)
 }
 
@@ -226,6 +227,7 @@ func (w *Win) end() error {
 	w.server.over = true
 	w.server.deafen()
 	p.Comms.Serves(w.c.Context(), nil)
+	p.Survival.Watch(w.c.Context(), nil)
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)
 	w.c.LeaveBoard()

@@ -71,6 +71,9 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	if p.Failure != nil {
 		return proc.Request{}, p.Failure
 	}
+	if err := lostAt(o.w, to.Rank); err != nil {
+		return proc.Request{}, err
+	}
 	passive, err := o.w.sync.now().Operate(to.Rank, request)
 	switch {
 	case err != nil:

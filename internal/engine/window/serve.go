@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/rma"
@@ -235,6 +236,9 @@ func (s *server) reply(c *client, tag int32, x proc.Payload) {
 
 // grant gives an origin the lock of this proc's memory, now or when its turn comes.
 func (s *server) grant(c *client, h *rma.Header) error {
+	if lostAt(s.w, c.rank) != nil {
+		return nil // it asked before it was lost
+	}
 	c.lock = h.Seq
 	granted, err := s.locks.Request(c.rank, h.Lock)
 	if granted {
@@ -246,10 +250,39 @@ func (s *server) grant(c *client, h *rma.Header) error {
 // release releases an origin's lock and grants it to the next ones.
 func (s *server) release(c *client) (err error) {
 	s.granted, err = s.locks.Release(c.rank, s.granted[:0])
+	s.answerGranted()
+	return err
+}
+
+// answerGranted tells those in granted that they hold the lock.
+func (s *server) answerGranted() {
 	for _, rank := range s.granted {
 		next := s.clients[rank]
 		h := rma.Header{Seq: next.lock}
 		s.answer(next, h.AnswerTag(), rma.Done)
 	}
-	return err
+}
+
+// lost is told of procs that are lost. The lock of this proc's memory does not stay with one, and C leaves
+// operations at it to Go, which reports them.
+func (s *server) lost(peer message.Peer) {
+	w := s.w
+	rank, member := w.c.Comm.Group().Rank(comm.Proc(peer))
+	if !member {
+		return
+	}
+	if rank < len(w.byC.targets) {
+		w.byC.targets[rank].Base = nil
+	}
+	s.granted = s.locks.Forget(rank, s.granted[:0])
+	s.answerGranted()
+}
+
+// lostAt returns why nothing can be done at a rank, nil if it is not lost. The memory of a lost proc may be
+// there still, but nobody looks at it.
+func lostAt(w *Win, rank int) error {
+	if w.Process.Survival == nil {
+		return nil
+	}
+	return w.Process.Eng.Down(w.peer(rank))
 }
