@@ -18,7 +18,7 @@ import (
 )
 
 // programs are the examples.
-var programs = append([]string{"elastic", "heat2d", "manager-worker", "pi", "ring", "tasks", "wordcount"}, slices.Sorted(maps.Keys(chapter))...)
+var programs = append([]string{"elastic", "heat2d", "manager-worker", "pi", "ring", "survivor", "tasks", "wordcount"}, slices.Sorted(maps.Keys(chapter))...)
 
 // checkout is a folder like the top of the repository after make build: bin/
 // with impi-node and the examples, and the job files where they belong.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
@@ -31,6 +32,7 @@ func NewProc(job *Job, agent link.Link, m Machine, node Node) (*proc.Process, er
 	if err != nil {
 		return nil, proc.Failed("Init", err)
 	}
+	construct.Recover(p)
 	return p, nil
 }
 
@@ -43,5 +45,6 @@ func NewProcOf(r *proc.MemberTable, job *Job, agent link.Link, m Machine, node N
 	if err != nil {
 		return nil, proc.Failed("Init", err)
 	}
+	construct.Recover(p)
 	return p, nil
 }

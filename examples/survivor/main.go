@@ -1,0 +1,214 @@
+// Command survivor computes how heat spreads along a rod, and goes on without the procs that are
+// lost meanwhile. The job file says survive = true, and the last site is lost in the middle of it:
+// its procs end themselves.
+//
+// Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke the
+// communicator, so that all of them notice, make another one by Shrink, divide the rod among
+// themselves and go on from the last copy. With -replace they spawn as many procs as were lost first.
+// The result is the same to the last bit, whoever has computed what.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+const (
+	cells  = 960  // of the rod
+	steps  = 3000 // in time
+	every  = 100  // steps between two copies
+	doomed = 1550 // the step before which a site is lost
+)
+
+var replace = flag.Bool("replace", false, "spawn procs for those that are lost")
+
+// errResult means that the rod is not as warm as it must be.
+var errResult = errors.New("wrong result")
+
+// state is a copy of the rod at a step. All procs have one, but not all have the latest.
+type state struct {
+	step int64
+	rod  []float64
+}
+
+func main() {
+	flag.Parse()
+	if err := run(); err != nil {
+		mpi.Abort(1, "survivor: "+err.Error())
+	}
+}
+
+func run() error {
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	s := state{rod: begin()}
+	team, err := mpi.World().Dup()
+	if parent := mpi.Parent(); parent != nil {
+		team, err = join(parent, true)
+	}
+	for err == nil {
+		err = s.share(team)
+		if err == nil {
+			err = s.compute(team)
+		}
+		if err == nil {
+			return s.report(team)
+		}
+		if team, err = rescue(team, err); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// rescue makes a team of those that are left, after an error that a loss explains.
+func rescue(team *mpi.Comm, why error) (*mpi.Comm, error) {
+	if !errors.Is(why, mpi.ErrProcFailed) && !errors.Is(why, mpi.ErrRevoked) {
+		return nil, why
+	}
+	if err := team.Revoke(); err != nil { // the others may wait for procs that live
+		return nil, err
+	}
+	left, err := team.Shrink()
+	if err != nil {
+		return nil, err
+	}
+	if left.Rank() == 0 {
+		fmt.Printf("survivor: %d of %d procs are left: %v\n", left.Size(), team.Size(), why)
+	}
+	lost := team.Size() - left.Size()
+	if err := team.Free(); err != nil || !*replace {
+		return left, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	fresh, _, err := left.Spawn(mpi.Command{Path: self, Procs: lost}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return join(fresh, false)
+}
+
+// join makes a team of those that were there, which come first, and spawned procs.
+func join(inter *mpi.Comm, newcomer bool) (*mpi.Comm, error) {
+	team, err := inter.Merge(newcomer)
+	return team, errors.Join(err, inter.Disconnect())
+}
+
+// share gives all members the latest copy that one of them has.
+func (s *state) share(team *mpi.Comm) error {
+	latest, mine := []int64{0, 0}, []int64{s.step, int64(team.Rank())}
+	if err := mpi.Allreduce(team, mine[:1], latest[:1], mpi.Max); err != nil {
+		return err
+	}
+	if s.step < latest[0] {
+		mine[1] = int64(team.Size())
+	}
+	if err := mpi.Allreduce(team, mine[1:], latest[1:], mpi.Min); err != nil {
+		return err
+	}
+	rod := append([]float64(nil), s.rod...) // a Bcast that fails may leave it half written
+	if err := mpi.Bcast(team, rod, int(latest[1])); err != nil {
+		return err
+	}
+	s.step, s.rod = latest[0], rod
+	return nil
+}
+
+// part returns the cells of a member.
+func part(team *mpi.Comm, rank int) (first, end int) {
+	return rank * cells / team.Size(), (rank + 1) * cells / team.Size()
+}
+
+// compute does the steps that are left, and keeps copies.
+func (s *state) compute(team *mpi.Comm) error {
+	me := team.Rank()
+	first, end := part(team, me)
+	counts, displs := make([]int, team.Size()), make([]int, team.Size())
+	for r := range counts {
+		f, e := part(team, r)
+		counts[r], displs[r] = e-f, f
+	}
+	old, now := append([]float64(nil), s.rod...), append([]float64(nil), s.rod...)
+	for step := s.step; step < steps; step++ {
+		if step == doomed && lost() {
+			os.Exit(3)
+		}
+		for i := max(first, 1); i < min(end, cells-1); i++ {
+			now[i] = old[i] + 0.25*(old[i-1]-2*old[i]+old[i+1])
+		}
+		old, now = now, old
+		if err := halos(team, old, first, end); err != nil {
+			return err
+		}
+		if (step+1)%every > 0 {
+			continue
+		}
+		rod := make([]float64, cells)
+		if err := mpi.Allgatherv(team, old[first:end], rod, counts, displs); err != nil {
+			return err
+		}
+		s.step, s.rod = step+1, rod
+	}
+	return nil
+}
+
+// halos exchanges the cells at the ends of parts with the neighbours.
+func halos(team *mpi.Comm, rod []float64, first, end int) error {
+	left, right := team.Rank()-1, team.Rank()+1
+	if left < 0 {
+		left = mpi.ProcNull
+	}
+	if right == team.Size() {
+		right = mpi.ProcNull
+	}
+	if _, err := mpi.Sendrecv(team, rod[end-1:end], right, 0, rod[max(first-1, 0):max(first-1, 0)+1], left, 0); err != nil {
+		return err
+	}
+	_, err := mpi.Sendrecv(team, rod[first:first+1], left, 0, rod[min(end, cells-1):min(end, cells-1)+1], right, 0)
+	return err
+}
+
+// begin is the rod at the start: warm in the middle.
+func begin() []float64 {
+	rod := make([]float64, cells)
+	for i := cells / 3; i < cells/2; i++ {
+		rod[i] = 1 + float64(i%7)
+	}
+	return rod
+}
+
+// lost reports whether this proc is of the site that is lost.
+func lost() bool {
+	if mpi.Parent() != nil {
+		return false
+	}
+	color, _, err := mpi.World().Attr(mpi.ClientColor)
+	sites, _, wrong := mpi.World().Attr(mpi.ClientSize)
+	n, ok := sites.(int)
+	return errors.Join(err, wrong) == nil && ok && n > 1 && color == n-1
+}
+
+// report compares the rod with one that a single proc computes.
+func (s *state) report(team *mpi.Comm) error {
+	alone := state{rod: begin()}
+	if err := alone.compute(mpi.Self()); err != nil {
+		return err
+	}
+	for i, x := range alone.rod {
+		if s.rod[i] != x {
+			return fmt.Errorf("%w: cell %d has %v, alone it has %v", errResult, i, s.rod[i], x)
+		}
+	}
+	if team.Rank() == 0 {
+		fmt.Printf("survivor: %d steps on %d cells, the last ones by %d procs, as it must be\n", steps, cells, team.Size())
+	}
+	return mpi.Finalize()
+}
