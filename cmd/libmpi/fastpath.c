@@ -86,6 +86,45 @@ static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
 	}
 }
 
+// rest_for lets a moment pass until something may have come from a peer.
+static inline void rest_for(struct peer *l)
+{
+	if (l->carrier != NULL)
+		x->carriers.pump(x->carriers.all, 1);
+	else
+		rest();
+}
+
+// rest_for_all is rest_for for all peers.
+static inline void rest_for_all(void)
+{
+	if (x->carriers.pump != NULL)
+		x->carriers.pump(x->carriers.all, 1);
+	else
+		rest();
+}
+
+// carry sends a message to a peer with a carrier. The gate is passed.
+static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MPI_Datatype type, int tag)
+{
+	for (int i = x->polls;; i--) {
+		if (l->sent - l->seen >= FASTBOXES)
+			look_at_taken(l);
+		if (l->sent - l->seen < FASTBOXES)
+			break;
+		if (i <= 0 || GLANCE(x->leave_asked))
+			return 0;
+		x->carriers.pump(x->carriers.all, 1);
+	}
+	struct carried m = { (uint32_t)l->taken, (uint32_t)l->out_at, c->context, c->rank, tag, (uint32_t)n, impi_kind[(uintptr_t)type] };
+	if (l->charged + cost((uint32_t)n) > l->limit || !x->carriers.put(l->carrier, &m, (uintptr_t)buf))
+		return 0;
+	l->charged += cost((uint32_t)n);
+	l->sent++;
+	l->payload += n;
+	return 1;
+}
+
 // put sends a message as a fast-box message. The gate is passed.
 static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
 {
@@ -93,6 +132,9 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	struct peer *l = to(c, dest);
 	if (l == NULL || !l->sends || tag > c->tag_ub)
 		return 0;
+	*by = l;
+	if (l->carrier != NULL)
+		return n <= l->out_area / FASTBOX_SHARE && carry(l, c, buf, n, type, tag);
 	char *data;
 	if (n > IN_FASTBOX && n > l->out_area / FASTBOX_SHARE)
 		return 0;
@@ -109,7 +151,6 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	l->sent++;
 	l->payload += n;
 	uint64_t mark = l->sent << 32 | (l->out_at & UINT32_MAX);
-	*by = l;
 	if (n <= FASTBOX_PIECE) {
 		if (n < FAR_LEAST)
 			move(data, buf, n);
@@ -194,6 +235,8 @@ static inline void take(struct peer *l, uint32_t n)
 		l->owed = 0;
 		STORE(*l->told, l->taken);
 	}
+	if (l->carrier != NULL && l->taken % FASTBOX_LAG == 0)
+		x->carriers.took(l->carrier, l->taken);
 }
 
 // review reports whether Go has to tell a peer a new allowance before more of its messages are taken.
@@ -209,7 +252,7 @@ static inline struct place *gaze(struct peer *l)
 			return p;
 		if (i <= 0 || GLANCE(*l->bytes) != l->in_at || GLANCE(x->leave_asked))
 			return NULL;
-		rest();
+		rest_for(l);
 	}
 }
 
@@ -238,7 +281,7 @@ static inline struct place *watch(struct peer *l, int *how)
 			return p;
 		if (i <= 0)
 			break;
-		rest();
+		rest_for(l);
 	}
 	*how = LONG;
 	return look(l);
@@ -311,7 +354,7 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 			if (GLANCE(*l->bytes) != l->in_at)
 				return 0;
 		}
-		rest();
+		rest_for_all();
 	}
 	return 0;
 }
@@ -465,7 +508,7 @@ static int glance(void)
 			if (GLANCE(*l->bytes) != l->in_at)
 				return 0;
 		}
-		rest();
+		rest_for_all();
 	}
 	return 0;
 }

@@ -18,6 +18,7 @@ enum {
 	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
 	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atTurn = offsetof(struct request, turn), atOp = offsetof(struct request, op),
 	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
+	atCarrier = offsetof(struct peer, carrier), atCarriers = offsetof(struct fastpath, carriers),
 	atUsed = offsetof(struct window, used), atIdle = offsetof(struct window, idle), atUnit = offsetof(struct target, unit), atLock = offsetof(struct target, lock), atOpen = offsetof(struct target, open),
 };
 */
@@ -82,6 +83,7 @@ const (
 	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atTurn ^ unsafe.Offsetof(fastpath.Request{}.Turn)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
 	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
 	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
+	_ = -uint((C.atCarrier ^ unsafe.Offsetof(link.FastBoxes{}.Carrier)) | (C.atCarriers ^ unsafe.Offsetof(fastpath.Memory{}.Shorts)))
 	_ = -uint((C.atUsed ^ unsafe.Offsetof(fastpath.Window{}.Used)) | (C.atIdle ^ unsafe.Offsetof(fastpath.Window{}.Idle)))
 	_ = -uint((C.atUnit ^ unsafe.Offsetof(fastpath.Target{}.Unit)) | (C.atLock ^ unsafe.Offsetof(fastpath.Target{}.Lock)) | (C.atOpen ^ unsafe.Offsetof(fastpath.Target{}.Open)))
 )

@@ -20,6 +20,14 @@ struct place {
 	char data[IN_FASTBOX];
 };
 
+// A message to a peer with a carrier: see internal/native/library.h.
+struct carried {
+	uint32_t taken, at;
+	uint64_t context;
+	int32_t rank, tag;
+	uint32_t bytes, kind;
+};
+
 struct peer {
 	struct place *out, *in;
 	_Atomic uint64_t *read, *told;
@@ -29,6 +37,7 @@ struct peer {
 	uint64_t charged, limit, received, review, payload;
 	char *out_data, *in_data;
 	uint64_t out_area, in_area, placed, freed, owed, ends[FASTBOXES];
+	void *carrier;
 	uint64_t out_at, in_at;
 	uint32_t sends, takes;
 	uint64_t vain;
@@ -118,6 +127,12 @@ struct fastpath {
 	struct window windows[WINDOWS];
 	uint64_t waited[SLOTS][MEMBERS];
 	struct begun begun[SLOTS];
+	struct carriers {
+		int (*pump)(void *all, int most);
+		int (*put)(void *carrier, const struct carried *, uintptr_t data);
+		void (*took)(void *carrier, uint64_t taken);
+		void *all;
+	} carriers;
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type

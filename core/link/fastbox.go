@@ -9,17 +9,17 @@ import (
 	"github.com/openimpi/impi/core/ntcopy"
 )
 
-// FastBoxLink is a Memory that also carries fast-box messages (docs/plugin-protocol.md):
-// short messages, each in a line of memory of its own that both sides see. The receiver
-// polls the line in which the message itself arrives, and neither side makes or parses a
-// packet.
+// FastBoxLink is a link that also carries fast-box messages (docs/plugin-protocol.md):
+// short messages, each in a line of memory of its own, which both sides see if it is a Memory,
+// too. The receiver polls the line in which the message itself arrives, and neither side makes
+// or parses a packet.
 //
 // A fast-box message has a position in the stream: it comes after that many bytes and
 // before those that follow. So fast-box messages and packets keep the order in which they
 // were sent. The calls for sending count as Send and those for receiving as Recv, for the
 // rule about concurrent calls.
 type FastBoxLink interface {
-	Memory
+	Link
 
 	// TakeFastBoxes announces that this side takes fast-box messages. It is called once,
 	// before the link is used. It returns false if the link has no fast boxes.
@@ -205,6 +205,18 @@ type FastBoxes struct {
 	Freed           uint64               // those of them that the other side needs no more
 	Owed            uint64               // bytes of InData that were taken and not told of
 	Ends            [FastBoxCount]uint64 // Placed after each message
+
+	// Carrier is of a link whose other side does not see this memory: by what C code that carries the
+	// messages knows the link. They are not written to Out and OutData then.
+	Carrier unsafe.Pointer
+}
+
+// CarrierCalls are functions of C for the messages of links with a Carrier.
+type CarrierCalls struct {
+	Pump unsafe.Pointer // int (void *all, int most): takes at most so many messages, of all links, into their boxes
+	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
+	Took unsafe.Pointer // void (void *carrier, uint64_t taken): is told how many messages were taken
+	All  unsafe.Pointer
 }
 
 // longest returns the longest data that go through an area.
@@ -213,14 +225,8 @@ func longest(area uint64) uint64 { return max(InFastBox, area/FastBoxShare) }
 // Room returns the place of the next fast-box message, of n bytes, to be filled in and posted,
 // or nil.
 func (l *FastBoxes) Room(n int) *EagerMessage {
-	if uint64(n) > longest(l.OutArea) || l.Charged+FastBoxCost(uint32(n)) > l.Limit {
+	if !l.Admits(n) {
 		return nil
-	}
-	if l.Sent-l.Seen >= FastBoxCount {
-		l.look()
-		if l.Sent-l.Seen >= FastBoxCount {
-			return nil
-		}
 	}
 	if n > InFastBox {
 		end := l.place(uint64(n)) + uint64(n)
@@ -232,6 +238,23 @@ func (l *FastBoxes) Room(n int) *EagerMessage {
 		}
 	}
 	return &l.Out[l.Sent%FastBoxCount].message
+}
+
+// Admits reports whether the next message may have n bytes, and a box is free for it.
+func (l *FastBoxes) Admits(n int) bool {
+	if uint64(n) > longest(l.OutArea) || l.Charged+FastBoxCost(uint32(n)) > l.Limit {
+		return false
+	}
+	if l.Sent-l.Seen >= FastBoxCount {
+		l.look()
+	}
+	return l.Sent-l.Seen < FastBoxCount
+}
+
+// Posted counts a message of n bytes that a Carrier has taken.
+func (l *FastBoxes) Posted(n int) {
+	l.Charged += FastBoxCost(uint32(n))
+	l.Sent++
 }
 
 // place returns where the next n bytes of data go, counted from the beginning: in one piece.

@@ -135,6 +135,7 @@ type Memory struct {
 	Windows    [Windows]Window
 	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, by calls.Elapsed
 	Begun      [board.Slots]Begun
+	Shorts     link.CarrierCalls // by which messages go to and come from peers with a Carrier
 }
 
 // Peer is a peer that is reached by fast boxes.

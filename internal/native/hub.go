@@ -17,6 +17,9 @@ type vendor interface {
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
 	begin(c Comm, p *Phase) (request, error)
+
+	// beginShorts begins short messages; nil: there are none.
+	beginShorts() carrier
 }
 
 // request is the number of something that the library has begun; none: it was done at once.
@@ -31,12 +34,16 @@ type arrival struct {
 	held        int32 // none: it is in the buffer
 }
 
-// The messages of the library that links are made of. Each but a long one begins with a prefix.
+// The messages of the stream, by the lowest bits of their tags. Each but a long one begins with a prefix.
 const (
 	tagChunk  = 1 + iota // bytes of the stream
 	tagLong              // bytes of the stream, without a prefix, straight from the sender's buffer to the receiver's
 	tagCredit            // only a prefix
 	tagEnd               // only a prefix: the stream has ended
+
+	tagKinds  = 1<<3 - 1
+	tagShorts = 1 << 3 // the sender takes short messages
+	tagAfter  = 4      // from which bit on the tag has how many it has sent, modulo 256, of which 64 can be under way
 )
 
 const (
@@ -72,6 +79,8 @@ type Hub struct {
 	phases  []*Phase // that are not over
 	orphans []piece  // that the library is still receiving, though they are not waited for any more
 	err     error    // of the library; it is of no use any more
+	shorts  carrier  // nil: there are no short messages
+	seen    uint64   // how many had come at the last look
 
 	next    []byte // where the next message goes
 	arrival arrival
@@ -110,6 +119,9 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 		if !h.take() {
 			break
 		}
+	}
+	if h.shorts != nil {
+		h.markShorts()
 	}
 	return h.fresh, news || h.err != nil && before > 0
 }
@@ -243,7 +255,7 @@ func (h *Hub) Settle() bool {
 			settled = settled && len(l.flights) == 0
 		}
 	}
-	return settled || h.err != nil
+	return h.err != nil || settled && (h.shorts == nil || !h.shorts.sending())
 }
 
 var _ link.Lender = (*Link)(nil)

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+enum { SHORTS_AT_A_TIME = 8 };
+
 const char *impi_native_load(const char *path, const struct impi_native **fn)
 {
 	/* RTLD_DEEPBIND: the shim and that MPI find that MPI's functions before ours, which have the
@@ -21,7 +23,11 @@ int impi_native_describe(const struct impi_native *f, int error, char *text, int
 int impi_native_init(const struct impi_native *f, int threads, int *provided, int *rank, int *size) { return f->init(threads, provided, rank, size); }
 int impi_native_finalize(const struct impi_native *f) { return f->finalize(); }
 int impi_native_send(const struct impi_native *f, int to, int tag, uintptr_t buf, int64_t bytes, int32_t *number) { return f->send(to, tag, (const void *)buf, bytes, number); }
-int impi_native_poll(const struct impi_native *f, void *buf, int64_t room, struct impi_native_message *m) { return f->poll(buf, room, m); }
+int impi_native_poll(const struct impi_native *f, struct impi_shorts *shorts, void *buf, int64_t room, struct impi_native_message *m)
+{
+	int error = shorts ? impi_shorts_pump(shorts, SHORTS_AT_A_TIME) : 0;
+	return error ? error : f->poll(buf, room, m);
+}
 int impi_native_recv(const struct impi_native *f, int32_t held, uintptr_t buf, int64_t bytes, int32_t *number) { return f->recv(held, (void *)buf, bytes, number); }
 int impi_native_open(const struct impi_native *f, const int *ranks, int count, int tag, int32_t *comm) { return f->open(ranks, count, tag, comm); }
 int impi_native_close(const struct impi_native *f, int32_t comm) { return f->close(comm); }

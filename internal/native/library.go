@@ -35,6 +35,7 @@ type Library struct {
 	// Init may. nil: any may.
 	thread *thread
 	home   *thread // that has called Init, and calls Finalize
+	shorts *C.struct_impi_shorts
 }
 
 // Load loads a shim that Build has made, and with it the MPI library that it was built for.
@@ -86,6 +87,9 @@ func (l *Library) failed(what string, result C.int) error {
 	if result == 0 {
 		return nil
 	}
+	if result == C.IMPI_SHORT_WRONG {
+		return fmt.Errorf("%w: a short message of %s is none that a proc of impi sends", ErrFailed, l.Text)
+	}
 	var text [512]C.char
 	C.impi_native_describe(l.fn, result, &text[0], C.int(len(text)))
 	return fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
@@ -115,6 +119,9 @@ func (l *Library) initialize(level C.int) (err error) {
 
 // Finalize ends the library, together with those of the other procs of the site.
 func (l *Library) Finalize() (err error) {
+	if err := l.endShorts(); err != nil {
+		return err
+	}
 	l.home.run(func() { err = l.failed("MPI_Finalize", C.impi_native_finalize(l.fn)) })
 	return err
 }
@@ -139,9 +146,9 @@ func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, er
 	var r C.int
 	m := (*C.struct_impi_native_message)(unsafe.Pointer(a))
 	if l.thread != nil {
-		l.thread.run(func() { r = C.impi_native_poll(l.fn, buf, C.int64_t(room), m) })
+		l.thread.run(func() { r = C.impi_native_poll(l.fn, l.shorts, buf, C.int64_t(room), m) })
 	} else {
-		r = C.impi_native_poll(l.fn, buf, C.int64_t(room), m)
+		r = C.impi_native_poll(l.fn, l.shorts, buf, C.int64_t(room), m)
 	}
 	if r == 0 {
 		return true, nil
@@ -149,7 +156,7 @@ func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, er
 	if r == C.IMPI_NATIVE_NONE {
 		return false, nil
 	}
-	return false, l.failed("MPI_Improbe", r)
+	return false, l.failed("a receive", r)
 }
 
 func (l *Library) recv(held int32, buf unsafe.Pointer, n int) (number request, err error) {

@@ -24,12 +24,65 @@ int impi_native_describe(const struct impi_native *, int error, char *text, int 
 int impi_native_init(const struct impi_native *, int threads, int *provided, int *rank, int *size);
 int impi_native_finalize(const struct impi_native *);
 int impi_native_send(const struct impi_native *, int to, int tag, uintptr_t buf, int64_t bytes, int32_t *number);
-int impi_native_poll(const struct impi_native *, void *buf, int64_t room, struct impi_native_message *m);
+struct impi_shorts; /* of which the poll takes some, too; or NULL */
+int impi_native_poll(const struct impi_native *, struct impi_shorts *, void *buf, int64_t room, struct impi_native_message *m);
 int impi_native_recv(const struct impi_native *, int32_t held, uintptr_t buf, int64_t bytes, int32_t *number);
 int impi_native_open(const struct impi_native *, const int *ranks, int count, int tag, int32_t *comm);
 int impi_native_close(const struct impi_native *, int32_t comm);
 /* A phase, whose number is that of enum impi_native_phase. */
 int impi_native_begin(const struct impi_native *, const struct impi_native_phase_args *, int32_t *number);
 int impi_native_test(const struct impi_native *, int32_t number);
+
+/* Short messages, by C and Go: see shorts.go, whose memory this is. */
+enum { IMPI_SHORT_LAG = 32 }; /* taken messages of which a silent proc tells the sender */
+enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32, IMPI_SHORT_MOST = 4000, IMPI_SHORT_AREA = 4096 * IMPI_SHORT_BOXES };
+
+/* A message as it travels: struct place of cmd/libmpi's fastpath.h, but for mark, and with all of its data
+ * behind it. One that ends before context only says what was taken. */
+struct impi_short {
+	uint32_t taken; /* how many of the receiver's messages its sender has taken */
+	uint32_t at;    /* so many bytes of the stream come before it */
+	uint64_t context;
+	int32_t rank, tag;
+	uint32_t bytes, kind;
+};
+
+/* What Go sees of all of them; the rest is behind it. */
+struct impi_shorts {
+	uint64_t come; /* messages that were put into boxes */
+	int32_t spare; /* places for messages to send that are free */
+	int32_t error; /* of the library: it is of no use any more */
+};
+
+/* The messages to and from one rank. */
+struct impi_short_boxes {
+	_Atomic uint64_t read;  /* of those that were sent, how many the other one has taken */
+	_Atomic uint64_t told;  /* of those that have come, how many were taken, now and then */
+	_Atomic uint64_t bytes; /* of the stream that have come */
+	_Atomic uint32_t sleeps;
+	int32_t rank;
+	uint64_t come;          /* messages */
+	uint32_t said;          /* how many taken ones the other one knows of */
+	uint32_t closed;        /* what comes is dropped */
+	struct impi_shorts *all;
+	char unused[8];
+	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
+	char data[IMPI_SHORT_AREA];
+};
+
+/* Begins them; NULL: there is no memory, or the library has failed. */
+struct impi_shorts *impi_shorts_begin(const struct impi_native *, int ranks);
+int impi_shorts_end(struct impi_shorts *);
+/* Takes at most so many messages, of anybody, into the boxes. The result is 0, or an error of the library, for
+ * ever; IMPI_SHORT_WRONG: a message is none of ours. */
+enum { IMPI_SHORT_WRONG = -2 };
+int impi_shorts_pump(struct impi_shorts *, int most);
+void impi_shorts_attach(struct impi_shorts *, struct impi_short_boxes *);
+/* Sends a message, with what was taken so far, and returns 0 if it cannot now. */
+int impi_shorts_put(struct impi_short_boxes *, struct impi_short *, uintptr_t data);
+/* Is told how many messages were taken, and tells the other one now and then. */
+void impi_shorts_took(struct impi_short_boxes *, uint64_t taken);
+/* How many messages the library is still sending. */
+int impi_shorts_sending(struct impi_shorts *);
 
 #endif

@@ -31,6 +31,9 @@ type Link struct {
 	queue []piece // what has come, oldest first
 	owed  uint32  // messages that were taken, of which the peer does not know yet
 	eof   bool    // the peer has ended its stream, after what is in queue
+	last  uint8   // short messages that it had sent then
+
+	shorts
 }
 
 // flight is a message that the library is sending.
@@ -49,6 +52,7 @@ type loan struct {
 // piece is a message that has come.
 type piece struct {
 	size    int
+	after   uint8  // how many short messages come before it
 	buf     []byte // a chunk, or the memory for a long message, once there is one
 	at      int    // bytes of buf that were delivered
 	held    int32  // number of a long message that is not received yet
@@ -109,38 +113,58 @@ func (l *Link) arrived(a *arrival) error {
 		}
 		return nil
 	}
+	kind, after := a.tag&tagKinds, uint8(a.tag>>tagAfter)
+	l.agreed = l.agreed || a.tag&tagShorts != 0
 	if a.held != none {
-		if a.tag != tagLong || a.bytes > maxLong || a.bytes <= 0 {
-			return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, a.tag, a.bytes)
+		if kind != tagLong || a.bytes > maxLong || a.bytes <= 0 {
+			return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, kind, a.bytes)
 		}
-		l.queue = append(l.queue, piece{size: int(a.bytes), held: a.held, number: none})
+		l.queued(piece{size: int(a.bytes), after: after, held: a.held, number: none})
 		return nil
 	}
 	b := l.hub.next[:a.bytes]
-	if a.tag == tagLong {
+	if kind == tagLong {
 		l.hub.next = nil
-		l.queue = append(l.queue, piece{size: len(b), buf: b, held: none, number: none})
+		l.queued(piece{size: len(b), after: after, buf: b, held: none, number: none})
 		return nil
 	}
 	if len(b) < prefixSize {
-		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, a.tag, a.bytes)
+		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, kind, a.bytes)
 	}
 	taken := binary.NativeEndian.Uint32(b)
 	if l.room+int(taken) > window {
 		return fmt.Errorf("%w: rank %d of the site has taken %d messages, and %d were under way", ErrFailed, l.to, taken, window-l.room)
 	}
 	l.room += int(taken)
-	switch a.tag {
+	switch kind {
 	case tagChunk:
 		l.hub.next = nil
-		l.queue = append(l.queue, piece{size: len(b), buf: b, at: prefixSize, held: none, number: none})
+		l.queued(piece{size: len(b), after: after, buf: b, at: prefixSize, held: none, number: none})
 	case tagEnd:
-		l.eof = true
+		l.eof, l.last = true, after
 	case tagCredit:
 	default:
-		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d", ErrFailed, l.to, a.tag)
+		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d", ErrFailed, l.to, kind)
 	}
 	return nil
+}
+
+// queued adds a piece.
+func (l *Link) queued(p piece) {
+	l.queue = append(l.queue, p)
+	l.come += uint64(p.size - p.at)
+	if l.boxes != nil {
+		l.boxes.bytes.Store(l.come) // for C
+	}
+}
+
+// tag is that of a message of the stream.
+func (l *Link) tag(kind int32) int32 {
+	kind |= int32(l.sent()) << tagAfter
+	if l.fast != nil {
+		kind |= tagShorts
+	}
+	return kind
 }
 
 // Send copies what it takes.
@@ -224,13 +248,14 @@ func (l *Link) returned() (n int) {
 }
 
 // launch sends a message with a prefix, whose memory is a chunk's.
-func (l *Link) launch(tag int32, b, chunk []byte) {
+func (l *Link) launch(kind int32, b, chunk []byte) {
 	binary.NativeEndian.PutUint32(b, l.owed)
 	l.owed = 0
-	if tag == tagChunk {
+	if kind == tagChunk {
 		l.room--
+		l.out += uint64(len(b) - prefixSize)
 	}
-	number, err := l.hub.lib.send(l.to, tag, unsafe.Pointer(&b[0]), len(b))
+	number, err := l.hub.lib.send(l.to, l.tag(kind), unsafe.Pointer(&b[0]), len(b))
 	switch {
 	case err != nil:
 		l.fail(err)
@@ -247,7 +272,8 @@ func (l *Link) lendLong(b []byte) {
 	pin := l.hub.pinner()
 	pin.Pin(&b[0])
 	l.room--
-	number, err := l.hub.lib.send(l.to, tagLong, unsafe.Pointer(&b[0]), len(b))
+	l.out += uint64(len(b))
+	number, err := l.hub.lib.send(l.to, l.tag(tagLong), unsafe.Pointer(&b[0]), len(b))
 	if err != nil || number == none {
 		l.hub.unpin(pin)
 		if err != nil {
@@ -337,6 +363,7 @@ func (l *Link) Close() error {
 	}
 	l.unmarkReady()
 	l.closed = true
+	l.shut()
 	for i := range l.queue {
 		switch p := &l.queue[i]; {
 		case p.held != none:

@@ -15,8 +15,12 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 		return 0, link.ErrClosed
 	}
 	total := link.Len(batch)
+	defer func() { l.in += uint64(n) }()
 	for len(l.queue) > 0 && n < total && !l.queue[0].lost {
 		p := &l.queue[0]
+		if !l.due(p.after) {
+			return n, nil
+		}
 		if p.held != none || p.begun {
 			if n > 0 {
 				return n, nil // so that the next call names the memory behind this
@@ -42,15 +46,19 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 			l.took()
 		}
 	}
-	if n > 0 || total == 0 {
+	if n > 0 || total == 0 || len(l.queue) == 0 && l.eof && !l.due(l.last) {
 		return n, nil
 	}
 	l.unmarkReady()
-	if len(l.queue) == 0 && l.eof {
+	if len(l.queue) == 0 && l.eof && l.due(l.last) {
 		return 0, io.EOF
 	}
 	return 0, l.err
 }
+
+// due reports whether so many short messages were taken as its peer had sent, by the tag of a message of the
+// stream. If not, the link stays one on which something can be received: C may be the one who takes them.
+func (l *Link) due(after uint8) bool { return int8(after-l.taken()) <= 0 }
 
 // receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it
 // is in batch then.

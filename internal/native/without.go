@@ -5,6 +5,8 @@ package native
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
 )
 
 // Loads reports whether this build of the program can load a site's MPI.
@@ -36,3 +38,7 @@ func (*Library) send(int, int32, unsafe.Pointer, int) (request, error) { return 
 func (*Library) poll(unsafe.Pointer, int, *arrival) (bool, error)      { return false, ErrNoLibrary }
 func (*Library) recv(int32, unsafe.Pointer, int) (request, error)      { return none, ErrNoLibrary }
 func (*Library) test(request) (bool, error)                            { return false, ErrNoLibrary }
+func (*Library) beginShorts() carrier                                  { return nil }
+
+// Shorts has nothing.
+func (*Library) Shorts() link.CarrierCalls { return link.CarrierCalls{} }

@@ -178,16 +178,25 @@ func TestNativePhases(t *testing.T) {
 	if _, err := ctest.Run(t.Context(), dir, nil, k.Command("impicc"), "-o", program, source); err != nil {
 		t.Fatal(err)
 	}
-	for name, native := range map[string]string{"openmpi": openMPISite, "mpich": mpichSite} {
-		shim := filepath.Join(dir, name+".so")
-		if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
-			t.Fatal(err)
-		}
-		site := strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1)
+	for name, site := range tracedSites(t, dir) {
 		for how, sites := range map[string][]string{"alone": {site + always}, "with another": {site + always, ownSite}, "by default": {site}} {
 			t.Run(name+" "+how, func(t *testing.T) { phasesIn(t, k, program, how != "by default", sites) })
 		}
 	}
+}
+
+// tracedSites are sites with an MPI of their own whose shims tell which functions are called.
+func tracedSites(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	sites := map[string]string{"openmpi": openMPISite, "mpich": mpichSite}
+	for name, native := range sites {
+		shim := filepath.Join(dir, name+".so")
+		if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
+			t.Fatal(err)
+		}
+		sites[name] = strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1)
+	}
+	return sites
 }
 
 // phasesIn runs the program on sites of two procs, of which the first has an MPI of its own, which

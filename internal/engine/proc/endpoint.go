@@ -13,6 +13,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/native"
+	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -242,6 +244,12 @@ func (q *Endpoint) Receive() (progress bool) {
 		if progress, all = q.takeInPlace(); all {
 			return progress
 		}
+	} else if q.fastBoxes {
+		var err error
+		if progress, err = p.Eng.TakeFastBoxes(q.ID); err != nil {
+			q.Drop(err)
+			return true
+		}
 	}
 	if q.frames != nil && !q.lent {
 		var all bool
@@ -301,6 +309,15 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 		}
 	}
 	return progress, false
+}
+
+// ahead looks whether something but a fast-box message comes, which has to be received by Receive.
+func (q *Endpoint) ahead() bool {
+	if l, ok := q.Link.(*native.Link); ok {
+		return q.p.Native.hub.Look(l)
+	}
+	poll.Pause()
+	return q.InPlace.Ready()
 }
 
 // takeInPlace handles fast-box messages and complete packets in the link's memory. It reports

@@ -92,6 +92,9 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 			x.Used++
 			x.Top = max(x.Top, int32(i+1))
 			x.links[i].MoveFastBoxes(&x.Peers[i].FastBoxes)
+			if q.native {
+				x.Shorts = p.Native.library.Shorts()
+			}
 			x.Memory.Forget()
 			return
 		}
@@ -340,7 +343,9 @@ func (x *fastPath) Wake(peer int) {
 	x.p.Lock()
 	defer x.p.Unlock()
 	if q := x.endpoints[peer]; q != nil {
-		q.InPlace.Commit()
+		if q.InPlace != nil {
+			q.InPlace.Commit()
+		}
 		x.links[peer].WakeForFastBox()
 	}
 }

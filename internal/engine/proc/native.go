@@ -54,6 +54,7 @@ func (p *Process) UseNative(l *native.Library) {
 	// On one host all procs find the same. Of several hosts one may have transports that others
 	// have not.
 	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
+		p.Native.hub.UseShorts()
 		p.spin.SetUnwoken()
 	}
 }

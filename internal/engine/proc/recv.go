@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/calls"
-	"github.com/openimpi/impi/internal/poll"
 )
 
 // StreakMax is how many receives in a row may poll nothing but the link that they receive from.
@@ -81,8 +80,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 		if p.Account.on() && begun.IsZero() {
 			begun = time.Now()
 		}
-		poll.Pause()
-		something = q.InPlace.Ready() // or the fast-box message has come just now
+		something = q.ahead() // or the fast-box message has come just now
 	}
 }
 

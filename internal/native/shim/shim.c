@@ -42,6 +42,16 @@ TABLE(requests, MPI_Request)
 TABLE(messages, MPI_Message)
 TABLE(comms, MPI_Comm)
 
+static MPI_Comm shorts = MPI_COMM_NULL;  /* for short messages, which poll must not take */
+
+/* The receives of short messages, which the library fills in this order. */
+static struct {
+	MPI_Request *of;
+	char *memory;
+	int64_t room;
+	int count, next;
+} posted;
+
 static MPI_Datatype types[IMPI_NATIVE_TYPES];
 static MPI_Op ops[IMPI_NATIVE_OPS];
 
@@ -97,8 +107,9 @@ static int init(int threads, int *provided, int *rank, int *size)
 		if (got >= levels[i])
 			*provided = i;
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)))
+	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &shorts)))
 		return class_of(error);
+	MPI_Comm_set_errhandler(shorts, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(makers, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(all, rank);
@@ -117,6 +128,7 @@ static int finalize(void)
 	/* Communicators that are left go with the library: to free them takes their members, in one order. */
 	MPI_Comm_free(&all);
 	MPI_Comm_free(&makers);
+	MPI_Comm_free(&shorts);
 	return class_of(MPI_Finalize());
 }
 
@@ -283,10 +295,75 @@ static int alltoall(int32_t comm, const void *in, void *out, int64_t bytes, int3
 	return begun(MPI_Ialltoall(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm], &r), &r, number);
 }
 
+static int shorts_begin(int64_t room, int count)
+{
+	int error;
+	if (count < 1 || room < 1 || room > INT_MAX / count)
+		return MPI_ERR_ARG;
+	posted.of = malloc((size_t)count * sizeof *posted.of);
+	posted.memory = malloc((size_t)count * (size_t)room);
+	if (!posted.of || !posted.memory)
+		return MPI_ERR_NO_MEM;
+	posted.room = room;
+	for (; posted.count < count; posted.count++) {
+		MPI_Request *r = &posted.of[posted.count];
+		if ((error = MPI_Recv_init(posted.memory + posted.count * room, (int)room, MPI_BYTE, MPI_ANY_SOURCE, 0, shorts, r)) || (error = MPI_Start(r)))
+			return class_of(error);
+	}
+	return 0;
+}
+
+static int short_send(int to, const void *buf, int64_t bytes, int32_t *number)
+{
+	MPI_Request r;
+	TRACE();
+	if (bytes < 0 || bytes > posted.room)
+		return MPI_ERR_COUNT;
+	return begun(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, 0, shorts, &r), &r, number);
+}
+
+static int short_next(const void **buf, int64_t *bytes, int32_t *source)
+{
+	MPI_Status st;
+	int done = 0, n = 0, error = MPI_Test(&posted.of[posted.next], &done, &st);
+	if (error)
+		return class_of(error);
+	if (!done)
+		return IMPI_NATIVE_NONE;
+	MPI_Get_count(&st, MPI_BYTE, &n);
+	*buf = posted.memory + posted.next * posted.room;
+	*bytes = n;
+	*source = st.MPI_SOURCE;
+	return 0;
+}
+
+static int short_again(void)
+{
+	int error = MPI_Start(&posted.of[posted.next]);
+	posted.next = (posted.next + 1) % posted.count;
+	return class_of(error);
+}
+
+static int shorts_end(void)
+{
+	int error = 0;
+	while (!error && posted.count > 0) {
+		MPI_Request *r = &posted.of[--posted.count];
+		if (!(error = MPI_Cancel(r)) && !(error = MPI_Wait(r, MPI_STATUS_IGNORE)))
+			error = MPI_Request_free(r);
+	}
+	free(posted.of);
+	free(posted.memory);
+	posted.of = NULL;
+	posted.memory = NULL;
+	return class_of(error);
+}
+
 const struct impi_native impi_native = {
 	IMPI_NATIVE_ABI, sizeof(struct impi_native),
 	version, init, finalize, describe,
 	begin_send, poll_one, begin_recv, test,
 	open_comm, close_comm,
 	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
+	shorts_begin, short_send, short_next, short_again, shorts_end,
 };

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IMPI_NATIVE_ABI 1
+#define IMPI_NATIVE_ABI 2
 
 /* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
 enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
@@ -67,6 +67,17 @@ struct impi_native {
 	int (*gather)(int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number);
 	int (*allgather)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
 	int (*alltoall)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
+
+	/* Short messages, apart from those of send. Receives for them are posted before they come, of anybody, so
+	 * that the library has a place for each: count of them, with room bytes each, which no message exceeds. */
+	int (*shorts_begin)(int64_t room, int count);
+	/* short_send is send. */
+	int (*short_send)(int to, const void *buf, int64_t bytes, int32_t *number);
+	/* short_next tells which message is next, or NONE. Its memory is valid until short_again, which posts
+	 * the receive again. Those of one sender come in order. */
+	int (*short_next)(const void **buf, int64_t *bytes, int32_t *source);
+	int (*short_again)(void);
+	int (*shorts_end)(void);
 };
 
 #endif

@@ -1,0 +1,97 @@
+//go:build cgo && linux
+
+package native
+
+// #cgo noescape impi_shorts_put
+// #cgo nocallback impi_shorts_put
+// #cgo nocallback impi_shorts_took
+// #include "library.h"
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// C's memory must be as Go has it, or the length of an array is negative.
+var (
+	_ [unsafe.Sizeof(shortBoxes{}) - C.sizeof_struct_impi_short_boxes]struct{}
+	_ [C.sizeof_struct_impi_short_boxes - unsafe.Sizeof(shortBoxes{})]struct{}
+	_ [unsafe.Sizeof(short{}) - C.sizeof_struct_impi_short]struct{}
+	_ [C.sizeof_struct_impi_short - unsafe.Sizeof(short{})]struct{}
+)
+
+const (
+	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_MOST ^ shortMost) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
+	_ = -uint(C.IMPI_SHORT_BOXES*C.IMPI_SHORT_BOX ^ link.FastBoxPageSize)
+	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)
+)
+
+// carrierByC is the carrier of a Library.
+type carrierByC struct {
+	l   *Library
+	all *C.struct_impi_shorts
+}
+
+// beginShorts begins short messages, unless only one thread may call the library: C would be another one.
+func (l *Library) beginShorts() carrier {
+	if l.thread != nil {
+		return nil
+	}
+	if l.shorts = C.impi_shorts_begin(l.fn, C.int(l.Size)); l.shorts == nil {
+		return nil
+	}
+	return carrierByC{l, l.shorts}
+}
+
+func (l *Library) endShorts() error {
+	if l.shorts == nil {
+		return nil
+	}
+	return l.failed("the end of short messages", C.impi_shorts_end(l.shorts))
+}
+
+func boxesOfC(b *shortBoxes) *C.struct_impi_short_boxes {
+	return (*C.struct_impi_short_boxes)(unsafe.Pointer(b))
+}
+
+func (c carrierByC) attach(b *shortBoxes) { C.impi_shorts_attach(c.all, boxesOfC(b)) }
+
+func (c carrierByC) put(b *shortBoxes, m *short, data []byte) error {
+	done := C.impi_shorts_put(boxesOfC(b), (*C.struct_impi_short)(unsafe.Pointer(m)), C.uintptr_t(uintptr(address(data))))
+	runtime.KeepAlive(data)
+	if done != 0 {
+		return nil
+	}
+	return c.l.failed("MPI_Isend", C.int(c.all.error))
+}
+
+func (c carrierByC) took(b *shortBoxes, taken uint64) {
+	if uint32(taken)-b.said >= C.IMPI_SHORT_LAG {
+		C.impi_shorts_took(boxesOfC(b), C.uint64_t(taken))
+	}
+}
+
+func (c carrierByC) room() bool {
+	if c.all.spare == 0 {
+		c.sending() // takes back what was sent
+	}
+	return c.all.error == 0 && c.all.spare > 0
+}
+
+func (c carrierByC) come() uint64 { return uint64(c.all.come) }
+
+func (c carrierByC) sending() bool { return C.impi_shorts_sending(c.all) > 0 }
+
+// Shorts are what C code calls for short messages. The Hub must use them.
+func (l *Library) Shorts() link.CarrierCalls {
+	if l.shorts == nil {
+		return link.CarrierCalls{}
+	}
+	return link.CarrierCalls{
+		Pump: unsafe.Pointer(C.impi_shorts_pump), Put: unsafe.Pointer(C.impi_shorts_put), Took: unsafe.Pointer(C.impi_shorts_took),
+		All: unsafe.Pointer(l.shorts),
+	}
+}

@@ -1,0 +1,225 @@
+package native
+
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Short messages do not go into the stream of a link but by messages of their own, for which receives are
+// posted: a message of the program is then one of the library, and C can send and receive it without Go.
+// To the engine, and to the C code of procs, they are fast-box messages (docs/decisions/0030-fast-boxes.md):
+// the boxes are in this proc's own memory, where shorts.c puts what has come. Like those in memory that two
+// procs share, they tell after how many bytes of the stream they come; and each message of the stream tells
+// how many short ones were sent before it (tagAfter).
+
+const (
+	// shortMost is the longest short message: with its envelope it is one that libraries send at once.
+	shortMost = 4000
+	// shortPlace is the memory for one in a shortBoxes.
+	shortPlace = 4096
+	// envelopeSize is what comes before its data.
+	envelopeSize = 32
+)
+
+// shortBoxes are the short messages to and from one rank. It is struct impi_short_boxes.
+type shortBoxes struct {
+	read   atomic.Uint64
+	told   atomic.Uint64
+	bytes  atomic.Uint64
+	sleeps atomic.Uint32 // stays 0: nothing wakes the other proc
+	rank   int32
+	come   uint64
+	said   uint32
+	closed uint32
+	all    unsafe.Pointer
+	_      [8]byte
+	in     link.FastBoxPage
+	data   [link.FastBoxCount * shortPlace]byte
+}
+
+// short is a message as it travels, before its data. It is struct impi_short.
+type short struct {
+	taken, at uint32
+	context   uint64
+	rank, tag int32
+	bytes     uint32
+	kind      uint32
+}
+
+// shorts is a link's part in them.
+type shorts struct {
+	fast   *link.FastBoxes // nil: this side takes none
+	boxes  *shortBoxes
+	agreed bool // the other side takes them
+	out    uint64
+	in     uint64            // bytes of the two streams
+	come   uint64            // bytes of the peer's that have come
+	next   link.EagerMessage // that is to be posted
+}
+
+// TakeFastBoxes announces that this side takes short messages. It is called once, before the link is used.
+func (l *Link) TakeFastBoxes() bool {
+	if l.hub.shorts == nil || l.usable() != nil {
+		return false
+	}
+	b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
+	if err != nil {
+		return false // messages are packets, then
+	}
+	x := (*shortBoxes)(unsafe.Pointer(&b[0]))
+	x.rank = int32(l.to)
+	l.boxes = x
+	l.fast = &link.FastBoxes{
+		In: &x.in, InData: &x.data[0], InArea: uint64(len(x.data)), OutArea: link.FastBoxShare * shortMost,
+		Read: &x.read, Told: &x.told, Sleeps: &x.sleeps, Bytes: &x.bytes,
+		Limit: math.MaxUint64, Review: math.MaxUint64, Carrier: unsafe.Pointer(x),
+	}
+	l.hub.shorts.attach(x)
+	x.bytes.Store(l.come)
+	if c, err := l.hub.chunk(); err == nil {
+		l.launch(tagCredit, c[:prefixSize], c)
+	}
+	return true
+}
+
+// FastBoxesAgreed reports whether both sides take short messages.
+func (s *shorts) FastBoxesAgreed() bool { return s.agreed && s.fast != nil }
+
+// opens reports whether short messages can be sent now.
+func (l *Link) opens() bool { return l.FastBoxesAgreed() && !l.ended && l.usable() == nil }
+
+// FastBoxRoom returns the place of the next message, of n bytes, or nil.
+func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
+	if n > shortMost || !l.opens() || !l.fast.Admits(n) || !l.hub.shorts.room() {
+		return nil
+	}
+	return &l.next
+}
+
+// PostFastBox sends it.
+func (l *Link) PostFastBox(data []byte) {
+	m := short{
+		taken: uint32(l.fast.Taken), at: uint32(l.out), context: l.next.Context, rank: l.next.Rank, tag: l.next.Tag,
+		bytes: uint32(len(data)), kind: l.next.Kind,
+	}
+	if err := l.hub.shorts.put(l.boxes, &m, data); err != nil {
+		l.hub.fail(err)
+	}
+	l.fast.Posted(len(data))
+}
+
+// NextFastBox returns the message that comes before any other byte, or nil.
+func (l *Link) NextFastBox() *link.EagerMessage {
+	if l.usable() != nil {
+		return nil
+	}
+	return l.fast.Next(l.in)
+}
+
+// BegunFastBox is NextFastBox: messages come whole.
+func (l *Link) BegunFastBox() *link.EagerMessage { return l.NextFastBox() }
+
+// FastBoxData returns the data of a message.
+func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.fast.Content(m, n) }
+
+// FastBoxTaken says that the message of NextFastBox is not needed any more.
+func (l *Link) FastBoxTaken(n uint32) {
+	l.fast.Take(n)
+	l.hub.shorts.took(l.boxes, l.fast.Taken)
+}
+
+// FastBoxesAt returns the positions of the next messages, and whether C could send and take some now.
+func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
+	return l.out, l.in, l.opens(), l.fast != nil && l.usable() == nil
+}
+
+// MoveFastBoxes moves this side's state to other memory.
+func (s *shorts) MoveFastBoxes(to *link.FastBoxes) {
+	*to = *s.fast
+	s.fast = to
+}
+
+// FastBoxesSent returns how many messages were sent.
+func (s *shorts) FastBoxesSent() uint64 { return s.fast.Sent }
+
+// FastBoxesCharged returns what those cost.
+func (s *shorts) FastBoxesCharged() uint64 { return s.fast.Charged }
+
+// FastBoxesTaken returns what those that were taken cost.
+func (s *shorts) FastBoxesTaken() uint64 { return s.fast.Received }
+
+// LimitFastBoxes stops sending messages before they cost more than charge.
+func (s *shorts) LimitFastBoxes(charge uint64) { s.fast.Limit = charge }
+
+// ReviewFastBoxes sets the cost from which on only Go takes messages.
+func (s *shorts) ReviewFastBoxes(taken uint64) { s.fast.Review = taken }
+
+// WakeForFastBox does nothing: nobody sleeps who would have to be woken.
+func (s *shorts) WakeForFastBox() {}
+
+// Look looks for messages, and reports whether bytes of l's stream have come.
+func (h *Hub) Look(l *Link) bool {
+	if h.err == nil {
+		h.take()
+	}
+	return len(l.queue) > 0 || l.err != nil
+}
+
+// taken is how many short messages were taken, as tags have it.
+func (s *shorts) taken() uint8 {
+	if s.fast == nil {
+		return 0
+	}
+	return uint8(s.fast.Taken)
+}
+
+// sent is how many were sent, as tags have it.
+func (s *shorts) sent() uint8 {
+	if s.fast == nil {
+		return 0
+	}
+	return uint8(s.fast.Sent)
+}
+
+// shut says that nothing is wanted any more.
+func (s *shorts) shut() {
+	if s.boxes != nil {
+		s.boxes.closed = 1
+	}
+}
+
+// carrier is what sends and receives them, and puts those that come into the boxes of their senders whenever
+// the library is polled.
+type carrier interface {
+	attach(b *shortBoxes)
+	// put sends one, for which there has to be room. took is told how many were taken.
+	put(b *shortBoxes, m *short, data []byte) error
+	took(b *shortBoxes, taken uint64)
+	room() bool
+	// come counts those that were put into boxes, also by C.
+	come() uint64
+	// sending reports whether some that were sent are still under way.
+	sending() bool
+}
+
+// UseShorts begins short messages, where the library lets any thread call it.
+func (h *Hub) UseShorts() { h.shorts = h.lib.beginShorts() }
+
+// markShorts finds the links that short messages have come by, if some have come.
+func (h *Hub) markShorts() {
+	n := h.shorts.come()
+	if n == h.seen {
+		return
+	}
+	h.seen = n
+	for _, l := range h.links {
+		if l != nil && l.fast != nil && l.fast.Begun(l.in) != nil {
+			l.markReady()
+		}
+	}
+}
+
+var _ link.FastBoxLink = (*Link)(nil)

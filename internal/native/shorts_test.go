@@ -1,0 +1,265 @@
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// The short messages of rank: they overtake those of send, and the other way round, as two communicators do.
+
+type shortLetter struct {
+	from int
+	short
+	data []byte
+	only bool // it only says what was taken
+}
+
+type rankCarrier struct{ *rank }
+
+func (r *rank) beginShorts() carrier {
+	if r.shortsOff {
+		return nil
+	}
+	r.boxes = map[int]*shortBoxes{}
+	return rankCarrier{r}
+}
+
+func (r rankCarrier) attach(b *shortBoxes) { r.boxes[int(b.rank)] = b }
+
+func (r rankCarrier) put(b *shortBoxes, m *short, data []byte) error {
+	l := &shortLetter{from: r.self, short: *m, data: bytes.Clone(data)}
+	b.said = m.taken
+	r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], l)
+	return r.broken
+}
+
+func (r rankCarrier) took(b *shortBoxes, taken uint64) {
+	if uint32(taken)-b.said >= link.FastBoxCount/2 {
+		b.said = uint32(taken)
+		r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], &shortLetter{from: r.self, short: short{taken: b.said}, only: true})
+	}
+}
+
+func (r rankCarrier) room() bool    { return r.net.rng.IntN(8) > 0 }
+func (r rankCarrier) come() uint64  { return r.shortsCome }
+func (r rankCarrier) sending() bool { return false }
+
+// pump is impi_shorts_pump.
+func (r *rank) pump() {
+	for _, l := range r.net.shorts[r.self] {
+		b := r.boxes[l.from]
+		b.read.Store(uint64(l.taken)) // tests send less than 4 Gi
+		if l.only {
+			continue
+		}
+		i := b.come % link.FastBoxCount
+		type box struct {
+			mark atomic.Uint64
+			m    link.EagerMessage
+		}
+		to := (*box)(unsafe.Pointer(&(*[link.FastBoxCount]box)(unsafe.Pointer(&b.in))[i]))
+		to.m = link.EagerMessage{Context: l.context, Rank: l.rank, Tag: l.tag, Len: l.bytes, Kind: l.kind}
+		if l.bytes <= link.InFastBox {
+			copy(to.m.Data[:], l.data)
+		} else {
+			at := i * shortPlace
+			copy(b.data[at:], l.data)
+			binary.NativeEndian.PutUint32(to.m.Data[:], uint32(at))
+		}
+		b.come++
+		r.shortsCome++
+		to.mark.Store(b.come<<32 | uint64(l.at))
+	}
+	r.net.shorts[r.self] = nil
+}
+
+// mixed is one direction of a link by which bytes of the stream and short messages go.
+type mixed struct {
+	from, to    *Link
+	rng         *rand.Rand
+	total       int
+	sent, taken int    // bytes of the stream
+	at          []int  // of each short message, the bytes before it
+	got         int    // short messages
+	lent        []byte // that the link has not given back
+	eof         bool
+	byC         int
+}
+
+func byteAt(i int) byte { return byte(i ^ i>>8*7 ^ i>>16*11) }
+
+// send sends a short message or a part of the stream. As the engine does, it sends no short one while
+// something before it has not left.
+func (m *mixed) send(t *testing.T) {
+	if len(m.lent) == 0 && m.rng.IntN(2) == 0 {
+		n := []int{0, 1, 8, 96, 97, 1000, shortMost}[m.rng.IntN(7)]
+		box := m.from.FastBoxRoom(n)
+		if box == nil {
+			return
+		}
+		box.Context, box.Rank, box.Tag, box.Kind = 7, 3, int32(len(m.at)), 2
+		m.from.PostFastBox(bytes.Repeat([]byte{byte(len(m.at))}, n))
+		m.at = append(m.at, m.sent)
+		return
+	}
+	if len(m.lent) == 0 {
+		n := min(m.total-m.sent, []int{1, 50, 5000, longSize, 100_000, 1 << 20}[m.rng.IntN(6)])
+		for i := range n {
+			m.lent = append(m.lent, byteAt(m.sent+i))
+		}
+	}
+	if len(m.lent) == 0 {
+		return
+	}
+	n, err := m.from.Lend([][]byte{m.lent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.lent = m.lent[n:]
+	m.sent += n
+}
+
+// take receives as the engine does; sometimes C has taken the short messages before.
+func (m *mixed) take(t *testing.T, into []byte, byC bool) {
+	for box := m.to.NextFastBox(); box != nil; box = m.to.NextFastBox() {
+		if byC {
+			m.byC++
+		}
+		n := box.Len
+		data := m.to.FastBoxData(box, n)
+		if int(box.Tag) != m.got || box.Context != 7 || box.Rank != 3 || box.Kind != 2 || !bytes.Equal(data, bytes.Repeat([]byte{byte(m.got)}, int(n))) {
+			t.Fatalf("short message %d is %+v", m.got, box)
+		}
+		if m.got < len(m.at) && m.at[m.got] != m.taken {
+			t.Fatalf("short message %d comes behind %d bytes of the stream, and was sent behind %d", m.got, m.taken, m.at[m.got])
+		}
+		m.got++
+		m.to.FastBoxTaken(n)
+	}
+	if byC {
+		return
+	}
+	n, err := m.to.Recv([][]byte{into})
+	if err == io.EOF {
+		m.eof = true
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range into[:n] {
+		if b != byteAt(m.taken+i) {
+			t.Fatalf("byte %d is wrong", m.taken+i)
+		}
+	}
+	m.taken += n
+	if m.got < len(m.at) && m.taken > m.at[m.got] {
+		t.Fatalf("%d bytes of the stream have come, and not the short message that was sent behind %d", m.taken, m.at[m.got])
+	}
+}
+
+// TestShorts: short messages and the stream keep the order in which they were sent, whichever the library
+// delivers first and whoever takes the short ones; none is lost, and there is a box for each.
+func TestShorts(t *testing.T) {
+	boxed, byC := 0, 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		net := &network{rng: rng, boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}}
+		ra, rb := net.rank(0), net.rank(1)
+		a, b := newHub(ra, 2), newHub(rb, 2)
+		a.UseShorts()
+		b.UseShorts()
+		ab, _ := a.Link(1)
+		ba, _ := b.Link(0)
+		for _, l := range []*Link{ab, ba} {
+			if !l.TakeFastBoxes() {
+				t.Fatal("there are no short messages")
+			}
+			if l.FastBoxRoom(8) != nil {
+				t.Fatal("there is room for a message that the other side does not know")
+			}
+		}
+		dirs := []*mixed{{from: ab, to: ba, rng: rng, total: 3 << 20}, {from: ba, to: ab, rng: rng, total: 1 << 20}}
+		into := make([]byte, 2<<20)
+		for step := 0; !dirs[0].eof || !dirs[1].eof; step++ {
+			if step > 1_000_000 {
+				t.Fatalf("seed %d: nothing moves: %+v %+v", seed, dirs[0], dirs[1])
+			}
+			h, r := a, ra
+			if rng.IntN(2) == 0 {
+				h, r = b, rb
+			}
+			if rng.IntN(3) == 0 {
+				r.pump() // by C
+				for _, d := range dirs {
+					if d.to.hub == h && rng.IntN(2) == 0 {
+						d.take(t, nil, true)
+					}
+				}
+			}
+			ready, _ := h.Poll()
+			for i := len(ready) - 1; i >= 0; i-- {
+				for _, d := range dirs {
+					if d.to == ready[i] && !d.eof {
+						d.take(t, into, false)
+						break
+					}
+				}
+			}
+			for _, d := range dirs {
+				if d.from.hub == h && d.sent < d.total {
+					d.send(t)
+					if d.sent == d.total && len(d.lent) == 0 {
+						if err := d.from.CloseSend(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+		}
+		for _, d := range dirs {
+			if d.got != len(d.at) || d.taken != d.total {
+				t.Errorf("seed %d: %d of %d short messages and %d of %d bytes came", seed, d.got, len(d.at), d.taken, d.total)
+			}
+			boxed, byC = boxed+d.got, byC+d.byC
+		}
+	}
+	if boxed < 1000 || byC < 100 {
+		t.Errorf("only %d short messages were sent, %d of them taken as C does", boxed, byC)
+	}
+}
+
+// TestShortsRefused: where only one thread may call the library no link takes short messages, and the other
+// side sends none.
+func TestShortsRefused(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}}
+	off := net.rank(1)
+	off.shortsOff = true
+	a, b := newHub(net.rank(0), 2), newHub(off, 2)
+	a.UseShorts()
+	b.UseShorts()
+	ab, _ := a.Link(1)
+	ba, _ := b.Link(0)
+	if !ab.TakeFastBoxes() || ba.TakeFastBoxes() {
+		t.Fatal("it is not as the library says")
+	}
+	if n, err := ba.Send([][]byte{[]byte("hello")}); n != 5 || err != nil {
+		t.Fatal(n, err)
+	}
+	for range 100 {
+		a.Poll()
+	}
+	if n, err := ab.Recv([][]byte{make([]byte, 10)}); n != 5 || err != nil {
+		t.Fatal(n, err)
+	}
+	if ab.FastBoxesAgreed() || ab.FastBoxRoom(1) != nil {
+		t.Error("there is room for a message that the other side does not take")
+	}
+}
