@@ -102,8 +102,8 @@ func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
 		pends = calls.Pends(calls.Recv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	r1, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
-	if begun != 0 {
-		calls.EndPending(calls.Recv, begun, pends, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	if begun != 0 && !(pends && calls.Over()) {
+		calls.End(calls.Recv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Status(r1), c.in().Failed("Recv", err)
 }

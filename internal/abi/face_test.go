@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -222,4 +223,21 @@ func TestFaceOfSomethingElse(t *testing.T) {
 func TestFaceUpToDate(t *testing.T) {
 	files, err := Face()
 	wantUpToDate(t, files, err)
+}
+
+// TestReceiveIsOverFirst: when a message has come nothing is found out about the call before it is over, as
+// somebody may wait for what the program does next. The size of a datatype takes some nanoseconds.
+func TestReceiveIsOverFirst(t *testing.T) {
+	source, err := os.ReadFile("../../core/mpi/recv.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(source), "\nfunc Recv[T Type](")
+	_, after, received := strings.Cut(body, "RecvElements(")
+	_, after, _ = strings.Cut(after, "\n")
+	after, _, whole := strings.Cut(after, "\n}\n")
+	before, _, over := strings.Cut(after, "calls.Over()")
+	if !received || !whole || !over || strings.Contains(before, "Size()") || strings.Contains(before, "ContextOf") {
+		t.Errorf("after a message has come:\n%s", after)
+	}
 }

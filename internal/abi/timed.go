@@ -211,7 +211,7 @@ func (f faceFn) measured(all []string) []string {
 		begin = []string{"begun := calls.BeginLate()"}
 	case f.form == "s" && name == "Recv":
 		begin = []string{"begun, pends := calls.Begin(), false", fmt.Sprintf("if begun != 0 {\n\t\tpends = calls.Pends(calls.Recv, begun, %s)\n\t}", f.about())}
-		end = fmt.Sprintf("if begun != 0 {\n\t\tcalls.EndPending(calls.Recv, begun, pends, %s)\n\t}", f.about())
+		end = fmt.Sprintf("if begun != 0 && !(pends && calls.Over()) {\n\t\tcalls.End(calls.Recv, begun, %s)\n\t}", f.about())
 	}
 	return slices.Concat(begin, before, []string{end, last})
 }

@@ -230,20 +230,19 @@ func Waits() {
 // counts as one that waits.
 const Looks = 64
 
-// Pends announces a call that receives and has begun at a time that Begin returned; EndPending ends it. It
+// Pends announces a call that receives and has begun at a time that Begin returned; Over ends it. It
 // returns false if the call is measured as others are.
 func Pends(n Number, begun int64, peer, tag int, size int64, comm uint64) bool {
 	return merging() && mem.pends(about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, begun)
 }
 
-// EndPending is End for a call of which Pends has said whether it pends.
-func EndPending(n Number, begun int64, pends bool, peer, tag int, size int64, comm uint64) {
-	if pends {
-		if !waited.Load() {
-			releaseCall(&mem.Burst.open)
-			return
-		}
+// Over ends a call that pends. It returns false if that has had to wait: then End has to say the rest. It
+// does not get what the call is about, which takes time to find out while somebody waits.
+func Over() bool {
+	if waited.Load() {
 		waited.Store(false)
+		return false
 	}
-	End(n, begun, peer, tag, size, comm)
+	releaseCall(&mem.Burst.open)
+	return true
 }
