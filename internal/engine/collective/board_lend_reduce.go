@@ -17,6 +17,9 @@ import (
 // lends the result in a second step, and all copy the parts. An element is combined by one member, so
 // all get the same to the last bit.
 func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	if s.C.Size() == 2 && block <= mostByPair {
+		return allreduceLentPair(s, a, t, block)
+	}
 	me, own := s.C.Rank(), a.Send
 	if own == nil {
 		own = a.recv
@@ -44,6 +47,63 @@ func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return err
 	}
 	return cmp.Or(x.find(), x.fetch(), x.finish())
+}
+
+// mostByPair is the size in bytes up to which two members each combine all.
+const mostByPair = 1 << 20
+
+// allreduceLentPair is allreduceLent for two members. Each combines all of both operands, in the order of
+// the ranks, so that both get the same: reading a part of the result that the other has just written would
+// take longer than computing it.
+func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	me, other, b := s.C.Rank(), 1-s.C.Rank(), *a
+	if a.Send == nil { // the other reads the operand until the end
+		b.Send, b.recv = a.recv, room(s, 2, block)
+	}
+	if err := lend(s, &b, t, b.Send); err != nil {
+		return err
+	}
+	addr, err := find(s, &b, t, other, block)
+	if err != nil {
+		return err
+	}
+	most := board.MaxPost / a.Kind.Size() * a.Kind.Size()
+	at, asked := 0, uint64(0)
+	for ; at < block && asked == 0; at += most {
+		n := min(most, block-at)
+		own, result := b.Send[at:at+n], b.recv[at:at+n]
+		x := result
+		if me == 1 {
+			x = room(s, 1, n)
+		}
+		switch err := s.Fetch(other, addr+uint64(at), x); {
+		case errors.Is(err, wireup.ErrUnreadable):
+			asked = board.Member(other)
+			s.Place.Ask(t, asked)
+			at -= most
+			continue
+		case err != nil:
+			return err
+		}
+		if me == 1 {
+			boardCopy(s, result, own)
+			own = x
+		}
+		if err := apply(s, &b, own, result); err != nil {
+			return err
+		}
+	}
+	if err := s.Returned(board.Member(other), t); err != nil {
+		return err
+	}
+	err = (&pieces{
+		op: a.What, size: most, begun: t, behind: t, lent: b.Send, askers: s.Place.Askers(t, board.Member(other)),
+		asked: asked, length: same(block), take: adder(s, &b, 0, block, most, at),
+	}).exchange(s)
+	if err == nil && a.Send == nil {
+		boardCopy(s, a.recv, b.recv)
+	}
+	return err
 }
 
 // parts are the parts of the result of an Allreduce.
