@@ -297,6 +297,7 @@ type Transport struct {
 	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
 	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
+	Free     bool    `hcl:"!confine"`   // the plugin has all rights of its node
 	Version  string  // that the lock file names; empty unless Plugin is the name of a plugin block
 	Install  string  // the command that installs that version; empty like Version
 	Settings []Setting

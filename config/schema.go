@@ -34,6 +34,7 @@ var blockTransport = &blockSpec{name: "transport", label: "the transport's name"
 	{name: "plugin", kind: text("the name of a plugin block or the plugin's file name", "impi-transport-x")},
 	{name: "sha256", kind: checksum()},
 	{name: "auto_mtls", kind: truth()},
+	{name: "confine", kind: truth()},
 	{name: "env", kind: pluginEnv()},
 }, blocks: []*blockSpec{{name: "config", open: true}}}
 

@@ -24,6 +24,7 @@ type installed struct {
 	Error   string `json:"error,omitempty"`   // why it is unsafe or does not load
 
 	noMTLS bool
+	free   bool     // not confined
 	env    []string // of its transport block
 }
 
@@ -81,7 +82,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 				continue
 			}
 			seen[t.Path] = true
-			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, env: t.Environment()}
+			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, free: t.Free, env: t.Environment()}
 			p.inspect()
 			list = append(list, p)
 		}
@@ -113,7 +114,7 @@ const loadTime = 15 * time.Second
 func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Env: p.env, DeferConfigure: true}
+	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Unconfined: p.free, Env: p.env, DeferConfigure: true}
 	if !p.Builtin {
 		c.Path = p.Path
 	}

@@ -93,6 +93,7 @@ transport "x" {
   plugin = "impi-transport-x" # a name in plugin_dir, or a path
   sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
   auto_mtls = true # false: a plugin in another language that cannot protect its control connection
+  confine = true # false: the plugin has all rights of its node: docs/security.md
   env = { FI_PROVIDER = "tcp" } # added to the plugin's environment
   config {
     servers = ["192.0.2.1", "192.0.2.2"]

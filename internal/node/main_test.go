@@ -50,7 +50,6 @@ func TestMain(m *testing.M) {
 	}
 	quickExits()
 	goleak.VerifyTestMain(removing{m},
-		goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"),
 		goleak.IgnoreAnyFunction("github.com/openimpi/impi/internal/poll.(*Shared).serve")) // of sleepers
 }
 

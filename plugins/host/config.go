@@ -62,6 +62,9 @@ type Config struct {
 	// TLS with a secret of this start instead of it, and nothing if this is set.
 	NoMTLS bool
 
+	// Unconfined leaves the plugin all rights of this process: see confine.
+	Unconfined bool
+
 	// StartTimeout bounds a start up to the answer to the first call. Zero: 10 s.
 	StartTimeout time.Duration
 

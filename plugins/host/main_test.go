@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		node()
 		return
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/openimpi/impi/plugins/host.serveStarts"))
+	goleak.VerifyTestMain(m)
 }
 
 // servePlugin is the main of all plugins of these tests.

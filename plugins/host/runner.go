@@ -29,6 +29,8 @@ type process struct {
 	ctx    context.Context // of the start
 	unbind func() bool     // from ctx
 
+	restrict func() error // takes rights from the thread that starts the process
+
 	stdout, stderr *os.File // our ends of the pipes
 	shake          *io.PipeReader
 	pumps          sync.WaitGroup
@@ -59,7 +61,7 @@ func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *execut
 			// others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},
-		exe: exe, log: log, end: end, secret: secret, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true },
+		exe: exe, log: log, end: end, secret: secret, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true }, restrict: func() error { return nil },
 		reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
@@ -67,11 +69,11 @@ func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *execut
 // Start launches the process. It does not block, so it ignores go-plugin's context.
 func (p *process) Start(context.Context) error {
 	defer p.end.Close() // the plugin has its own copy; with ours open we could not see its death
-	path, inherit, release, err := p.exe.execPath()
+	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer null.Close()
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
@@ -83,8 +85,8 @@ func (p *process) Start(context.Context) error {
 		return fmt.Errorf("pipe: %w", err)
 	}
 	defer errW.Close()
-	p.cmd.Path, p.cmd.Stdout, p.cmd.Stderr = path, outW, errW
-	p.cmd.ExtraFiles = append([]*os.File{p.end}, inherit...)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = null, outW, errW
+	p.cmd.ExtraFiles = append([]*os.File{p.end}, p.exe.inherits()...)
 	if p.secret != nil {
 		r, err := pipeOf(p.secret)
 		if err != nil {
@@ -93,7 +95,13 @@ func (p *process) Start(context.Context) error {
 		defer r.Close()
 		p.cmd.ExtraFiles = []*os.File{p.end, r} // a built-in plugin inherits nothing else
 	}
-	if err := startProcess(p.cmd); err != nil {
+	path, release, err := p.exe.execPath(append(p.cmd.ExtraFiles, null, outW, errW))
+	if err != nil {
+		return errors.Join(err, outR.Close(), errR.Close())
+	}
+	defer release()
+	p.cmd.Path = path
+	if err := startProcess(p.cmd, p.restrict, p.reaped); err != nil {
 		outR.Close()
 		errR.Close()
 		close(p.reaped)

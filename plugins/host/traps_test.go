@@ -59,10 +59,11 @@ func node(t *testing.T, name string, env ...string) (*exec.Cmd, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	cmd.Stderr = os.Stderr
-	if err := startProcess(cmd); err != nil {
+	over := make(chan struct{})
+	if err := startProcess(cmd, func() error { return nil }, over); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait(); close(over) })
 	return cmd, bufio.NewReader(out)
 }
 
@@ -437,7 +438,8 @@ func TestTrapSecureConfigPathSwap(t *testing.T) {
 	if err := os.Rename(evil, path); err != nil {
 		t.Fatal(err)
 	}
-	run, inherit, release, err := exe.execPath()
+	inherit := exe.inherits()
+	run, release, err := exe.execPath(inherit)
 	if err != nil {
 		t.Fatal(err)
 	}

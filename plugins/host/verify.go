@@ -122,17 +122,32 @@ func (x *executable) check(cfg *Config) error {
 // open it, so it is not close-on-exec as a binary is.
 const scriptFD = 4
 
-// execPath returns the path by which the child executes the file, and the files that it
-// inherits after the descriptor channel. close closes the file behind the path.
-func (x *executable) execPath() (path string, inherit []*os.File, close func(), err error) {
+// inherits are the files that the child inherits after the descriptor channel.
+func (x *executable) inherits() []*os.File {
 	if x.script {
-		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), []*os.File{x.file}, func() {}, nil
+		return []*os.File{x.file}
 	}
-	fd, err := unix.FcntlInt(x.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return nil
+}
+
+// clear is how many numbers above the highest one that it inherits a child may use while it renumbers its
+// descriptors: one for each, and one for what it tells of a failure.
+const clear = 16
+
+// execPath returns the path by which the child executes the file, given all that it inherits. release
+// closes the file behind the path.
+func (x *executable) execPath(inherited []*os.File) (path string, release func(), err error) {
+	if x.script {
+		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), func() {}, nil
+	}
+	highest := 0
+	for _, f := range inherited {
+		highest = max(highest, int(f.Fd()))
+	}
+	// Not by our process number: a confined child may not look into this process.
+	fd, err := unix.FcntlInt(x.file.Fd(), unix.F_DUPFD_CLOEXEC, highest+clear)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("%s: dup: %w", x.path, err)
+		return "", nil, fmt.Errorf("%s: dup: %w; raise the limit of open files (ulimit -n)", x.path, err)
 	}
-	// By our process number and not as /proc/self: when the child looks the path up it has
-	// already renumbered its descriptors.
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), nil, func() { unix.Close(fd) }, nil
+	return fmt.Sprintf("/proc/self/fd/%d", fd), func() { unix.Close(fd) }, nil
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -16,35 +15,28 @@ func TestExecutableIsNotOverwrittenInTheChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer exe.file.Close()
-	path, _, release, err := exe.execPath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	var pid, fd int
-	if _, err := fmt.Sscanf(path, "/proc/%d/fd/%d", &pid, &fd); err != nil {
-		t.Fatal(path, err)
-	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	// The highest inherited number is one below.
 	below, err := unix.FcntlInt(null.Fd(), unix.F_DUPFD_CLOEXEC, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	high := os.NewFile(uintptr(below), "high")
 	defer high.Close()
-	moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, below+1)
+	files := []*os.File{high} // and enough others for some to be moved
+	for len(files) < 12 {
+		files = append(files, null)
+	}
+	path, release, err := exe.execPath(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(moved)
-	path = fmt.Sprintf("/proc/%d/fd/%d", pid, moved)
+	defer release()
 	p, err := os.StartProcess(path, []string{"x", "-test.run=^$"}, &os.ProcAttr{
-		Env: []string{"PATH=/bin"}, Files: []*os.File{null, null, null, high},
+		Env: []string{"PATH=/bin"}, Files: files,
 	})
 	if err != nil {
 		t.Fatal(err)

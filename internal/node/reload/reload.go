@@ -200,6 +200,9 @@ func (r *Reloader) planTransports(p *plan) {
 		if d := (difference{title + ": auto_mtls", fmt.Sprint(!was.NoMTLS), fmt.Sprint(!now.NoMTLS)}); d.from != d.to {
 			p.cannot(d)
 		}
+		if d := (difference{title + ": confine", fmt.Sprint(!was.Free), fmt.Sprint(!now.Free)}); d.from != d.to {
+			p.cannot(d)
+		}
 		r.planBinary(p, title, was, now)
 		for _, d := range append(envDifferences(title, was, now), settingDifferences(title, was, now)...) {
 			p.cannot(d)

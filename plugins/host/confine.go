@@ -1,0 +1,106 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rights of Landlock that plugins have only below writable folders, by the version of Landlock that
+// brought them.
+const (
+	changes1 = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+	changes2 = changes1 | unix.LANDLOCK_ACCESS_FS_REFER
+	changes3 = changes2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // which they have nowhere
+
+	signalsSince = 6 // the version that keeps signals in
+)
+
+// confine takes from this thread, and what it starts, what plugins do not need: they gain no rights by
+// programs that they execute, change files only below writable, send signals only to what they have
+// started, and look into no process but those. Where the kernel has no Landlock only the first holds.
+func confine(writable []string) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return nil // no Landlock, or it is turned off
+	}
+	changes := map[uintptr]uint64{1: changes1, 2: changes2}[version]
+	if version > 2 {
+		changes = changes3
+	}
+	rules := unix.LandlockRulesetAttr{Handled_access_fs: changes}
+	if version >= signalsSince {
+		rules.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules), 0)
+	if errno != 0 {
+		return fmt.Errorf("Landlock: %w", errno)
+	}
+	defer unix.Close(int(set))
+	for _, dir := range writable {
+		if err := allow(int(set), dir, changes&^devices); err != nil {
+			return fmt.Errorf("Landlock: %s: %w", dir, err)
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+		return fmt.Errorf("Landlock: %w", errno)
+	}
+	return nil
+}
+
+// allow allows changes below a folder, if there is one.
+func allow(set int, dir string, changes uint64) error {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+			return nil
+		}
+		return err
+	}
+	defer unix.Close(fd)
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: changes, Parent_fd: int32(fd)}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// writable are the folders below which a plugin may change files: those of its sockets, those for
+// temporary files and coverage, by its own environment too, devices, and what the kernel shows of it.
+func writable(cfg *Config, runDir string) []string {
+	dirs := []string{runDir, os.TempDir(), "/tmp", "/var/tmp", "/dev", "/proc", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("GOCOVERDIR")}
+	for _, variable := range cfg.Env {
+		for _, name := range []string{"TMPDIR=", "XDG_RUNTIME_DIR="} {
+			if dir, ok := strings.CutPrefix(variable, name); ok {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	list := dirs[:0]
+	for _, dir := range dirs {
+		if dir != "" {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// restriction is what a plugin's thread does before it starts the process.
+func restriction(cfg *Config, runDir string) func() error {
+	if cfg.Unconfined {
+		return func() error { return nil }
+	}
+	dirs := writable(cfg, runDir)
+	return func() error { return confine(dirs) }
+}
