@@ -103,7 +103,7 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 1\n", "#define IMPI_NATIVE_ABI 9\n", 1)
+		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 2\n", "#define IMPI_NATIVE_ABI 9\n", 1)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(newer), 0o600); err != nil {
 			t.Fatal(err)
 		}
