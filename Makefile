@@ -50,9 +50,13 @@ LINT := $(GO) tool -modfile=tools.mod golangci-lint
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Neither the folder of the source nor that of a user is in what is built, so that two builds of a commit
+# by the same compilers are the same. The hash of the flags, which name a file, is left out of the library.
+SAME := -trimpath
+
 build: library ## build all programs and examples into bin/, and the C library into lib/
 	@mkdir -p $(BIN)
-	$(GO) build -o $(BIN)/ $$($(GO) list ./cmd/... ./examples/... | grep -v '/cmd/libmpi$$')
+	$(GO) build $(SAME) -o $(BIN)/ $$($(GO) list ./cmd/... ./examples/... | grep -v '/cmd/libmpi$$')
 	@ln -sf impicc $(BIN)/mpicc_abi; ln -sf impicxx $(BIN)/mpicxx_abi
 
 # The ABI has version 1. Programs linked with MPICH 5.0.x ask for libmpi_abi.so.0.
@@ -63,15 +67,15 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		echo "cgo does not work here, or this is no 64-bit Linux: $(LIB)/libmpi_abi.so.1 is not built"; \
 	else \
 		set -e; mkdir -p $(LIB)/pkgconfig; \
-		$(GO) build -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
+		$(GO) build $(SAME) -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-buildid= -extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
 		rm -f $(LIB)/libmpi_abi.so.h $(LIB)/libmpi_abi.h; \
 		for f in calls special callbacks choices descriptors calls8 special8 callbacks8 choices8 descriptors8; do \
 			case $$f in *8) of=-DIMPI_INTEGER8;; *) of=;; esac; source=$$f; test $$f = calls8 || source=$${f%8}; \
 			$$($(GO) env CC) -std=gnu11 -O2 -Wall -Wextra -fPIC $$of -Iinclude -c -o $(LIB)/$$f.o cmd/impifort/library/$$source.c; \
 		done; \
 		rm -f $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a; \
-		(cd $(LIB); ar rcs libimpi_fortran.a calls.o special.o callbacks.o choices.o descriptors.o; \
-		ar rcs libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o; \
+		(cd $(LIB); ar rcsD libimpi_fortran.a calls.o special.o callbacks.o choices.o descriptors.o; \
+		ar rcsD libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o; \
 		rm calls.o special.o callbacks.o choices.o descriptors.o calls8.o special8.o callbacks8.o choices8.o descriptors8.o); \
 		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; cp internal/mpiexec/files/impi-* $(LIB)/; \

@@ -51,6 +51,59 @@ func filesBelow(t *testing.T, root string) (list []string) {
 	return list
 }
 
+// copied is a copy of the sources in a folder of its own, without the repository.
+func copied(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	files := strings.Fields(in(t, "../..", "git", "ls-files"))
+	for _, name := range files {
+		to := filepath.Join(dir, name)
+		b, err := os.ReadFile(filepath.Join("../..", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed
+		}
+		s, err2 := os.Stat(filepath.Join("../..", name))
+		if err := errors.Join(err, err2, os.MkdirAll(filepath.Dir(to), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, b, s.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestTwoBuilds: whoever builds packages in whichever folder gets the same ones, to the last byte.
+func TestTwoBuilds(t *testing.T) {
+	if os.Getenv("IMPI_TEST_SOAK") == "" {
+		skips.Soak(t, "all programs and packages are built twice")
+	}
+	skips.Programs(t, "make", "strip", "objdump", "cc", "git")
+	sums := make(map[string][sha256.Size]byte)
+	for i := range 2 {
+		dir := copied(t)
+		for _, c := range []struct{ env, words []string }{
+			{[]string{"GOFLAGS="}, []string{"build"}}, // whatever this machine always has in it
+			{nil, []string{"-o", "build", "package", "VERSION=0.98.0"}},
+		} {
+			if out, err := Run(t.Context(), dir, c.env, "make", c.words...); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		for _, kind := range []string{".deb", ".rpm"} {
+			b, err := os.ReadFile(only(t, filepath.Join(dir, "out/packages"), kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum := sha256.Sum256(b); i == 0 {
+				sums[kind] = sum
+			} else if sum != sums[kind] {
+				t.Errorf("two builds of the %s differ", kind)
+			}
+		}
+	}
+}
+
 // TestPackages: the packages are the same when they are made again; they install, programs of
 // theirs compile and run, an upgrade keeps what the operator has changed, and nothing stays behind.
 func TestPackages(t *testing.T) {
@@ -85,9 +138,21 @@ func TestPackages(t *testing.T) {
 		}
 		manage("-i", only(t, first, ".rpm"))
 		works(t, root)
+		config := filepath.Join(root, "etc/impi/names.env")
+		if err := os.WriteFile(config, []byte("PORT=7999\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		manage("-U", only(t, packed(t, k, "KINDS=rpm", "VERSION=99.0.0"), ".rpm"))
+		works(t, root)
+		if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
+			t.Errorf("after the upgrade %s has %q, %v", config, b, err)
+		}
+		if s := in(t, "", rpm, "--root", root, "--dbpath", "/var/lib/rpm", "-q", "impi"); !strings.Contains(s, "impi-99.0.0-") || strings.Count(s, "impi-") != 1 {
+			t.Errorf("installed are %s", s)
+		}
 		manage("-e", "impi")
-		if left := filesBelow(t, root); len(left) > 0 {
-			t.Errorf("%q are left", left)
+		if left := filesBelow(t, root); len(left) != 1 || left[0] != "/etc/impi/names.env.rpmsave" {
+			t.Errorf("after removal %q are left", left)
 		}
 	})
 }
