@@ -40,6 +40,9 @@ func (l *Losses) Has(r wire.WorldRank) bool {
 	return slices.ContainsFunc(l.all, func(x wire.Lost) bool { return x.First <= r && r <= x.Last })
 }
 
+// All are the losses, in the order in which they came to be known.
+func (l *Losses) All() []wire.Lost { return l.all }
+
 // Failure is what a job fails by that has gone on without the procs and has met no other failure; nil if
 // no proc is lost.
 func (l *Losses) Failure() *Failure {

@@ -31,7 +31,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%+v: %+v", c.x, f)
 		}
 	}
-	if l.Has(0) || !l.Has(3) || l.Has(5) {
+	if len(l.All()) != 3 || l.Has(0) || !l.Has(3) || l.Has(5) {
 		t.Error("not those that are lost")
 	}
 	var own Losses

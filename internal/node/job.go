@@ -219,6 +219,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 	if b != nil {
 		send = append(send, b.Descriptors()...)
 	}
+	defer n.survival.welcomed(p)
 	if err := p.Welcome(m, send...); err != nil {
 		n.log.Debug("cannot send the job to a proc", "proc", p.Who(), "error", err) // the proc has ended, which its watcher reports
 	}

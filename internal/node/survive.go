@@ -20,7 +20,8 @@ type survival struct {
 	on       bool
 	mu       sync.Mutex
 	losses   ending.Losses
-	excluded atomic.Bool // the others go on without this node
+	told     []*procs.Proc // that have been welcomed, and are told of losses
+	excluded atomic.Bool   // the others go on without this node
 }
 
 // has reports whether a proc is lost.
@@ -145,9 +146,25 @@ func (s *survival) tellLost(l wire.Lost) {
 	for _, h := range s.n.hosts {
 		h.loop.TellLost(l)
 	}
-	for _, p := range s.n.procs.All() {
-		if p.Phase() == ending.InMPI && !s.has(p.Rank()) {
-			_ = p.Tell(wireup.Message{Kind: wireup.KindFailed, Peer: l.First, Last: l.Last, Code: int(l.Status), Reason: l.Text}) // it may have ended
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.told {
+		tellProc(p, l)
+	}
+}
+
+// welcomed has a proc told what is lost from now on, and what was while it waited in Init.
+func (s *survival) welcomed(p *procs.Proc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, p)
+	for _, l := range s.losses.All() {
+		tellProc(p, l)
+	}
+}
+
+func tellProc(p *procs.Proc, l wire.Lost) {
+	if p.Phase() == ending.InMPI {
+		_ = p.Tell(wireup.Message{Kind: wireup.KindFailed, Peer: l.First, Last: l.Last, Code: int(l.Status), Reason: l.Text}) // it may have ended
 	}
 }

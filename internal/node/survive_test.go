@@ -98,6 +98,16 @@ func init() {
 }
 
 func init() {
+	programs["first"] = func() { // rank 0 ends as soon as it may
+		check(mpi.Init())
+		if mpi.World().Rank() == 0 {
+			os.Exit(3)
+		}
+		if _, err := mpi.Recv(mpi.World(), make([]int64, 1), 0, 3); !errors.Is(err, mpi.ErrProcFailed) {
+			panic(fmt.Sprint("not the loss of a proc: ", err))
+		}
+		finalize()
+	}
 	programs["alone"] = func() { // when the other one is lost
 		w := initialize()
 		everybody(w)
@@ -147,6 +157,18 @@ func TestSurvivesNothingElse(t *testing.T) {
 	f := wantAll(t, start(t, surviving("abort", 2, 1)), "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
 	if f[1].Status != 7 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
+	}
+}
+
+// TestSurvivesEarlyDeath: a proc that dies while others are still being welcomed is lost like any other.
+func TestSurvivesEarlyDeath(t *testing.T) {
+	for range 5 {
+		all := start(t, surviving("first", 6, 2))
+		for i, f := range end(all) {
+			if f == nil || f.Text != "rank 0 on site alpha exited with status 3; the job went on without it" {
+				t.Errorf("site %d ended with %v", i, f)
+			}
+		}
 	}
 }
 
