@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,20 +48,36 @@ func landlock() int {
 	return int(v)
 }
 
+// closedFolder makes a folder in which confined plugins may change nothing, in the checkout, or, if that
+// is in a folder for temporary files, in the user's caches.
+func closedFolder(t *testing.T) string {
+	t.Helper()
+	here, _ := filepath.Abs(".")
+	caches, _ := os.UserCacheDir()
+	for _, parent := range []string{here, caches} {
+		open := slices.ContainsFunc(writable(&Config{}, ""), func(dir string) bool {
+			below, err := filepath.Rel(dir, parent)
+			return err == nil && filepath.IsLocal(below)
+		})
+		if parent == "" || open || os.MkdirAll(parent, 0o700) != nil {
+			continue
+		}
+		if home, err := os.MkdirTemp(parent, "impi-test-home-"); err == nil {
+			t.Cleanup(func() { os.RemoveAll(home) })
+			return home
+		}
+	}
+	skips.NotRun(t, "a folder outside of those for temporary files", "put the checkout elsewhere, or set HOME")
+	return ""
+}
+
 // A confined process cannot do what plugins need not, and can do what they need; the node keeps all its
 // rights, and an unconfined process has them, too.
 func TestConfined(t *testing.T) {
 	if landlock() < signalsSince {
 		skips.NotRun(t, "Landlock of version 6 in the kernel", "run it on Linux 6.12 or newer with landlock among its security modules")
 	}
-	home, err := os.MkdirTemp(".", "home-") // not in the folder for temporary files
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	if home, err = filepath.Abs(home); err != nil {
-		t.Fatal(err)
-	}
+	home := closedFolder(t)
 	if err := os.WriteFile(filepath.Join(home, "there"), []byte("here"), 0o600); err != nil {
 		t.Fatal(err)
 	}
