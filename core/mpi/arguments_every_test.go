@@ -204,6 +204,9 @@ func (x *callers) special() map[string][]wrong {
 		"Recv.tag": receives, "Irecv.tag": receives, "RecvInit.tag": receives,
 		"DistGraphCreate.sources": {{[]int{2}, mpierr.Arg}}, // without as many degrees
 		"DistGraphCreate.dests":   {{[]int{2}, mpierr.Arg}},
+		"Agree.flag":              anything,
+		"Iagree.flag":             {{(*int32)(nil), mpierr.Arg}},
+		"AckFailed.most":          {{-1, mpierr.Arg}},
 		"Accept.info":             anything, // nobody is to be met here: TestConnectFails
 		"Connect.info":            anything,
 		"IdupWithInfo.info":       anything, // its request tells: TestHints

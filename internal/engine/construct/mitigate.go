@@ -100,6 +100,9 @@ func lostOf(c *proc.Comm, n int) (*proc.Group, error) {
 }
 
 func AckFailed(c *proc.Comm, most int) (acked int, err error) {
+	if most < 0 {
+		return 0, fmt.Errorf("%w: %d members to acknowledge", proc.ErrArg, most)
+	}
 	if err := mitigates(c); err != nil {
 		return 0, err
 	}
@@ -139,6 +142,9 @@ func Agree(c *proc.Comm, flag int32) (all int32, err error) {
 }
 
 func Iagree(c *proc.Comm, fn string, flag *int32) (proc.Request, error) {
+	if flag == nil {
+		return proc.Request{}, fmt.Errorf("%w: no place for the flag", proc.ErrArg)
+	}
 	if err := mitigates(c); err != nil {
 		return proc.Request{}, err
 	}
