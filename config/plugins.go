@@ -78,6 +78,11 @@ func (p *Plugin) Pinned(platform string) string {
 	return p.SHA256[""]
 }
 
+// Unproved reports whether nothing but a server's word would say what the first binary for a platform is.
+func (p *Plugin) Unproved(platform string) bool {
+	return strings.HasPrefix(p.Source, "http") && len(p.Keys) == 0 && p.Pinned(platform) == ""
+}
+
 // lockFile is what the lock file says, read when it is needed.
 type lockFile struct {
 	read *pluginlock.Lock

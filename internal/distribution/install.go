@@ -289,6 +289,10 @@ func (in *installer) wanted(p *config.Plugin, x *Index, e *pluginlock.Entry, pla
 		return nil, errors.New(p.Name + ": " + why)
 	}
 	b := r[platform]
+	if e.SHA256[platform] == "" && p.Unproved(platform) {
+		return nil, fmt.Errorf("the block of %s has no keys, and its sha256 does not name %s, so whoever can write to %s decides what runs there: "+
+			"add keys = [\"RW...\"], the public key of its maker, or the checksum for %[2]s", p.Name, platform, p.Source)
+	}
 	if sum := e.SHA256[platform]; sum != "" && sum != b.SHA256 {
 		return nil, fmt.Errorf("%s %s for %s has sha256 %s in %s, and %s has %s: that version was published again with another file; ask its maker, "+
 			"and if that is right delete the block of %[1]s in the lock file", p.Name, e.Version, platform, b.SHA256, p.Source, pluginlock.Name, sum)

@@ -230,6 +230,13 @@ func TestChecksumInsteadOfKeys(t *testing.T) {
 	}
 	installed(t, path, "1.2.3")
 	refused(t, job(t, m.dir, "~> 1.2", m.keys()), "the source has no signature of it")
+
+	url := serve(t, files(m.dir))
+	refused(t, job(t, url, "~> 1.2", fmt.Sprintf("  sha256 = { plan9_arm = %q }", sum)), "its sha256 does not name "+here)
+	path = job(t, url, "~> 1.2", fmt.Sprintf("  sha256 = { %s = %q }", here, sum))
+	if status, out, errs := run(t, "install", "-config", path); status != 0 {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
 }
 
 // An installed file that was changed is replaced, and what an install that was killed has left goes.
