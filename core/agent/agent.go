@@ -37,6 +37,7 @@ type endpoint struct {
 	ended bool // a host: our FINI is queued
 	over  bool // a host: ChannelDone was returned by Next, or will be
 	meant bool // a host: its channel is made on demand, and exists or is being made
+	died  bool // a host: HostDied was emitted, and GoOnWithout was not called
 	own   bool
 
 	in      input
@@ -46,7 +47,6 @@ type endpoint struct {
 	touched bool
 	err     error  // why nothing is read any more: a *ProtocolError or a *FailedError
 	said    []byte // of the PkFail or PkLost that is being read
-	died    bool   // a host: HostDied was emitted, and GoOnWithout was not called
 }
 
 func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }

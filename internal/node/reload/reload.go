@@ -374,6 +374,7 @@ func (p *plan) taken(before *config.Site) []config.Transport {
 	for _, t := range p.binaries {
 		i := slices.IndexFunc(list, func(x config.Transport) bool { return x.Name == t.Name })
 		list[i].Plugin, list[i].Path, list[i].SHA256 = t.Plugin, t.Path, t.SHA256
+		list[i].Version, list[i].Install = t.Version, t.Install
 	}
 	for _, t := range p.transports {
 		i := slices.IndexFunc(list, func(x config.Transport) bool { return x.Name == t.Name })
