@@ -128,13 +128,14 @@ func (b *body) Read(p []byte) (int, error) {
 	if n > 0 {
 		b.timer.Reset(b.limit)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		if cause := b.cause(); cause != nil {
-			err = cause
-		}
-		err = fmt.Errorf("%s: %w", b.name, err)
+	cause := b.cause()
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(cause, errStall) { // giving up may look like the end
+		return n, err
 	}
-	return n, err
+	if cause != nil {
+		err = cause
+	}
+	return n, fmt.Errorf("%s: %w", b.name, err)
 }
 
 func (b *body) Close() error {
