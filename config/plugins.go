@@ -104,6 +104,9 @@ func (b *builder) plugins() {
 		if !pluginlock.ValidName(p.Name) {
 			b.fault(in.pos, quote(p.Name)+" is not a plugin's name", "write that of its transport: lower-case letters, digits and dashes")
 		}
+		if slices.Contains(b.builtins(), p.Name) {
+			b.fault(in.pos, "plugin "+quote(p.Name)+" would never run: impi-node has a transport of that name itself", "give the plugin another name, that of its own transport")
+		}
 		if strings.HasPrefix(p.Source, "http") && len(p.Keys) == 0 && len(p.SHA256) == 0 && !in.has("keys") && !in.has("sha256") {
 			b.fault(in.at("source"), "plugin "+quote(p.Name)+" has neither keys nor sha256, so whoever can write to that server decides what runs here",
 				`add keys = ["RW..."], the public key of the plugin's maker, or sha256`)

@@ -47,6 +47,7 @@ plugin "typo" {
 }
 plugin "typo" { source = "./mirror" }
 plugin "missing" { source = "./mirror" }
+plugin "tcp" { source = "./mirror" }
 
 transport "missing" {}
 transport "pinned" {
