@@ -100,6 +100,9 @@ func lostOf(c *proc.Comm, n int) (*proc.Group, error) {
 }
 
 func AckFailed(c *proc.Comm, most int) (acked int, err error) {
+	if err := c.Usable(); err != nil {
+		return 0, err
+	}
 	if most < 0 {
 		return 0, fmt.Errorf("%w: %d members to acknowledge", proc.ErrArg, most)
 	}
@@ -142,6 +145,9 @@ func Agree(c *proc.Comm, flag int32) (all int32, err error) {
 }
 
 func Iagree(c *proc.Comm, fn string, flag *int32) (proc.Request, error) {
+	if err := c.Usable(); err != nil {
+		return proc.Request{}, err
+	}
 	if flag == nil {
 		return proc.Request{}, fmt.Errorf("%w: no place for the flag", proc.ErrArg)
 	}
