@@ -64,6 +64,7 @@ var directions = []direction{
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/startup", "core/board"}},
 	{from: "internal/hostlist", ours: nil, others: noOthers},
+	{from: "internal/exported", ours: nil, others: noOthers},
 	{from: "internal/keyfile", ours: nil, others: noOthers},
 	{from: "internal/launch", ours: nil},
 	{from: "internal/launch/pmi", ours: nil},

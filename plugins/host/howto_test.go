@@ -12,9 +12,9 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// The plugin that docs/plugin-howto.md shows is built as it stands there and
-// keeps the whole contract.
-func TestHowto(t *testing.T) {
+// howto builds the plugin that docs/plugin-howto.md shows, with other options of the SDK if they are not empty.
+func howto(t *testing.T, options string) string {
+	t.Helper()
 	tool := skips.Program(t, "go")
 	text, err := os.ReadFile("../../docs/plugin-howto.md")
 	if err != nil {
@@ -22,6 +22,11 @@ func TestHowto(t *testing.T) {
 	}
 	_, code, _ := strings.Cut(string(text), "```go\n")
 	code, _, _ = strings.Cut(code, "```\n")
+	served := "sdk.Options{Transport: &transport{}"
+	if strings.Count(code, served+"}") != 1 {
+		t.Fatalf("the page does not serve %s}", served)
+	}
+	code = strings.Replace(code, served, served+options, 1)
 	dir := t.TempDir()
 	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, Prefix+"plain")
 	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
@@ -30,6 +35,13 @@ func TestHowto(t *testing.T) {
 	if out, err := exec.Command(tool, "build", "-o", path, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return path
+}
+
+// The plugin that docs/plugin-howto.md shows is built as it stands there and
+// keeps the whole contract.
+func TestHowto(t *testing.T) {
+	path := howto(t, "")
 	w := builtin("plain", "")
 	w.Builtin, w.Path, w.NoMTLS = false, path, false
 	w.Settings = map[string]any{"timeout": 5}
@@ -40,4 +52,29 @@ func TestHowto(t *testing.T) {
 			Listen: transports.ListenSpec{Host: "127.0.0.1", Dir: privateDir(t), Name: "suite"},
 		}
 	})
+}
+
+// Binaries that speak the version before, and the one after as well, make links in any pair with one of
+// today, each as another process of another file.
+func TestBinariesOfOtherAges(t *testing.T) {
+	plugins := map[string]*Plugin{}
+	for name, c := range map[string]struct {
+		options string
+		spoken  int
+	}{"older": {", Protocols: []int{1}", 1}, "today": {"", 2}, "newer": {", Protocols: []int{2, 3}", 2}} {
+		w := builtin("plain", "")
+		w.Builtin, w.Path, w.NoMTLS = false, howto(t, c.options), false
+		p := w.start(t)
+		if s := p.Status(); s.Protocol != c.spoken || s.State != StateHealthy {
+			t.Errorf("%s: %+v", name, s)
+		}
+		plugins[name] = p
+	}
+	for _, from := range plugins {
+		for _, to := range plugins {
+			ln := listen(t, to)
+			a, b := pair(t, from, ln)
+			exchange(t, a, b)
+		}
+	}
 }

@@ -12,15 +12,10 @@
 package sdk
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/plugins/proto/handover"
@@ -68,16 +63,9 @@ func Serve(o Options) {
 	s := newServer(o, fds)
 	go watchNode(fds, s)
 	go watchSignals(s)
-	if err := filterStdout(); err != nil {
-		fmt.Fprintf(os.Stderr, "[ERROR] %v\n", err)
-		os.Exit(1)
-	}
-	c := serveConfig(s)
-	if os.Getenv(proto.EnvControl) != "" {
-		c.TLSProvider = shared
-	}
-	plugin.Serve(c)
-	leave(s, 0)
+	err = serveNode(s)
+	Logger().Error("the control connection cannot be served", "error", err)
+	leave(s, 1)
 }
 
 // shared is the TLS of a built-in plugin, by the secret that it shares with its node.
@@ -96,54 +84,4 @@ func shared() (*tls.Config, error) {
 // the descriptor from which the process was started.
 func nameProcess(transport string) {
 	_ = os.WriteFile("/proc/self/comm", []byte("impi-"+transport), 0) // errors do not matter
-}
-
-func serveConfig(s *server) *plugin.ServeConfig {
-	return &plugin.ServeConfig{
-		HandshakeConfig: plugin.HandshakeConfig{
-			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
-		},
-		VersionedPlugins: versioned(s),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			// The cookie was checked. Child processes are not plugins.
-			_ = os.Unsetenv(proto.CookieKey) // cannot fail for this name
-			return grpc.NewServer(append(opts, serverOptions(s)...)...)
-		},
-		// Below this level go-plugin logs its own steps.
-		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
-	}
-}
-
-func serverOptions(s *server) []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.calls.intercept),
-		grpc.MaxRecvMsgSize(proto.MaxMessage),
-		grpc.InitialWindowSize(proto.StreamWindow), grpc.InitialConnWindowSize(proto.ConnWindow),
-	}
-}
-
-// versioned returns the service under each version that the plugin claims to speak.
-func versioned(s *server) map[int]plugin.PluginSet {
-	sets := make(map[int]plugin.PluginSet)
-	for _, v := range s.protocols {
-		sets[v] = plugin.PluginSet{proto.ServiceName: grpcServer{s: s, version: v}}
-	}
-	return sets
-}
-
-// grpcServer registers the service with go-plugin.
-type grpcServer struct {
-	plugin.NetRPCUnsupportedPlugin
-	s       *server
-	version int
-}
-
-func (g grpcServer) GRPCServer(_ *plugin.GRPCBroker, to *grpc.Server) error {
-	g.s.speak(g.version)
-	proto.RegisterTransportServer(to, g.s)
-	return nil
-}
-
-func (grpcServer) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	panic("sdk: calls nobody")
 }

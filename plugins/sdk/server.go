@@ -16,9 +16,6 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// sdkName identifies this library to the node.
-const sdkName = "impi-go-sdk/1"
-
 // sender is what the server needs of the descriptor channel.
 type sender interface {
 	Send(r *handover.Record, deadline time.Time) error

@@ -1,0 +1,144 @@
+package sdk
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/openimpi/impi/internal/exported"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+var updateAPI = flag.Bool("update", false, "write testdata/api.txt: what Version promises")
+
+// apiFile has the version that was published last in its first line, and then what it exports.
+const apiFile = "testdata/api.txt"
+
+// promised are the packages that vendors may import, and the files that are not for them.
+var promised = map[string][]string{
+	"core/link":                {"fastbox.go", "lender.go"}, // of procs, for each other
+	"plugins/sdk":              nil,
+	"transports":               nil,
+	"transports/conn":          nil,
+	"transports/identity":      nil,
+	"transports/socket":        nil,
+	"transports/stripe":        nil,
+	"transports/transporttest": nil,
+}
+
+// api lists what vendors can name.
+func api(t *testing.T) (lines []string) {
+	t.Helper()
+	skips.Program(t, "go")
+	const ours = "github.com/openimpi/impi/"
+	var paths []string
+	for p := range promised {
+		paths = append(paths, ours+p)
+	}
+	packages, err := exported.Load(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, without := range promised {
+		list, err := packages.Lines(ours+p, without...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range list {
+			lines = append(lines, p+": "+line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// judgeAPI compares what was published in version was with what there is in version is, and says what
+// the version does not allow.
+func judgeAPI(was, is string, published, now []string) (faults []string) {
+	old, err := version.NewVersion(was)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	next, err := version.NewVersion(is)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if next.LessThan(old) {
+		faults = append(faults, fmt.Sprintf("version %s comes before %s, which was published", is, was))
+	}
+	a, b := old.Segments(), next.Segments()
+	major, minor := b[0] > a[0], b[0] > a[0] || b[1] > a[1]
+	for _, line := range published {
+		if !major && !slices.Contains(now, line) {
+			faults = append(faults, fmt.Sprintf("%s, which version %s published, is lost or has another form: plugins break. Bring it back, or raise Version to %d.0.0", line, was, a[0]+1))
+		}
+	}
+	for _, line := range now {
+		if !minor && !slices.Contains(published, line) {
+			faults = append(faults, fmt.Sprintf("%s is new: raise Version to %d.%d.0, and say it in CHANGELOG.md", line, a[0], a[1]+1))
+		}
+	}
+	return faults
+}
+
+// TestAPI holds what vendors' plugins are compiled against against what was published. When a version
+// is published, go test -run TestAPI -update ./plugins/sdk notes what it has.
+func TestAPI(t *testing.T) {
+	now := api(t)
+	text, err := os.ReadFile(apiFile)
+	if err != nil && !*updateAPI {
+		t.Fatal(err)
+	}
+	was, published := Version, now
+	if err == nil {
+		published = strings.Split(strings.TrimSpace(string(text)), "\n")
+		was, published = strings.TrimPrefix(published[0], "version "), published[1:]
+	}
+	faults := judgeAPI(was, Version, published, now)
+	for _, f := range faults {
+		t.Error(f)
+	}
+	if *updateAPI && len(faults) == 0 {
+		if err := os.WriteFile(apiFile, []byte("version "+Version+"\n"+strings.Join(now, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What versions allow, and what not.
+func TestJudgeAPI(t *testing.T) {
+	one, two := []string{"p: func F()"}, []string{"p: func F()", "p: func G()"}
+	other := []string{"p: func F(int)"}
+	for _, c := range []struct {
+		is             string
+		published, now []string
+		fault          string
+	}{
+		{"1.2.3", one, one, ""}, {"1.2.4", one, one, ""},
+		{"1.2.4", one, two, "raise Version to 1.3.0"}, {"1.3.0", one, two, ""},
+		{"1.3.0", two, one, "raise Version to 2.0.0"}, {"1.3.0", one, other, "plugins break"}, {"2.0.0", one, other, ""},
+		{"1.2.2", one, one, "comes before"}, {"one", one, one, "malformed"},
+	} {
+		got := strings.Join(judgeAPI("1.2.3", c.is, c.published, c.now), "\n")
+		if c.fault == "" && got != "" || !strings.Contains(got, c.fault) {
+			t.Errorf("from %q to %q in version %s: %q", c.published, c.now, c.is, got)
+		}
+	}
+}
+
+// The changelog begins with the version that this is.
+func TestChangelog(t *testing.T) {
+	text, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, _ := strings.Cut(string(text), "\n## ")
+	if got, _, _ := strings.Cut(first, "\n"); got != Version {
+		t.Errorf("the first entry of CHANGELOG.md is that of %q, and the version is %s", got, Version)
+	}
+}
