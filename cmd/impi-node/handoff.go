@@ -48,6 +48,7 @@ type outcome struct {
 	Status int    `json:"status"`
 	Remote bool   `json:"remote"` // another site has reported it
 	Early  bool   `json:"early"`  // the job had not begun at the site
+	Lost   int    `json:"lost"`   // procs that the job has gone on without
 }
 
 // news is a node's message to its launcher after the first one: its last one, or before that, that it has
@@ -134,7 +135,7 @@ func (h *handoff) report(err error) int {
 		o = outcome{Text: err.Error(), Status: ending.StatusNode}
 		var f *ending.Failure
 		if errors.As(err, &f) {
-			o.Status, o.Remote, o.Early = f.Status, f.Remote, f.Early
+			o.Status, o.Remote, o.Early, o.Lost = f.Status, f.Remote, f.Early, f.Lost
 		}
 	}
 	_ = json.NewEncoder(h.conn).Encode(news{outcome: o}) // the launcher may have ended

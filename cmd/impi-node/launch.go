@@ -210,10 +210,11 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string),
 func judge(running []*siteProcess) outcome {
 	slices.SortFunc(running, func(a, b *siteProcess) int { return int(a.order - b.order) })
 	best := outcome{}
+	const died = 3
 	rank := func(p *siteProcess) int {
 		switch {
 		case !p.reported && p.outcome.Status != 0:
-			return 3
+			return died
 		case p.outcome.Status == 0:
 			return 0
 		case p.outcome.Remote || p.outcome.Status == ending.StatusRemote:
@@ -221,11 +222,15 @@ func judge(running []*siteProcess) outcome {
 		}
 		return 2
 	}
-	highest := 0
+	highest, procs, lost := 0, 0, 0
 	for _, p := range running {
 		if r := rank(p); r > highest {
-			best, highest = p.outcome, r
+			best, highest, procs = p.outcome, r, p.site.Procs()
 		}
+		lost = max(lost, p.outcome.Lost)
+	}
+	if highest == died && lost > 0 {
+		best.Text = ending.WentOn(best.Text, lost, procs)
 	}
 	return best
 }

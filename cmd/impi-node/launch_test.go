@@ -46,6 +46,25 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeOfSurvivors: a node that has died is to blame, and the job went on without its site if others say so.
+func TestJudgeOfSurvivors(t *testing.T) {
+	died := func() *siteProcess {
+		return &siteProcess{site: config.Site{Hosts: []config.Host{{Procs: 4}}}, outcome: outcome{Text: "its node was killed", Status: 137}}
+	}
+	left := func(lost int) *siteProcess {
+		return &siteProcess{reported: true, order: 1, outcome: outcome{Text: "its channel ended", Status: ending.StatusRemote, Remote: true, Lost: lost}}
+	}
+	for lost, want := range map[int]string{
+		0: "its node was killed",
+		4: "its node was killed; the job went on without it",
+		5: "its node was killed; 5 procs are lost in all; the job went on without them",
+	} {
+		if got := judge([]*siteProcess{left(lost), died(), left(0)}); got.Text != want || got.Status != 137 {
+			t.Errorf("%d procs: %+v, want %q", lost, got, want)
+		}
+	}
+}
+
 func TestHandoff(t *testing.T) {
 	launcher, file, err := handoffPair()
 	if err != nil {

@@ -136,6 +136,24 @@ func (m *Member) Decided() (d Decision, ok bool) {
 	return d, true
 }
 
+// Awaits returns the members that an agreement of this one waits for: those below it that have not
+// contributed, or else the one above, which is to answer.
+func (m *Member) Awaits(sequence uint64) (ranks []int) {
+	a := m.agreements[sequence]
+	if a == nil || !a.begun || a.decided {
+		return nil
+	}
+	for _, c := range m.children {
+		if !a.open.Has(c) {
+			ranks = append(ranks, c)
+		}
+	}
+	if len(ranks) == 0 && m.parent != m.me {
+		ranks = append(ranks, m.parent)
+	}
+	return ranks
+}
+
 // Failed records that members have failed. It may be told so again.
 func (m *Member) Failed(ranks ...int) error {
 	for _, r := range ranks {

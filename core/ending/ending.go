@@ -49,6 +49,9 @@ func (e *Ending) Close() { e.made = true }
 // Made reports whether the decision is made.
 func (e *Ending) Made() bool { return e.made }
 
+// Failing reports whether the job ends: something has failed, whatever is to blame for it.
+func (e *Ending) Failing() bool { return e.best != nil }
+
 // Cause is the failure that is to blame: nil before the decision, and if nothing failed.
 func (e *Ending) Cause() *Failure {
 	if !e.made {

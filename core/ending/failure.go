@@ -70,6 +70,7 @@ type Failure struct {
 	At     time.Time // when a proc ended; zero for what is no proc's end
 	Cause  error     // that the node met; nil if it was none
 	Proc   int       // 1 + the number at its site of the proc that is to blame; 0: none
+	Lost   int       // procs that the job has gone on without
 }
 
 // Error is the text.

@@ -40,8 +40,21 @@ func (l *Losses) Has(r wire.WorldRank) bool {
 	return slices.ContainsFunc(l.all, func(x wire.Lost) bool { return x.First <= r && r <= x.Last })
 }
 
+// HasHostOf reports whether a proc is lost with its host.
+func (l *Losses) HasHostOf(r wire.WorldRank) bool {
+	return slices.ContainsFunc(l.all, func(x wire.Lost) bool { return x.Host && x.First <= r && r <= x.Last })
+}
+
 // All are the losses, in the order in which they came to be known.
 func (l *Losses) All() []wire.Lost { return l.all }
+
+// WentOn adds to the text of a loss of some procs that the job went on, though so many were lost in all.
+func WentOn(text string, lost, of int) string {
+	if lost <= of {
+		return text + "; the job went on without it"
+	}
+	return fmt.Sprintf("%s; %d procs are lost in all; the job went on without them", text, lost)
+}
 
 // Failure is what a job fails by that has gone on without the procs and has met no other failure; nil if
 // no proc is lost.
@@ -50,11 +63,7 @@ func (l *Losses) Failure() *Failure {
 		return nil
 	}
 	first := l.all[0]
-	text, it := first.Text, "it"
-	if others := l.procs - (int(first.Last-first.First) + 1); others > 0 {
-		text, it = fmt.Sprintf("%s; %d procs are lost in all", text, l.procs), "them"
-	}
-	f := &Failure{Text: fmt.Sprintf("%s; the job went on without %s", text, it), Status: int(first.Status), Weight: Died}
+	f := &Failure{Text: WentOn(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Weight: Died, Lost: l.procs}
 	if f.Status == 0 {
 		f.Status = StatusRemote
 	}

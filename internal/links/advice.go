@@ -136,7 +136,7 @@ func takeTheFaster(j *Job, p *Pair) (all []string) {
 				continue // other rules handle transports inside a machine
 			}
 			all = append(all, fmt.Sprintf("%q before %q in prefer of %s: %s instead of %s",
-				c.Transport, p.Transport, j.routeOf(v), duration(c.Probe.HalfTrip), duration(p.Speed.HalfTrip)))
+				c.Transport, p.Transport, j.routeOf(v), Duration(c.Probe.HalfTrip), Duration(p.Speed.HalfTrip)))
 		}
 	}
 	return all

@@ -24,7 +24,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 	for _, c := range j.Channels {
 		half := "-"
 		if c.RTT > 0 {
-			half, estimated = duration(c.RTT/2)+"*", true
+			half, estimated = Duration(c.RTT/2)+"*", true
 		}
 		resumes := "-" // not resumable: a loss would end the job
 		if c.Resumable {

@@ -175,7 +175,7 @@ func (c *Channel) explain(w io.Writer) {
 		fmt.Fprintf(w, ", %s sent and received", both(c.Sent, c.Received, "B"))
 	}
 	if c.RTT > 0 {
-		fmt.Fprintf(w, ", half trip %s", duration(c.RTT/2))
+		fmt.Fprintf(w, ", half trip %s", Duration(c.RTT/2))
 	}
 	if c.Resumable {
 		fmt.Fprintf(w, ", %d resumes", c.Resumes)

@@ -1,5 +1,11 @@
 package links
 
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
 // HostLinks is what links the procs of two hosts, or of one, all of them, however many there are.
 type HostLinks struct {
 	A, B  int // IMPI host ranks, the lower one first
@@ -22,7 +28,7 @@ func (h *HostLinks) Pairs() (n int) {
 	return n
 }
 
-// BetweenHosts puts together what the hosts of a job have counted, in no particular order.
+// BetweenHosts puts together what the hosts of a job have counted of their links.
 func (j *Job) BetweenHosts() (list []HostLinks) {
 	all := make(map[[2]int]*HostCounts, len(j.ByHost))
 	for i := range j.ByHost {
@@ -42,7 +48,64 @@ func (j *Job) BetweenHosts() (list []HostLinks) {
 			list = append(list, h)
 		}
 	}
+	slices.SortFunc(list, func(a, b HostLinks) int { return cmp.Or(a.A-b.A, a.B-b.B) })
 	return list
+}
+
+// HostTraffic is what the procs of two hosts, or of one, have sent each other, all of them.
+type HostTraffic struct {
+	A, B       int // IMPI host ranks, the lower one first
+	AToB, BToA Count
+	HalfTrip   time.Duration // the shortest estimate of a link's; 0: there is none
+}
+
+// TrafficBetweenHosts is what went between the hosts of a job, whatever way, in their order. Of a host that
+// does not answer the bytes are known that others have received from it.
+func (j *Job) TrafficBetweenHosts() (list []HostTraffic) {
+	all := make(map[[2]int]*HostTraffic)
+	of := func(a, b int) *HostTraffic {
+		x := [2]int{min(a, b), max(a, b)}
+		if all[x] == nil {
+			all[x] = &HostTraffic{A: x[0], B: x[1]}
+		}
+		return all[x]
+	}
+	for i := range j.ByHost {
+		x := &j.ByHost[i]
+		h := of(x.From, x.To)
+		out, in := &h.AToB, &h.BToA
+		if x.From > x.To {
+			out, in = in, out
+		}
+		out.Messages, out.Data, out.Bytes = &x.Messages, &x.Data, &x.Sent
+		if x.From != x.To {
+			in.Bytes = cmp.Or(in.Bytes, &x.Received)
+		}
+		if half := x.RTT / 2; half > 0 && (h.HalfTrip == 0 || half < h.HalfTrip) {
+			h.HalfTrip = half
+		}
+	}
+	for _, h := range all {
+		list = append(list, *h)
+	}
+	slices.SortFunc(list, func(a, b HostTraffic) int { return cmp.Or(a.A-b.A, a.B-b.B) })
+	return list
+}
+
+// ThroughAgents estimates the round trips between hosts by those of their channels, where packets go through the
+// agents and no link of procs has an estimate.
+func ThroughAgents(hosts []HostCounts, channels []Channel) {
+	for i := range hosts {
+		x := &hosts[i]
+		if x.RTT > 0 || !slices.ContainsFunc(x.Links, func(l LinkCount) bool { return l.State == StateAgents && l.Pairs > 0 }) {
+			continue
+		}
+		for _, c := range channels {
+			if c.From == x.From && c.To == x.To {
+				x.RTT = c.RTT
+			}
+		}
+	}
 }
 
 // within is HostLinks of the procs of one host, each of whose links two of them count.

@@ -1,8 +1,11 @@
 package links
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 )
 
 // TestBetweenHosts: what is under way between two hosts is known if both count the same links, all of them.
@@ -41,6 +44,41 @@ func TestBetweenHosts(t *testing.T) {
 		pairs := got[0].Pairs()
 		if got[0].Links = nil; !reflect.DeepEqual(got[0], c.want) || pairs != c.pairs {
 			t.Errorf("%s: %+v of %d, want %+v of %d", name, got[0], pairs, c.want, c.pairs)
+		}
+	}
+}
+
+// TestTrafficBetweenHosts: what a host does not tell is what the other one has received, and the latency is the
+// shortest.
+func TestTrafficBetweenHosts(t *testing.T) {
+	j := Job{ByHost: []HostCounts{
+		{From: 4, To: 2, Messages: 7, Data: 70, Sent: 77, Received: 9, RTT: 8 * time.Microsecond},
+		{From: 2, To: 4, Messages: 1, Data: 10, Sent: 11, Received: 77, RTT: 6 * time.Microsecond},
+		{From: 5, To: 2, Messages: 3, Data: 30, Sent: 33, Received: 44},
+		{From: 2, To: 2, Messages: 2, Data: 20, Sent: 22, Received: 22},
+	}}
+	var got []string
+	show := func(c Count) string {
+		return count(c.Messages, "") + " " + count(c.Data, "") + " " + count(c.Bytes, "")
+	}
+	for _, h := range j.TrafficBetweenHosts() {
+		got = append(got, fmt.Sprintf("%d-%d: %s, %s, %v", h.A, h.B, show(h.AToB), show(h.BToA), h.HalfTrip))
+	}
+	want := []string{"2-2: 2 20 22, ? ? ?, 0s", "2-4: 1 10 11, 7 70 77, 3µs", "2-5: ? ? 44, 3 30 33, 0s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestThroughAgents: of hosts whose procs have no link with an estimate the channel's counts, if their packets
+// go by that.
+func TestThroughAgents(t *testing.T) {
+	agents, tcp := []LinkCount{{State: StateAgents, Pairs: 2}}, []LinkCount{{State: StateLinked, Transport: "tcp", Pairs: 2}}
+	hosts := []HostCounts{{From: 0, To: 1, Links: agents}, {From: 0, To: 2, Links: tcp}, {From: 0, To: 3, Links: agents, RTT: 5}}
+	ThroughAgents(hosts, []Channel{{From: 0, To: 1, RTT: 100}, {From: 0, To: 2, RTT: 100}, {From: 0, To: 3, RTT: 100}})
+	for i, want := range []time.Duration{100, 0, 5} {
+		if hosts[i].RTT != want {
+			t.Errorf("host %d: %v, want %v", i+1, hosts[i].RTT, want)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Part struct {
 	Waits      string      `json:"waits_for,omitempty"`   // for whom, while it starts
 	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
 	Since      time.Time   `json:"silent_since,omitzero"` // when that was first so, as far as is known
+	Lost       *Loss       `json:"lost,omitempty"`        // the job goes on without the site
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
@@ -192,7 +193,10 @@ func mergeJob(found []Found) Job {
 	sortWorldLinks(j.WorldLinks)
 	slices.SortStableFunc(j.Log, func(a, b LogLine) int { return a.At.Compare(b.At) })
 	j.Unused = unusedPairs(&j)
+	lost := losses(found)
+	j.lose(lost)
 	j.addSilent()
+	j.mark(lost)
 	if j.Channels == nil {
 		j.Channels = []Channel{}
 	}

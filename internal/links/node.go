@@ -43,6 +43,8 @@ type Node struct {
 
 	Server *JobServer `json:"server,omitempty"` // as the site's head sees it; nil at other hosts
 
+	Lost []Loss `json:"lost,omitempty"` // procs of the job that it goes on without
+
 	Log    []LogLine    `json:"log,omitempty"`     // by time
 	ByHost []HostCounts `json:"by_host,omitempty"` // all that its procs know, also of pairs that Views leaves out
 }
@@ -148,6 +150,9 @@ func (n *Node) SetClock(now time.Time) {
 			shift(&n.Views[i].Candidates[k].At)
 		}
 	}
+	for i := range n.Lost {
+		shift(&n.Lost[i].At)
+	}
 	for i := range n.WorldLinks {
 		shift(&n.WorldLinks[i].Since)
 	}
@@ -238,6 +243,7 @@ type Proc struct {
 
 	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`
+	Lost    *Loss     `json:"lost,omitempty"`    // since when and why; in a Job
 	Ended   string    `json:"ended,omitempty"`   // how
 	Blocked *Blocked  `json:"blocked,omitempty"` // nil: it is not, or has not said
 
@@ -269,6 +275,7 @@ const (
 	ProcFinished ProcState = "finished"    // after MPI_Finalize
 	ProcEnded    ProcState = "ended"
 	ProcNotTold  ProcState = "not told" // its node does not answer; in a Job
+	ProcLost     ProcState = "lost"     // the job goes on without it; in a Job
 )
 
 // Blocked is what a proc that sleeps in a call of MPI waits for.

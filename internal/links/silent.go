@@ -11,7 +11,7 @@ func (j *Job) addSilent() {
 	first := 0 // host rank of a site's first host
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		if p.Own && p.Problem != "" {
+		if p.Own && (p.Problem != "" || p.Lost != nil) {
 			p.addSilent(first)
 		}
 		first += len(p.Hosts)

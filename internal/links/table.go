@@ -36,8 +36,8 @@ func (t *table) write(w io.Writer, indent string) {
 	}
 }
 
-// duration shows a short time with two or three digits.
-func duration(d time.Duration) string {
+// Duration shows a short time with two or three digits.
+func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Microsecond:
 		return fmt.Sprintf("%.2f us", float64(d)/1e3)

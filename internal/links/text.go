@@ -112,6 +112,8 @@ func (p *Part) Answer(command string) string {
 	switch {
 	case !p.Own:
 		return "another MPI"
+	case p.Lost != nil:
+		return p.Lost.Since(time.Now())
 	case !p.Here && p.Phase == "" && p.Problem != "":
 		return "elsewhere: " + p.Problem
 	case !p.Here && p.Phase == "":
@@ -257,7 +259,7 @@ func (p *Pair) speed() (half, rate string) {
 	if p.Speed == nil || p.Speed.HalfTrip == 0 {
 		return half, rate
 	}
-	half = duration(p.Speed.HalfTrip)
+	half = Duration(p.Speed.HalfTrip)
 	switch p.Speed.How {
 	case HowKernel:
 		half += "*"
@@ -275,7 +277,7 @@ func (s *Speed) describe() string {
 	if s.Problem != "" {
 		return s.Problem
 	}
-	return fmt.Sprintf("it can be reached: %s, %s", duration(s.HalfTrip), quantity.Text(s.Rate, "B/s"))
+	return fmt.Sprintf("it can be reached: %s, %s", Duration(s.HalfTrip), quantity.Text(s.Rate, "B/s"))
 }
 
 func (p *Pair) state(now time.Time) string {

@@ -88,7 +88,7 @@ func TestNumbersForPeople(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		110: "0.11 us", 9990: "9.99 us", 12340: "12.3 us", 123400: "123 us", 1234567: "1.2 ms", 2 * time.Second: "2.0 s",
 	} {
-		if got := duration(d); got != want {
+		if got := Duration(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}

@@ -56,6 +56,14 @@ var table = []metric{
 		}},
 	{name: "impi_procs", labels: []string{"state"}, help: "Procs of this node: starting, init, running, finished or ended.",
 		values: countProcs},
+	{name: "impi_lost_procs", help: "Procs of the job, at all sites, without which it goes on (survive = true).",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			sum := 0
+			for _, l := range n.Lost {
+				sum += l.Last - l.First + 1
+			}
+			add(float64(sum))
+		}},
 	{name: "impi_proc_silent", labels: []string{"rank"}, help: "1 for a proc that does not answer within half a second, as it is stopped.",
 		values: ofProcs(func(p *links.Proc, add func(float64, ...string)) {
 			add(truth(p.State == links.ProcRunning && p.Silent != ""))
@@ -100,6 +108,12 @@ var table = []metric{
 			eachLink(n, func(l links.LinkCount) { sums.add(float64(l.Resumes), l.Transport) })
 			sums.all(add)
 		}},
+	{name: "impi_host_sent_messages_total", counter: true, labels: []string{"from", "to"}, help: "Messages that the procs of a host of this node have sent to those of another one, or among each other. Hosts are IMPI host ranks, as in the table of hosts that impi-node ui shows.",
+		values: ofHosts(func(x *links.HostCounts) (float64, bool) { return float64(x.Messages), true })},
+	{name: "impi_host_sent_data_bytes_total", counter: true, labels: []string{"from", "to"}, help: "Bytes of data in these messages, whatever way they went, of all pairs of procs, however many there are.",
+		values: ofHosts(func(x *links.HostCounts) (float64, bool) { return float64(x.Data), true })},
+	{name: "impi_host_latency_seconds", labels: []string{"from", "to"}, help: "Half of the shortest round trip of these procs' links, or of the hosts' channel where packets go through the agents, as for impi_link_latency_seconds.",
+		values: ofHosts(func(x *links.HostCounts) (float64, bool) { return x.RTT.Seconds() / 2, x.RTT > 0 })},
 	{name: "impi_channels", labels: []string{"state", "transport"}, help: "Channels of this node's hosts to others, by state.",
 		values: func(n *links.Node, add func(float64, ...string)) {
 			sums := newSums()
@@ -224,6 +238,17 @@ func ofPlugins(value func(*links.Transport) (float64, bool)) func(*links.Node, f
 		for i := range n.Transports {
 			if v, ok := value(&n.Transports[i]); ok {
 				add(v, n.Transports[i].Name)
+			}
+		}
+	}
+}
+
+// ofHosts makes a metric of each host of the node and each that its procs have a link to.
+func ofHosts(value func(*links.HostCounts) (float64, bool)) func(*links.Node, func(float64, ...string)) {
+	return func(n *links.Node, add func(float64, ...string)) {
+		for i := range n.ByHost {
+			if v, ok := value(&n.ByHost[i]); ok {
+				add(v, strconv.Itoa(n.ByHost[i].From), strconv.Itoa(n.ByHost[i].To))
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 
 // running gives the control socket what it can tell of the node.
 func (n *node) running() inspect.Running {
-	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member}
+	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member, Losses: &n.survival}
 	for _, h := range n.hosts {
 		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.loop, NoBoard: h.noBoard})
 	}

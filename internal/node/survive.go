@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -20,6 +22,8 @@ type survival struct {
 	on       bool
 	mu       sync.Mutex
 	losses   ending.Losses
+	heard    []time.Time   // of each of the losses
+	unsaid   []wire.Lost   // the operator has not been warned of
 	told     []*procs.Proc // that have been welcomed, and are told of losses
 	excluded atomic.Bool   // the others go on without this node
 }
@@ -35,6 +39,7 @@ func (s *survival) has(r wire.WorldRank) bool {
 func (s *survival) sum(o *ending.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.say(o.Failure == nil || o.Late)
 	f := s.losses.Failure()
 	if f == nil || o.Failure != nil && !o.Late {
 		return
@@ -111,11 +116,14 @@ func (s *survival) lose(x wire.Lost) {
 	n := s.n
 	s.mu.Lock()
 	news := s.losses.Take(x)
+	for range news {
+		s.heard = append(s.heard, time.Now())
+	}
 	s.mu.Unlock()
 	if len(news) == 0 {
 		return
 	}
-	n.log.Warn("the job goes on without procs that are lost", "first_rank", x.First, "last_rank", x.Last, "reason", x.Text)
+	s.sayLater(x)
 	for _, l := range news {
 		s.tellLost(l)
 		for r := l.First; r <= l.Last; r++ {
@@ -139,6 +147,55 @@ func (s *survival) lose(x wire.Lost) {
 		f.Remote, f.Status = true, ending.StatusRemote
 	}
 	n.end.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) })
+}
+
+// endsSoon is within what time a node hears that a job ends whose procs and hosts it sees ending.
+const endsSoon = 500 * time.Millisecond
+
+// sayLater warns the operator, unless the job turns out to end: then its procs and hosts end in any order,
+// and nothing goes on without them.
+func (s *survival) sayLater(x wire.Lost) {
+	s.mu.Lock()
+	s.unsaid = append(s.unsaid, x)
+	s.mu.Unlock()
+	time.AfterFunc(endsSoon, func() {
+		failing := false
+		s.n.end.Report(func(_ time.Time, e *ending.Ending) { failing = e.Failing() })
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.say(!failing)
+	})
+}
+
+// say says what was not said yet, if the job goes on.
+func (s *survival) say(goesOn bool) {
+	for _, x := range s.unsaid {
+		if goesOn {
+			s.n.log.Warn("the job goes on without procs that are lost", "first_rank", x.First, "last_rank", x.Last, "reason", x.Text)
+		}
+	}
+	s.unsaid = nil
+}
+
+// Describe tells which procs are lost.
+func (s *survival) Describe(d *links.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, l := range s.losses.All() {
+		d.Lost = append(d.Lost, links.Loss{First: int(l.First), Last: int(l.Last), Host: l.Host, At: s.heard[i], Why: l.Text})
+	}
+}
+
+// Site reports whether all hosts of a site are lost.
+func (s *survival) Site(x *startup.ClientInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range x.NProcs {
+		if !s.losses.HasHostOf(x.FirstProc + wire.WorldRank(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // tellLost tells the other hosts, and the procs here.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,10 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/status"
 )
 
 // lossOps are operations that cannot be done without rank 1, by the error that they give then. All
@@ -119,6 +124,25 @@ func init() {
 	}
 }
 
+func init() {
+	// A member that is in Finalize takes no part in a shrink, which rank 0 waits for.
+	programs["leaves others"] = func() {
+		w := initialize()
+		meets(w)
+		if w.Rank() == 1 {
+			check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		}
+		if w.Rank() == 0 {
+			_, err := w.Shrink()
+			check(err)
+		}
+		if _, err := mpi.Recv(w, make([]int64, 1), 1, 3); !errors.Is(err, mpi.ErrProcFailed) {
+			panic(fmt.Sprint("not the loss of a proc: ", err))
+		}
+		finalize()
+	}
+}
+
 func surviving(mode string, procs ...int) *config.Job {
 	job := testJob(mode, procs...)
 	job.Survive = true
@@ -154,9 +178,61 @@ func TestSurvivesProc(t *testing.T) {
 // TestSurvivesNothingElse: without the option, and by an abort, the job ends as always.
 func TestSurvivesNothingElse(t *testing.T) {
 	wantAll(t, start(t, testJob("loses recv", 2, 1)), "rank 1 on site alpha was killed by SIGKILL")
-	f := wantAll(t, start(t, surviving("abort", 2, 1)), "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
+	aborts := start(t, surviving("abort", 2, 1))
+	f := wantAll(t, aborts, "rank 2 on site beta called MPI Abort with code 7: the matrix is singular")
 	if f[1].Status != 7 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
+	}
+	for _, r := range aborts {
+		if s := r.err.String(); strings.Contains(s, "goes on without") {
+			t.Errorf("a job that is aborted goes on:\n%s", s)
+		}
+	}
+}
+
+// TestStatusOfTheLost: at each site a proc that is lost is called so, with when and why; and those that are
+// left and wait for each other are a deadlock, in agreements and in Finalize, too.
+func TestStatusOfTheLost(t *testing.T) {
+	began := time.Now()
+	all := start(t, surviving("leaves others", 2, 2))
+	for _, r := range all {
+		<-r.n.ready
+		var last status.Job
+		if !awaitStatus(t, r.n.dir.Path, func(j *status.Job) bool { last = *j; return j.Deadlock != nil }) {
+			t.Fatalf("no deadlock of\n%s", doing(&last))
+		}
+		does := doing(&last)
+		for _, want := range []string{"in mpi.Comm.Shrink (rank 2 in MPI_COMM_WORLD) at ", "in mpi.Finalize (rank 0 in MPI_COMM_WORLD) at "} {
+			if !strings.Contains(does, want) {
+				t.Errorf("no %q in\n%s", want, does)
+			}
+		}
+		if c := last.Deadlock.Cycle; !slices.Equal(c, []int{0, 2}) {
+			t.Errorf("the cycle is %v", c)
+		}
+		const why = "rank 1 on site alpha was killed by SIGKILL"
+		x := last.Sites[0].Ranks[1]
+		state, what := status.Describe(&x)
+		if state != "lost" || !strings.HasPrefix(what, "lost since ") || !strings.HasSuffix(what, " ago: "+why) || x.Lost.At.Before(began) || x.Lost.At.After(time.Now()) {
+			t.Errorf("rank 1: %s, %s, %+v", state, what, x.Lost)
+		}
+	}
+}
+
+// TestStatusOfALostSite: a site that is lost is neither asked nor called silent.
+func TestStatusOfALostSite(t *testing.T) {
+	job := &links.Node{}
+	lost := &survival{n: &node{}, on: true}
+	lost.losses.Take(wire.Lost{First: 2, Last: 3, Host: true, Text: "its channel ended"})
+	lost.heard = append(lost.heard, time.Unix(5000, 0))
+	lost.Describe(job)
+	if want := []links.Loss{{First: 2, Last: 3, Host: true, At: time.Unix(5000, 0), Why: "its channel ended"}}; !slices.Equal(job.Lost, want) {
+		t.Errorf("%+v", job.Lost)
+	}
+	for first, want := range map[wire.WorldRank]bool{0: false, 1: false, 2: true} {
+		if got := lost.Site(&startup.ClientInfo{FirstProc: first, NProcs: 2}); got != want {
+			t.Errorf("the site with ranks %d and %d: %v", first, first+1, got)
+		}
 	}
 }
 

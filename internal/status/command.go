@@ -38,8 +38,11 @@ type Report struct {
 type Job struct {
 	links.Job
 	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
-	UnderWay []UnderWay  `json:"under_way,omitempty"` // why it is no deadlock, though all procs wait
-	Rates    []PairRates `json:"rates,omitempty"`     // with -watch, from the second time on
+	UnderWay []UnderWay  `json:"under_way,omitempty"`  // why it is no deadlock, though all procs wait
+	Rates    []PairRates `json:"rates,omitempty"`      // with -watch, from the second time on
+	Hosts    []PairRates `json:"host_rates,omitempty"` // the same between hosts, of all procs
+
+	lines []line // the links
 }
 
 // Exit statuses of the command, which are those of impi-node links.
@@ -109,7 +112,7 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 		motion.See(r.Jobs, now.at)
 		for i := range r.Jobs {
 			if j := &r.Jobs[i]; last.job(j) != nil {
-				j.Rates = ratesOf(j, last.job(j), now.since(last))
+				j.rate(last.job(j), now.since(last))
 			}
 		}
 		first := last == nil

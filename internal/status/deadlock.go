@@ -34,7 +34,7 @@ func findDeadlock(j *links.Job) *Deadlock {
 		for k := range s.Ranks {
 			p := &s.Ranks[k]
 			switch {
-			case p.State == links.ProcFinished || p.State == links.ProcEnded:
+			case over(p):
 				size--
 				continue
 			case p.State != links.ProcRunning || p.Rank < 0 || !stuck(p.Blocked):
@@ -63,13 +63,18 @@ func findDeadlock(j *links.Job) *Deadlock {
 	return d
 }
 
+// over reports whether nobody waits for a proc any more.
+func over(p *links.Proc) bool {
+	return p.State == links.ProcFinished || p.State == links.ProcEnded || p.State == links.ProcLost
+}
+
 // unheard are the ranks of which nothing is known, if all others wait for others, and nothing moves.
 func unheard(j *links.Job) (ranks []int) {
 	others := 0
 	for i := range j.Sites {
 		for k := range j.Sites[i].Ranks {
 			switch p := &j.Sites[i].Ranks[k]; {
-			case p.State == links.ProcFinished, p.State == links.ProcEnded:
+			case over(p):
 			case p.State == links.ProcNotTold, p.State == links.ProcRunning && p.Silent != "":
 				ranks = append(ranks, p.Rank)
 			case p.State != links.ProcRunning, !stuck(p.Blocked):

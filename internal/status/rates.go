@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -73,19 +74,6 @@ type Rate struct {
 	Bytes    *float64 `json:"bytes_per_s,omitempty"` // of data; an older node tells of those of the direct link
 }
 
-// busyness orders pairs.
-func (p *PairRates) busyness() (bytes, messages float64) {
-	for _, r := range []Rate{p.AToB, p.BToA} {
-		if r.Bytes != nil {
-			bytes += *r.Bytes
-		}
-		if r.Messages != nil {
-			messages += *r.Messages
-		}
-	}
-	return bytes, messages
-}
-
 // ratesOf has the rates of a job's pairs, in their order, since it was as in before, which may be nil.
 func ratesOf(j, before *Job, d time.Duration) []PairRates {
 	then := make(map[[2]int]*links.Pair)
@@ -143,34 +131,205 @@ func each(now, then uint64, d time.Duration) float64 {
 	return float64(now-then) / d.Seconds()
 }
 
-// mostBusy is how many pairs impi-node status -watch shows.
+// hostRatesOf is ratesOf for all that went between hosts.
+func hostRatesOf(now, before []links.HostTraffic, whole bool, d time.Duration) []PairRates {
+	then := make(map[[2]int]*links.HostTraffic)
+	for i := range before {
+		then[[2]int{before[i].A, before[i].B}] = &before[i]
+	}
+	list := make([]PairRates, 0, len(now))
+	for i := range now {
+		h := &now[i]
+		x := PairRates{A: h.A, B: h.B}
+		b := then[[2]int{h.A, h.B}]
+		if b == nil && whole {
+			b = &links.HostTraffic{AToB: nothing(h.AToB), BToA: nothing(h.BToA)}
+		}
+		if b != nil && d > 0 {
+			x.AToB, x.BToA = rateOf(h.AToB, b.AToB, d), rateOf(h.BToA, b.BToA, d)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// rate sets the rates of a job, and its lines by them.
+func (j *Job) rate(before *Job, d time.Duration) {
+	j.Rates = ratesOf(j, before, d)
+	j.Hosts = hostRates(j, before, d)
+	j.lines = linesOf(j, before, d)
+}
+
+func hostRates(j, before *Job, d time.Duration) []PairRates {
+	if before == nil {
+		return hostRatesOf(j.TrafficBetweenHosts(), nil, false, 0)
+	}
+	whole := !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return s.Problem != "" })
+	return hostRatesOf(j.TrafficBetweenHosts(), before.TrafficBetweenHosts(), whole, d)
+}
+
+// line is all that links two procs, or of a job with more pairs than are told of, all procs of two hosts.
+type line struct {
+	PairRates
+	hosts bool          // A and B are IMPI host ranks
+	link  string        // by which transport and data plane
+	state string        // of it
+	sites string        // of the two
+	half  time.Duration // estimated half round trip; 0: not known
+	sums  [2]links.Count
+	rated bool // there was a look before
+}
+
+// linesOf are the lines of a job, with rates since it was as in before, which may be nil.
+func linesOf(j, before *Job, d time.Duration) (list []line) {
+	hosts, more := Beyond(&j.Job)
+	if more {
+		return hostLines(j, before, hosts, d)
+	}
+	rates := ratesOf(j, before, d)
+	for i := range j.Pairs {
+		p := &j.Pairs[i]
+		if p.State == links.StateUnused {
+			continue
+		}
+		x := line{PairRates: rates[i], link: linkOf(p.Transport, p.Plane), state: string(p.State), sites: sitesOf(p.SiteA, p.SiteB), sums: [2]links.Count{p.AToB, p.BToA}, rated: before != nil}
+		if p.Speed != nil {
+			x.half = p.Speed.HalfTrip
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// hostLines are the lines of pairs of hosts.
+func hostLines(j, before *Job, hosts []links.HostLinks, d time.Duration) (list []line) {
+	site := make([]string, 0, len(hosts)) // of each host
+	for i := range j.Sites {
+		for range j.Sites[i].Hosts {
+			site = append(site, j.Sites[i].Label())
+		}
+	}
+	name := func(host int) string {
+		if host < 0 || host >= len(site) {
+			return "?"
+		}
+		return site[host]
+	}
+	rates := hostRates(j, before, d)
+	for i, t := range j.TrafficBetweenHosts() {
+		x := line{PairRates: rates[i], hosts: true, sites: sitesOf(name(t.A), name(t.B)), half: t.HalfTrip, sums: [2]links.Count{t.AToB, t.BToA}, rated: before != nil}
+		if k := slices.IndexFunc(hosts, func(h links.HostLinks) bool { return h.A == t.A && h.B == t.B }); k >= 0 {
+			x.link, x.state = kindsOf(hosts[k].Links)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// kindsOf says by what so many links are made, and in which states they are.
+func kindsOf(all []links.LinkCount) (link, state string) {
+	var names, states []string
+	by, in := make(map[string]int), make(map[string]int)
+	for _, l := range all {
+		of, s := linkOf(l.Transport, l.Plane), string(l.State)
+		if by[of] == 0 {
+			names = append(names, of)
+		}
+		if in[s] == 0 {
+			states = append(states, s)
+		}
+		by[of] += l.Pairs
+		in[s] += l.Pairs
+	}
+	slices.Sort(names)
+	slices.Sort(states)
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%d %s", by[n], n)
+	}
+	if len(states) > 1 {
+		for i, s := range states {
+			states[i] = fmt.Sprintf("%d %s", in[s], s)
+		}
+	}
+	return strings.Join(names, ", "), strings.Join(states, ", ")
+}
+
+func linkOf(transport, plane string) string {
+	return strings.TrimSpace(cmp.Or(transport, "-") + " " + plane)
+}
+
+func sitesOf(a, b string) string {
+	if a == b {
+		return a
+	}
+	return a + " - " + b
+}
+
+// ends names the two.
+func (x *line) ends() string {
+	if x.hosts {
+		return fmt.Sprintf("host %d - %d", x.A, x.B)
+	}
+	return fmt.Sprintf("%d - %d", x.A, x.B)
+}
+
+// latency shows the estimate of half a round trip.
+func (x *line) latency() string {
+	if x.half == 0 {
+		return ""
+	}
+	return links.Duration(x.half)
+}
+
+// counts are what went there and back: messages, then bytes, each second if there was a look before. What is not
+// known is less than 0.
+func (x *line) counts() (n [4]float64) {
+	value := func(sum *uint64, rate *float64) float64 {
+		switch {
+		case x.rated && rate != nil:
+			return *rate
+		case !x.rated && sum != nil:
+			return float64(*sum)
+		}
+		return -1
+	}
+	for i, r := range []Rate{x.AToB, x.BToA} {
+		n[i] = value(x.sums[i].Messages, r.Messages)
+		n[2+i] = value(cmp.Or(x.sums[i].Data, x.sums[i].Bytes), r.Bytes)
+	}
+	return n
+}
+
+// mostBusy is how many lines impi-node status shows.
 const mostBusy = 10
 
-// writeRates shows the pairs between which most went.
-func writeRates(w io.Writer, rates []PairRates) {
-	busy := slices.DeleteFunc(slices.Clone(rates), func(p PairRates) bool {
-		bytes, messages := p.busyness()
-		return bytes+messages == 0
+// writeLines shows the links on which most went.
+func writeLines(w io.Writer, all []line) {
+	busy := slices.Clone(all)
+	slices.SortStableFunc(busy, func(a, b line) int {
+		x, y := a.counts(), b.counts()
+		return cmp.Or(cmp.Compare(max(y[2], 0)+max(y[3], 0), max(x[2], 0)+max(x[3], 0)), cmp.Compare(max(y[0], 0)+max(y[1], 0), max(x[0], 0)+max(x[1], 0)))
 	})
 	if len(busy) == 0 {
 		return
 	}
-	slices.SortStableFunc(busy, func(a, b PairRates) int {
-		bytesA, messagesA := a.busyness()
-		bytesB, messagesB := b.busyness()
-		return cmp.Or(cmp.Compare(bytesB, bytesA), cmp.Compare(messagesB, messagesA))
-	})
-	fmt.Fprint(w, "\n  each second, busiest first\n")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	show := func(x *float64, unit string) string {
-		if x == nil {
-			return "?"
-		}
-		return perSecond(*x, unit)
+	each := ""
+	if busy[0].rated {
+		each = "/S"
 	}
-	for _, p := range busy[:min(len(busy), mostBusy)] {
-		fmt.Fprintf(t, "    rank %d > %d\t%s messages\t%s\trank %d > %d\t%s messages\t%s\n",
-			p.A, p.B, show(p.AToB.Messages, ""), show(p.AToB.Bytes, "B"), p.B, p.A, show(p.BToA.Messages, ""), show(p.BToA.Bytes, "B"))
+	fmt.Fprintf(t, "    ENDS\tLINK\tSTATE\tHALF TRIP\tMESSAGES%[1]s > / <\tBYTES%[1]s > / <\n", each)
+	for i := range busy[:min(len(busy), mostBusy)] {
+		x := &busy[i]
+		n := x.counts()
+		both := func(there, back float64, unit string) string {
+			s := cmp.Or(perSecond(there, unit), "?")
+			if x.hosts && x.A == x.B {
+				return s
+			}
+			return s + " / " + cmp.Or(perSecond(back, unit), "?")
+		}
+		fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\t%s\n", x.ends(), x.link, x.state, cmp.Or(x.latency(), "-"), both(n[0], n[1], ""), both(n[2], n[3], "B"))
 	}
 	_ = t.Flush()
 	if n := len(busy) - mostBusy; n > 0 {

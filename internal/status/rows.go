@@ -112,40 +112,25 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float
 	}
 }
 
-// pairTitles are the heads of the columns about pairs of procs. Rates are from the lower rank to the
-// higher one (>), and back (<).
-var pairTitles = []string{"RANKS", "LINK", "STATE", "MSG/S >", "MSG/S <", "B/S >", "B/S <", "SITES"}
+// pairTitles are the heads of the columns about links. Rates are from the lower rank to the higher one (>), and
+// back (<).
+var pairTitles = []string{"ENDS", "LINK", "STATE", "HALF TRIP", "MSG/S >", "MSG/S <", "B/S >", "B/S <", "SITES"}
 
-// pairRows has a row for each pair of procs that has sent something, with rates since an earlier look.
+// pairRows has a row for each pair of procs, or of hosts, that has sent something, with rates since an earlier
+// look.
 func pairRows(r, before *look) (rows []row) {
 	jobs := r.jobs()
 	for i := range jobs {
 		j := &jobs[i]
-		rates := ratesOf(j, before.job(j), r.since(before))
-		for k := range j.Pairs {
-			p := &j.Pairs[k]
-			if p.State == links.StateUnused {
-				continue
-			}
-			link := cmp.Or(p.Transport, "-")
-			if p.Plane != "" {
-				link += " " + p.Plane
-			}
-			sites := p.SiteA
-			if p.SiteB != p.SiteA {
-				sites += " - " + p.SiteB
-			}
+		for _, l := range linesOf(j, before.job(j), r.since(before)) {
+			l.rated = true // no sums in columns of rates
 			x := row{
-				job: jobName(j), last: sites,
-				cells: []string{fmt.Sprintf("%d - %d", p.A, p.B), link, string(p.State)},
-				keys:  []key{{n: float64(p.A)*(1<<32) + float64(p.B)}, {text: link}, {text: string(p.State)}},
+				job: jobName(j), last: l.sites,
+				cells: []string{l.ends(), l.link, l.state, l.latency()},
+				keys:  []key{{n: float64(l.A)*(1<<32) + float64(l.B)}, {text: l.link}, {text: l.state}, largest(l.half.Seconds())},
 			}
-			there, back := rates[k].AToB, rates[k].BToA
-			for i, n := range []*float64{there.Messages, back.Messages, there.Bytes, back.Bytes} {
-				v, unit := -1., ""
-				if n != nil {
-					v = *n
-				}
+			for i, v := range l.counts() {
+				unit := ""
 				if i >= 2 {
 					unit = "B"
 				}
@@ -164,6 +149,8 @@ func stateOf(x *links.Proc) string {
 		return "init"
 	case x.State == links.ProcNotTold:
 		return "silent"
+	case x.State == links.ProcLost:
+		return "lost"
 	case x.State == "": // older nodes do not say
 		return "unknown"
 	case x.State != links.ProcRunning:

@@ -164,7 +164,7 @@ func (s *screen) summary(rows int) string {
 		list = []string{"no job any more"}
 	}
 	var counts []string
-	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "finished", "ended", "unknown"} {
+	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "lost", "finished", "ended", "unknown"} {
 		if n := states[name]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, name))
 		}
@@ -176,7 +176,9 @@ func (s *screen) summary(rows int) string {
 	if s.table().what == "links" {
 		left := 0
 		for i := range jobs {
-			left += jobs[i].Left
+			if _, more := Beyond(&jobs[i].Job); !more { // else all are counted by hosts
+				left += jobs[i].Left
+			}
 		}
 		if left > 0 {
 			text += fmt.Sprintf("; of %d more pairs nothing is told", left)

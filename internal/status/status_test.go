@@ -34,6 +34,10 @@ func holds(p links.Proc, holders []int, waiters ...int) links.Proc {
 	return p
 }
 
+func lostProc(rank int) links.Proc {
+	return links.Proc{Rank: rank, PID: 100 + rank, State: links.ProcLost, Lost: &links.Loss{First: rank, Last: rank, At: time.Now(), Why: "was killed"}}
+}
+
 func job(procs ...links.Proc) *links.Job {
 	s := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
 	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.Part{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
@@ -72,6 +76,7 @@ func TestDeadlock(t *testing.T) {
 		"a silent lock":       {job(waits(0, "MPI_Win_lock", long, lock(1)), links.Proc{Rank: 1, State: links.ProcRunning, Silent: "it does not answer"}), nil},
 		"post and complete":   {job(waits(0, "MPI_Win_start", long, links.Partner{What: links.WantsPost, Peer: 1}), waits(1, "MPI_Win_wait", long, links.Partner{What: links.WantsComplete, Peer: 0})), &Deadlock{For: long, Cycle: []int{0, 1}}},
 		"operations":          {job(waits(0, "MPI_Win_flush", long, links.Partner{What: links.WantsWindow, Peer: 1}), waits(1, "MPI_Recv", long, from(0))), nil},
+		"one is lost":         {job(waits(0, "mpi.Recv", long, from(2)), lostProc(1), waits(2, "mpi.Recv", long, from(0))), &Deadlock{For: long, Cycle: []int{0, 2}}},
 		"another world":       {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", Away: true})), nil},
 		"call not known":      {job(links.Proc{Rank: 0, State: links.ProcRunning, Blocked: &links.Blocked{Time: long, Partners: []links.Partner{from(0)}}}), nil},
 		"in MPI_Init":         {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcInit}), nil},
@@ -108,7 +113,9 @@ func TestText(t *testing.T) {
 		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
 	}, Agents: []links.Host{{Rank: 1, Address: "10.0.0.2"}, {Rank: 2, Address: "10.0.0.13"}}})
 	j.Sites = append(j.Sites, links.Part{Site: links.Site{Client: 2, First: 9, Procs: 1}})
-	j.Pairs = []links.Pair{{State: links.StateLinked, Transport: "tcp"}, {State: links.StateLinked, Transport: "tcp"}, {State: links.StateAgents}, {State: links.StateUnused}}
+	fast := pair(0, 2, sent(9, 9000, 8700), sent(1, 50, 5))
+	fast.Speed = &links.Speed{How: links.HowKernel, Measure: links.Measure{HalfTrip: 52500}}
+	j.Pairs = []links.Pair{{A: 0, B: 1, State: links.StateLinked, Transport: "shm", Plane: "peer"}, fast, {A: 0, B: 3, State: links.StateAgents}, {A: 0, B: 4, State: links.StateUnused}}
 	var b bytes.Buffer
 	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{For: 90 * time.Second, Cycle: []int{0, 3}}}}})
 	want := `job heat  (a1b2)
@@ -128,8 +135,12 @@ func TestText(t *testing.T) {
 
   site client 2  rank 9  another MPI
 
-  links: 1 through the agents, 2 tcp (impi-node links shows them)
+  links: 1 shm, 1 tcp, 1 through the agents (impi-node links shows them)
   under way: unknown of 2
+    ENDS   LINK      STATE   HALF TRIP  MESSAGES > / <  BYTES > / <
+    0 - 2  tcp fd    linked  52.5 us    9 / 1           8.70 kB / 5 B
+    0 - 1  shm peer  linked  -          ? / ?           ? / ?
+    0 - 3  -         agents  -          ? / ?           ? / ?
 
   probable deadlock: all procs wait for others, for 1m30s
     rank 0 --> rank 3 --> rank 0

@@ -64,7 +64,11 @@ func writeJob(w io.Writer, j *Job) {
 	if s := underWayInShort(j); s != "" {
 		fmt.Fprintf(w, "  under way: %s\n", s)
 	}
-	writeRates(w, j.Rates)
+	lines := j.lines
+	if lines == nil {
+		lines = linesOf(j, nil, 0)
+	}
+	writeLines(w, lines)
 	writeUnderWay(w, j.UnderWay)
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
@@ -190,6 +194,8 @@ func hostOf(p *links.Part, x *links.Proc) string {
 // does says what a proc does.
 func does(p *links.Proc) string {
 	switch {
+	case p.State == links.ProcLost:
+		return oneLine(p.Lost.OfProc(time.Now()))
 	case p.State == links.ProcEnded:
 		return oneLine(p.Ended)
 	case p.State == links.ProcNotTold && !p.Since.IsZero():

@@ -149,6 +149,7 @@ func twoLooks() (first, second *links.Job) {
 		pair(1, 2, sent(2, 6, 6), links.Count{}), // new
 		{A: 2, B: 3, State: links.StateUnused},
 	}
+	second.Pairs[3].Speed = &links.Speed{How: links.HowKernel, Measure: links.Measure{HalfTrip: 52500}}
 	return first, second
 }
 
@@ -163,11 +164,11 @@ func TestTopShowsLinks(t *testing.T) {
 	s.Update(look{&Report{Jobs: []Job{{Job: *second}}}, at.Add(2 * time.Second)})
 	want := `12:00:02  job heat: 1 running
 
-RANKS*  LINK    STATE   MSG/S >  MSG/S <    B/S >    B/S <  SITES
- 0 - 1  tcp fd  linked       10       15  4.00 kB  2.00 kB  alpha
- 0 - 2  tcp fd  linked                 0               0 B  alpha
-0 - 10  tcp fd  linked        0        0      0 B      0 B  alpha
- 1 - 2  tcp fd  linked        1               3 B           alpha
+ ENDS*  LINK    STATE   HALF TRIP  MSG/S >  MSG/S <    B/S >    B/S <  SITES
+ 0 - 1  tcp fd  linked                  10       15  4.00 kB  2.00 kB  alpha
+ 0 - 2  tcp fd  linked                            0               0 B  alpha
+0 - 10  tcp fd  linked                   0        0      0 B      0 B  alpha
+ 1 - 2  tcp fd  linked    52.5 us        1               3 B           alpha
 
 s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
 	if v := s.draw(); v != want {
@@ -186,7 +187,7 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 		want string
 	}{
 		{[]keys{typed("r")}, "1-2 0-10 0-2 0-1"},
-		{[]keys{typed("rssss")}, "0-1 0-2 0-10 1-2"}, // messages back
+		{[]keys{typed("rsssss")}, "0-1 0-2 0-10 1-2"}, // messages back
 		{[]keys{typed("r")}, "1-2 0-2 0-10 0-1"},
 		{[]keys{typed("/4.00")}, "0-1"},
 		{[]keys{pressed(tea.KeyEscape), typed("ll")}, "1-2 0-2 0-10 0-1"}, // to the procs, and back
@@ -211,21 +212,80 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 func TestRates(t *testing.T) {
 	first, second := twoLooks()
 	now := Job{Job: *second}
-	now.Rates = ratesOf(&now, &Job{Job: *first}, 2*time.Second)
+	now.rate(&Job{Job: *first}, 2*time.Second)
 	var b bytes.Buffer
 	write(&b, &Report{Jobs: []Job{now}})
 	want := `
-  each second, busiest first
-    rank 0 > 1  10 messages  4.00 kB  rank 1 > 0  15 messages  2.00 kB
-    rank 1 > 2  1 messages   3 B      rank 2 > 1  ? messages   ?
+    ENDS    LINK    STATE   HALF TRIP  MESSAGES/S > / <  BYTES/S > / <
+    0 - 1   tcp fd  linked  -          10 / 15           4.00 kB / 2.00 kB
+    1 - 2   tcp fd  linked  52.5 us    1 / ?             3 B / ?
+    0 - 2   tcp fd  linked  -          ? / 0             ? / 0 B
+    0 - 10  tcp fd  linked  -          0 / 0             0 B / 0 B
 `
-	if got := b.String(); !strings.HasSuffix(got, want) {
-		t.Errorf("got\n%s\nwant at its end\n%s", got, want)
+	if got := b.String(); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant in it\n%s", got, want)
 	}
 	if r := ratesOf(&now, nil, 0)[0]; r.AToB.Messages != nil || r.AToB.Bytes != nil {
 		t.Errorf("rates of one look: %+v", r)
 	}
 }
+
+// twoLooksAtMany are two looks at a job with more pairs than its nodes tell of, at two hosts of which the second
+// does not answer the first time.
+func twoLooksAtMany() (first, second *links.Job) {
+	first, second = job(counted(0, 0, 0)), job(counted(0, 0, 0))
+	linked := func(n int) []links.LinkCount {
+		return []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: n}, {State: links.StateLost, Transport: "quic", Plane: "ring", Pairs: 2}}
+	}
+	for _, j := range []*links.Job{first, second} {
+		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, Hosts: []string{"10.0.0.2"}}})
+		j.Left = 5000
+	}
+	first.ByHost = []links.HostCounts{{From: 0, To: 1, Pairs: 62, Messages: 100, Data: 1000, Sent: 9000, Received: 500, RTT: 105 * time.Microsecond, Links: linked(60)}}
+	second.ByHost = []links.HostCounts{
+		{From: 1, To: 0, Pairs: 62, Messages: 70, Data: 700, Sent: 900, Received: 9000, RTT: 205 * time.Microsecond, Links: linked(60)},
+		{From: 0, To: 1, Pairs: 62, Messages: 120, Data: 5000, Sent: 12000, Received: 900, RTT: 105 * time.Microsecond, Links: linked(60)},
+		{From: 1, To: 1, Pairs: 4, Messages: 8, Data: 80, Links: []links.LinkCount{{State: links.StateLinked, Transport: "shm", Plane: "peer-shm", Pairs: 4}}},
+	}
+	return first, second
+}
+
+// TestRatesOfManyLinks: where the nodes do not tell of each pair there are links, rates and latency by pairs of
+// hosts, in status, its JSON and top.
+func TestRatesOfManyLinks(t *testing.T) {
+	first, second := twoLooksAtMany()
+	now := Job{Job: *second}
+	now.rate(&Job{Job: *first}, 2*time.Second)
+	var b bytes.Buffer
+	write(&b, &Report{Jobs: []Job{now}})
+	want := `
+    ENDS        LINK                   STATE               HALF TRIP  MESSAGES/S > / <  BYTES/S > / <
+    host 0 - 1  2 quic ring, 60 tcp fd  60 linked, 2 lost  52.5 us    10 / ?            2.00 kB / 200 B
+    host 1 - 1  2 shm peer-shm          linked             -          4                 40 B
+`
+	if got := squeezed(b.String()); !strings.Contains(got, squeezed(want)) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+	if h := now.Hosts; len(h) != 2 || *h[0].AToB.Messages != 10 || *h[0].AToB.Bytes != 2000 || h[0].BToA.Messages != nil || *h[1].AToB.Bytes != 40 {
+		t.Errorf("%+v", h)
+	}
+	s := newScreen(nil, time.Second)
+	s.Update(tea.WindowSizeMsg{Width: 120, Height: 9})
+	press(s, typed("l"))
+	s.Update(look{&Report{Jobs: []Job{{Job: *first}}}, time.Unix(0, 0)})
+	s.Update(look{&Report{Jobs: []Job{{Job: *second}}}, time.Unix(2, 0)})
+	for _, want := range []string{" host 0 - 1 2 quic ring, 60 tcp fd 60 linked, 2 lost 52.5 us 10 2.00 kB 200 B alpha - beta", " host 1 - 1 2 shm peer-shm linked 4 40 B beta"} {
+		if got := squeezed(s.draw()); !strings.Contains(got, want) || strings.Contains(got, "nothing is told") {
+			t.Errorf("no %q in\n%s", want, s.draw())
+		}
+	}
+	if press(s, typed("sss")); !strings.Contains(s.draw(), "HALF TRIP*") {
+		t.Errorf("not sorted by latency:\n%s", s.draw())
+	}
+}
+
+// squeezed is a text with one blank between words.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // TestTopScrolls: rows beyond the screen can be reached, and the screen never shows less than it
 // could.

@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/status"
 )
 
-// mostRanks is up to how many procs a job's matrix is by rank. That of a larger one is by host.
+// mostRanks is up to how many procs a job's matrix is by rank. That of a larger one is by host, as is that of one
+// of whose pairs the nodes do not tell all.
 const mostRanks = 128
 
 // mostCells bounds a matrix. Cells with the most bytes are kept.
@@ -118,29 +119,33 @@ type line struct {
 func modelOf(jobs []status.Job, version string, now time.Time) *model {
 	m := &model{Schema: 1, Version: version, At: now, Jobs: []job{}}
 	for i := range jobs {
-		m.Jobs = append(m.Jobs, jobOf(&jobs[i]))
+		m.Jobs = append(m.Jobs, jobOf(&jobs[i], now))
 	}
 	return m
 }
 
-func jobOf(s *status.Job) job {
+func jobOf(s *status.Job, now time.Time) job {
 	j := job{Name: s.Name, ID: s.ID, Ranks: []rank{}, Log: []line{}, Problems: []string{}, Channels: len(s.Channels), Worlds: len(s.WorldLinks)}
 	first := 0 // host rank of a site's first host
 	procs := 0
 	for i := range s.Sites {
 		p := &s.Sites[i]
-		j.Sites = append(j.Sites, siteOf(p, first))
+		j.Sites = append(j.Sites, siteOf(p, first, now))
 		for k := range p.Ranks {
 			j.Ranks = append(j.Ranks, rankOf(&p.Ranks[k], i))
 		}
 		if p.Problem != "" {
 			j.Problems = append(j.Problems, "site "+p.Label()+": "+p.Problem)
 		}
+		if p.Lost != nil {
+			j.Problems = append(j.Problems, "site "+p.Label()+" is "+p.Lost.Since(now))
+		}
 		first += len(p.Hosts)
 		procs += p.Procs
 	}
 	slices.SortFunc(j.Ranks, func(a, b rank) int { return cmp.Or(a.Rank-b.Rank, a.PID-b.PID) })
-	if j.Matrix = byRank(s, procs); procs > mostRanks {
+	_, more := status.Beyond(&s.Job)
+	if j.Matrix = byRank(s, procs); procs > mostRanks || more && first > 1 {
 		j.Matrix = byHost(s, first)
 	}
 	j.Servers = serversOf(s)
@@ -157,10 +162,14 @@ func jobOf(s *status.Job) job {
 	return j
 }
 
-func siteOf(p *links.Part, first int) site {
+func siteOf(p *links.Part, first int, now time.Time) site {
 	x := site{Name: p.Label(), Own: p.Own, Phase: string(p.Phase), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
 	for i, address := range p.Hosts {
 		x.Hosts = append(x.Hosts, machine{Rank: first + i, Name: address, Problem: p.HostProblem(i)})
+		if p.Lost != nil {
+			x.Problem = p.Lost.Since(now)
+			x.Hosts[i].Problem = x.Problem
+		}
 	}
 	for _, t := range p.Transports {
 		note := cmp.Or(t.Error, t.Problem)

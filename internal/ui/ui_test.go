@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -273,6 +274,40 @@ func TestModel(t *testing.T) {
 	b, err := json.Marshal(modelOf(large(0), "1", time.Time{}))
 	if err != nil || len(b) > 1<<20 {
 		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+// TestModelOfLosses: a lost site and procs are shown as such, and the site is a problem of the job.
+func TestModelOfLosses(t *testing.T) {
+	now := time.Now()
+	jobs := small(0)
+	loss := &links.Loss{First: 2, Last: 3, Host: true, At: now.Add(-5 * time.Second), Why: "its channel ended"}
+	b := &jobs[0].Sites[1]
+	b.Lost = loss
+	for i := range b.Ranks {
+		b.Ranks[i].State, b.Ranks[i].Lost, b.Ranks[i].Blocked = links.ProcLost, loss, nil
+	}
+	m := modelOf(jobs, "1", now).Jobs[0]
+	want := "lost since " + loss.At.Format(time.TimeOnly) + ", 5 s ago: its channel ended"
+	if r := m.Ranks[3]; r.State != "lost" || !strings.HasPrefix(r.Does, "lost since ") {
+		t.Errorf("%+v", r)
+	}
+	if s := m.Sites[1]; s.Problem != want || s.Hosts[0].Problem != want || !slices.Contains(m.Problems, "site "+s.Name+" is "+want) {
+		t.Errorf("%+v, %q", s, m.Problems)
+	}
+}
+
+// TestModelOfManyPairs: of a job of whose pairs the nodes do not tell all the matrix is by host, if it has
+// several.
+func TestModelOfManyPairs(t *testing.T) {
+	jobs := small(0)
+	jobs[0].ByHost = []links.HostCounts{{From: 0, To: 1, Pairs: 9000, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: 9000}}}}
+	if m := modelOf(jobs, "1", time.Time{}).Jobs[0].Matrix; m.By != "host" || m.LeftOut != 0 {
+		t.Errorf("%+v", m)
+	}
+	jobs[0].Sites[0].Hosts, jobs[0].Sites[1].Hosts = jobs[0].Sites[0].Hosts[:1], nil
+	if m := modelOf(jobs, "1", time.Time{}).Jobs[0].Matrix; m.By != "rank" {
+		t.Errorf("of one host: %+v", m)
 	}
 }
 

@@ -67,10 +67,12 @@ func waiting(trace string) (c Call, ok bool) {
 				c.At = place(lines[i+3])
 			}
 		case strings.HasPrefix(name, "main.") && strings.Contains(lines[i+1], "/cmd/libmpi/"): // the C library
-			if !strings.HasPrefix(name, "main.abi") {
-				continue
+			if s, ok := strings.CutPrefix(name, "main.abi"); ok {
+				return Call{Name: cName("MPI_", s)}, waits
 			}
-			return Call{Name: cName(strings.TrimPrefix(name, "main.abi"))}, waits
+			if s, ok := strings.CutPrefix(name, "main.ext"); ok { // of mpi-ext.h
+				return Call{Name: cName("MPIX_", s)}, waits
+			}
 		case own && (strings.HasPrefix(rest, "internal/") || strings.HasPrefix(rest, "core/")):
 		case isRuntime(name):
 		default: // the program
@@ -98,12 +100,12 @@ func goName(s string) string {
 	return s
 }
 
-// cName makes MPI_Win_create of WinCreate.
-func cName(s string) string {
+// cName makes MPI_Win_create of MPI_ and WinCreate.
+func cName(prefix, s string) string {
 	s, _, _ = strings.Cut(s, "(")
 	s, _, _ = strings.Cut(s, ".") // a function within it
 	var b strings.Builder
-	b.WriteString("MPI_")
+	b.WriteString(prefix)
 	for i, r := range s {
 		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte('_')

@@ -53,9 +53,19 @@ main.abiWinCreate(0x7ffd, 0x8)
 	github.com/openimpi/impi/cmd/libmpi/calls.go:321 +0x9
 _cgoexp_2e3_abiWinCreate(0x7ffd1)
 	_cgo_gotypes.go:3121 +0x2f
+
+goroutine 18 [syscall, locked to thread]:
+github.com/openimpi/impi/internal/engine/proc.(*Process).doze(0xc000002)
+	github.com/openimpi/impi/internal/engine/proc/progress.go:150 +0x33
+github.com/openimpi/impi/core/mpi.(*Comm).Shrink(0xc000004)
+	github.com/openimpi/impi/core/mpi/communicators.go:275 +0x12
+main.extCommShrink.func1(0xc000004)
+	github.com/openimpi/impi/cmd/libmpi/comm.go:145 +0x9
+main.extCommShrink(0x7ffd, 0x8)
+	github.com/openimpi/impi/cmd/libmpi/comm.go:139 +0x9
 `)
 	want := []Call{
-		{"mpi.Recv", "/src/heat/heat.go:88"}, {"mpi.Comm.Barrier", "/src/heat/heat.go:9"}, {Name: "MPI_Win_create"},
+		{"mpi.Recv", "/src/heat/heat.go:88"}, {"mpi.Comm.Barrier", "/src/heat/heat.go:9"}, {Name: "MPI_Win_create"}, {Name: "MPIX_Comm_shrink"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

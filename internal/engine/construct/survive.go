@@ -3,7 +3,9 @@ package construct
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/openimpi/impi/core/agree"
 	"github.com/openimpi/impi/core/comm"
@@ -89,6 +91,19 @@ func (r *recovery) Lost(peer message.Peer) {
 		if rank, ok := d.group.Rank(comm.Proc(peer)); ok {
 			d.check(d.member.Failed(rank))
 			d.goOn()
+		}
+	}
+}
+
+// Waits implements proc.Recovery.
+func (r *recovery) Waits(wants func(of message.Peer, context wire.ContextID)) {
+	for _, context := range slices.Sorted(maps.Keys(r.deals)) {
+		d := r.deals[context]
+		for _, number := range slices.Sorted(maps.Keys(d.open)) {
+			for _, rank := range d.member.Awaits(number) {
+				x, _ := d.group.At(rank)
+				wants(message.Peer(x), context)
+			}
 		}
 	}
 }

@@ -105,6 +105,11 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 		}
 	}
 	nc.waitOfWindows(w, add)
+	if s := p.Survival; s != nil && s.Recovery != nil {
+		s.Recovery.Waits(func(of message.Peer, context wire.ContextID) {
+			add(wireup.Partner{What: "collective", Peer: wire.WorldRank(of), Comm: nc.commOf(context)})
+		})
+	}
 	if p.Probing.On {
 		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
@@ -174,6 +179,9 @@ func (nc *nodeControl) ranks(of []message.Peer) (list []wire.WorldRank) {
 }
 
 func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
+	if x.Env.Context == comm.SurvivalContext { // the barrier of Finalize
+		return wireup.Partner{What: "collective", Peer: rank(x.Peer), Comm: nc.p.Comms.World.Name()}
+	}
 	if win := nc.p.Comms.windows[x.Env.Context]; win != nil {
 		return nc.member(wireup.WantsWindow, x.Peer, win.Label())
 	}
@@ -232,6 +240,9 @@ func (cs *communicators) Serves(id wire.ContextID, w Window) {
 
 // own reports whether a receive is the library's own, which is posted for whatever may come.
 func (cs *communicators) own(x message.Pending) bool {
+	if x.Env.Context == comm.SurvivalContext {
+		return x.What != "recv" || x.Env.Tag != tagFinalize
+	}
 	return x.What == "recv" && (x.Env.Context >= firstOwnContext || cs.windows[x.Env.Context] != nil)
 }
 

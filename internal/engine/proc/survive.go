@@ -33,6 +33,8 @@ type Recovery interface {
 	Heard(from message.Peer, text []byte) // what another proc has said by Say
 	Lost(peer message.Peer)
 	Made(c *Comm) // a communicator that words may have come about
+	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's context.
+	Waits(wants func(of message.Peer, context wire.ContextID))
 }
 
 // word is what another proc says.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
@@ -63,6 +64,10 @@ type Running struct {
 	Prober   *probe.Prober
 	Worlds   interface{ Describe(*links.Node) } // links to other worlds
 	Member   interface{ Describe(*links.Node) } // the job's server
+	Losses   interface {
+		Describe(*links.Node)
+		Site(*startup.ClientInfo) bool // it is lost as a whole
+	}
 }
 
 // Host is a host of the site with its packet switch.
@@ -253,10 +258,12 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	c.describePairs(d, stats, &known, r)
 	if r.ByHost {
 		d.ByHost = c.countByHost(stats, &known)
+		links.ThroughAgents(d.ByHost, d.Channels)
 	}
 	c.describeLog(d, r)
 	c.Worlds.Describe(d)
 	c.Member.Describe(d)
+	c.Losses.Describe(d)
 	return d
 }
 

@@ -110,7 +110,7 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 	all := make([][]links.Other, len(w.Clients))
 	var wg sync.WaitGroup
 	for i := range w.Clients {
-		if x := &w.Clients[i]; x.Own && x.Rank != w.Self && x.NProcs > 0 {
+		if x := &w.Clients[i]; x.Own && x.Rank != w.Self && x.NProcs > 0 && !c.Losses.Site(x) {
 			wg.Go(func() { all[i] = c.ofOtherSite(ctx, x, r) })
 		}
 	}
@@ -204,6 +204,10 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 			for i := range n.ByHost {
 				n.ByHost[i].Links = n.ByHost[i].Links[:min(len(n.ByHost[i].Links), links.MaxKinds)]
 			}
+			n.Lost = slices.DeleteFunc(n.Lost, func(l links.Loss) bool {
+				return l.First < 0 || l.Last < l.First || l.Last >= c.Site.Routes.World.Procs.Len()
+			})
+			n.Lost = n.Lost[:min(len(n.Lost), c.Site.Routes.World.Procs.Len())]
 			n.SetClock(time.Now())
 		}
 		others = append(others, o)

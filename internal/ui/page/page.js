@@ -112,7 +112,7 @@ const logOf = (job) => [...job.log, ...endOf(job)];
 function past(how) {
   const job = state.job;
   if (!job || job.past) return;
-  const over = (s) => s === "ended" || s === "finished";
+  const over = (s) => s === "ended" || s === "finished" || s === "lost";
   const old = (x) => ({ ...x, past: true });
   state.job = {
     ...job, past: true, deadlock: null, problems: [],

@@ -1,0 +1,74 @@
+package links
+
+import (
+	"fmt"
+	"time"
+)
+
+// Loss is procs that a job goes on without (survive = true), as a node has heard of them.
+type Loss struct {
+	First int       `json:"first_rank"`
+	Last  int       `json:"last_rank"`
+	Host  bool      `json:"host,omitempty"` // they are lost with their host and its node
+	At    time.Time `json:"at"`             // when the node heard of it
+	Why   string    `json:"why"`
+}
+
+// Since says since when, and why.
+func (l *Loss) Since(now time.Time) string { return l.when(now) + ": " + l.Why }
+
+// OfProc is Since for a proc. Why hosts are lost is said of their site.
+func (l *Loss) OfProc(now time.Time) string {
+	if l.Host {
+		return l.when(now) + ", with its host"
+	}
+	return l.Since(now)
+}
+
+func (l *Loss) when(now time.Time) string {
+	return fmt.Sprintf("lost since %s, %s ago", l.At.Format(time.TimeOnly), age(l.At, now))
+}
+
+// losses are the procs of a job that are lost, by rank, as the node says that was the first to hear of each.
+func losses(found []Found) map[int]*Loss {
+	first := make(map[int]*Loss)
+	for _, f := range found {
+		if f.Node == nil {
+			continue
+		}
+		for i := range f.Node.Lost {
+			l := &f.Node.Lost[i]
+			for r := l.First; r <= l.Last; r++ {
+				if x := first[r]; x == nil || l.At.Before(x.At) {
+					first[r] = l
+				}
+			}
+		}
+	}
+	return first
+}
+
+// lose sets what sites are lost: nobody expects an answer of them any more.
+func (j *Job) lose(lost map[int]*Loss) {
+	for i := range j.Sites {
+		p := &j.Sites[i]
+		all := p.Procs > 0
+		for r := p.First; r < p.First+p.Procs; r++ {
+			all = all && lost[r] != nil && lost[r].Host
+		}
+		if all {
+			p.Lost, p.Problem, p.Since = lost[p.First], "", time.Time{}
+		}
+	}
+}
+
+// mark says of the procs that are lost that they are, whatever their own node may say.
+func (j *Job) mark(lost map[int]*Loss) {
+	for i := range j.Sites {
+		for k := range j.Sites[i].Ranks {
+			if x := &j.Sites[i].Ranks[k]; lost[x.Rank] != nil {
+				x.State, x.Lost, x.Silent, x.Blocked, x.Since = ProcLost, lost[x.Rank], "", nil, time.Time{}
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package links
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLosses: what a job goes on without is lost, since when a node has first heard of it, and not silent.
+func TestLosses(t *testing.T) {
+	sites := []Site{
+		{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"10.0.0.1"}},
+		{Name: "beta", Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"10.0.1.1"}},
+		{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1, Hosts: []string{"10.0.2.1"}},
+	}
+	about := func(client int) About { return About{Job: "ring", ID: "0123", Client: client} }
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	killed := Loss{First: 1, Last: 1, At: at(30), Why: "it was killed"}
+	heard := killed
+	heard.At = at(31)
+	found := []Found{
+		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
+			{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcEnded, Ended: "was killed by SIGKILL"},
+		}}},
+		{About: about(1), Err: ErrSilent, Away: true},
+		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Away: true},
+	}
+	j := Merge(found)[0]
+	var got []string
+	for i := range j.Sites {
+		for _, p := range j.Sites[i].Ranks {
+			s := fmt.Sprintf("%d %s %d", p.Rank, p.State, p.Host)
+			if p.Lost != nil {
+				s += fmt.Sprintf(" since %d: %s", p.Lost.At.Unix(), p.Lost.Why)
+			}
+			got = append(got, s)
+		}
+	}
+	want := "0 running 0, 1 lost 0 since 30: it was killed, 2 lost 1 since 40: its channel ended, 3 lost 1 since 40: its channel ended, 4 running 0"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("%s\nwant\n%s", s, want)
+	}
+	if b := &j.Sites[1]; b.Problem != "" || b.Lost == nil || !strings.HasPrefix(b.Answer("status"), "lost since ") || !strings.HasSuffix(b.Answer("status"), " ago: its channel ended") {
+		t.Errorf("%+v: %s", b, b.Answer("status"))
+	}
+	found[0].Node.Lost[1].Host = false // all of them have died, and their node should answer
+	if b := Merge(found)[0].Sites[1]; b.Problem == "" || b.Lost != nil {
+		t.Errorf("%+v", b)
+	}
+	found[1].Err = errors.New("no way")
+	found[0].Node.SetClock(time.Time{}) // a node that does not tell its time
+	if !found[0].Node.Lost[0].At.Equal(at(30)) {
+		t.Error(found[0].Node.Lost[0].At)
+	}
+	found[2].Node.Now = at(100)
+	found[2].Node.SetClock(at(90))
+	if !found[2].Node.Lost[0].At.Equal(at(21)) {
+		t.Error(found[2].Node.Lost[0].At)
+	}
+}
