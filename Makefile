@@ -96,8 +96,9 @@ install: build ## install programs, library, headers, man pages, docs and system
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
 	if test -e out/impi.cdx.json; then cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
 
-# Where make package puts packages, and below it what is in them.
+# Where make package puts packages, and what is in them.
 PACKAGES ?= out/packages
+STAGE ?= $(PACKAGES)/stage
 KINDS ?= deb rpm
 
 # What programs and library are made of, for tools that look for known faults. Neither the time nor a
@@ -109,16 +110,23 @@ sbom: ## list the modules that impi is made of as CycloneDX in out/impi.cdx.json
 	$(SBOM) -output out/impi.cdx.json .
 
 # The packages have the date of the commit, so that two of them are the same to the last byte.
-package: ## make packages for Debian and RPM in out/
-	@rm -rf $(PACKAGES)/stage; mkdir -p $(PACKAGES)
-	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(PACKAGES))/stage PREFIX=/opt/impi
-	@mkdir -p $(PACKAGES)/stage/usr/lib; mv $(PACKAGES)/stage/opt/impi/lib/systemd $(PACKAGES)/stage/usr/lib/
-	@mv $(PACKAGES)/stage/opt/impi/share/impi/names.env $(PACKAGES)/stage/
-	$(SBOM) -output $(PACKAGES)/stage/opt/impi/share/doc/impi/impi.cdx.json .
-	@find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
-	@libc=$$(find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec objdump -p {} + 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
+package: stage ## make packages for Debian and RPM in out/
+	@$(MAKE) --no-print-directory pack
+
+.PHONY: stage pack
+stage:
+	@rm -rf $(STAGE); mkdir -p $(STAGE)
+	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(STAGE)) PREFIX=/opt/impi
+	@mkdir -p $(STAGE)/usr/lib; mv $(STAGE)/opt/impi/lib/systemd $(STAGE)/usr/lib/
+	@mv $(STAGE)/opt/impi/share/impi/names.env $(STAGE)/
+	$(SBOM) -output $(STAGE)/opt/impi/share/doc/impi/impi.cdx.json .
+	@find $(STAGE)/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
+
+pack:
+	@mkdir -p $(PACKAGES)
+	@libc=$$(find $(STAGE)/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec objdump -p {} + 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
 	for kind in $(KINDS); do \
-		LIBC=$${libc#GLIBC_} STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
+		LIBC=$${libc#GLIBC_} STAGE=$(STAGE) VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) \
 		$(GO) tool -modfile=package.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
 	done

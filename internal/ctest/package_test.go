@@ -12,14 +12,25 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
-// packed makes packages of the kit's programs.
-func packed(t *testing.T, k *Kit, more ...string) (dir string) {
+// staged makes the tree that packages are made of, with the kit's programs.
+func staged(t *testing.T, k *Kit) (stage string) {
+	t.Helper()
+	stage = filepath.Join(t.TempDir(), "stage")
+	words := []string{"-o", "build", "stage", "BIN=" + filepath.Join(k.Dir, "bin"), "LIB=" + filepath.Join(k.Dir, "lib"), "STAGE=" + stage}
+	if out, err := Run(t.Context(), "../..", nil, "make", words...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return stage
+}
+
+// packed makes packages of a tree.
+func packed(t *testing.T, stage string, more ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	words := append([]string{"-o", "build", "package", "BIN=" + filepath.Join(k.Dir, "bin"), "LIB=" + filepath.Join(k.Dir, "lib"), "PACKAGES=" + dir}, more...)
-	if out, err := Run(t.Context(), "../..", nil, "make", words...); err != nil {
+	if out, err := Run(t.Context(), "../..", nil, "make", append([]string{"pack", "STAGE=" + stage, "PACKAGES=" + dir}, more...)...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
@@ -75,9 +86,7 @@ func copied(t *testing.T) (dir string) {
 
 // TestTwoBuilds: whoever builds packages in whichever folder gets the same ones, to the last byte.
 func TestTwoBuilds(t *testing.T) {
-	if os.Getenv("IMPI_TEST_SOAK") == "" {
-		skips.Soak(t, "all programs and packages are built twice")
-	}
+	soak.Only(t, "all programs and packages are built twice")
 	skips.Programs(t, "make", "strip", "objdump", "cc", "git")
 	sums := make(map[string][sha256.Size]byte)
 	for i := range 2 {
@@ -106,19 +115,19 @@ func TestTwoBuilds(t *testing.T) {
 
 // TestPackages: the packages are the same when they are made again; they install, programs of
 // theirs compile and run, an upgrade keeps what the operator has changed, and nothing stays behind.
+// What is upgraded to has the same files, and another version.
 func TestPackages(t *testing.T) {
 	if os.Getenv(Installed) != "" {
 		skips.NotRun(t, "an installed tree is tested", "unset "+Installed)
 	}
-	if os.Getenv("IMPI_TEST_SOAK") == "" {
-		skips.Soak(t, "three packages are made, of all programs")
-	}
 	skips.Programs(t, "make", "strip", "objdump", "cc")
 	dpkg, rpm := skips.Program(t, "dpkg"), skips.Program(t, "rpm")
 	k := kit(t)
-	first := packed(t, k)
+	stage := staged(t, k)
+	first := packed(t, stage)
 	t.Run("again", func(t *testing.T) {
-		second := packed(t, k, "KINDS=deb")
+		soak.Only(t, "TestTwoBuilds makes them of two builds")
+		second := packed(t, staged(t, k), "KINDS=deb")
 		a, err1 := os.ReadFile(only(t, first, ".deb"))
 		b, err2 := os.ReadFile(only(t, second, ".deb"))
 		if err := errors.Join(err1, err2); err != nil || sha256.Sum256(a) != sha256.Sum256(b) {
@@ -126,7 +135,7 @@ func TestPackages(t *testing.T) {
 		}
 	})
 	t.Run("deb", func(t *testing.T) {
-		installsDeb(t, dpkg, only(t, first, ".deb"), only(t, packed(t, k, "KINDS=deb", "VERSION=0.99.0"), ".deb"))
+		installsDeb(t, dpkg, only(t, first, ".deb"), only(t, packed(t, stage, "KINDS=deb", "VERSION=0.99.0"), ".deb"))
 	})
 	t.Run("rpm", func(t *testing.T) {
 		if needs := in(t, "", rpm, "-qp", "--requires", only(t, first, ".rpm")); !strings.Contains(needs, "glibc >= 2.") {
@@ -142,7 +151,7 @@ func TestPackages(t *testing.T) {
 		if err := os.WriteFile(config, []byte("PORT=7999\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		manage("-U", only(t, packed(t, k, "KINDS=rpm", "VERSION=99.0.0"), ".rpm"))
+		manage("-U", only(t, packed(t, stage, "KINDS=rpm", "VERSION=99.0.0"), ".rpm"))
 		works(t, root)
 		if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
 			t.Errorf("after the upgrade %s has %q, %v", config, b, err)

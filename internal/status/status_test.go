@@ -120,7 +120,7 @@ func TestText(t *testing.T) {
 	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{For: 90 * time.Second, Cycle: []int{0, 3}}}}})
 	want := `job heat  (a1b2)
 
-  site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained
+  site alpha  ranks 0-6  10.0.0.1  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained
     rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
     rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
     rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD); other threads compute

@@ -47,7 +47,7 @@ func writeJob(w io.Writer, j *Job) {
 	fmt.Fprint(w, "\n")
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), p.RankText(), p.Answer("status"), waitsFor(p), plugins(p))))
+		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), p.RankText(), onlyHost(p), p.Answer("status"), waitsFor(p), plugins(p))))
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
@@ -129,6 +129,14 @@ func servers(j *Job, now time.Time) (list []string) {
 // join joins what is not empty.
 func join(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
+}
+
+// onlyHost is the address of a site's host, if it has one; of several each proc says its own.
+func onlyHost(p *links.Part) string {
+	if len(p.Hosts) != 1 {
+		return ""
+	}
+	return p.Hosts[0]
 }
 
 // waitsFor says for whom a site waits while it starts.

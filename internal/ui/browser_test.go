@@ -345,6 +345,28 @@ func TestLargePage(t *testing.T) {
 	b.check(s)
 }
 
+// TestPageOfLosses: a site and procs without which a job goes on are shown as lost, also when the job is over.
+func TestPageOfLosses(t *testing.T) {
+	var over atomic.Bool
+	s := serve(t, func(context.Context) []status.Job {
+		if over.Load() {
+			return nil
+		}
+		return withLosses(small(0), time.Now())
+	})
+	b := open(t)
+	b.do(chromedp.Navigate(s.URL()))
+	b.await(`document.querySelectorAll("#sites .ranks i.lost").length === 2 && document.querySelectorAll("#sites .host.wrong").length === 1`)
+	b.await(`/ is lost since [0-9:]+, [0-9]+ s ago: its channel ended$/.test(document.getElementById("alarm").textContent)`)
+	b.await(`[...document.querySelectorAll("#states span")].some((e) => e.textContent === "2 lost")`)
+	b.shot("losses-map")
+	b.key("3")
+	b.await(`[...document.querySelectorAll("#ranks tbody tr")].filter((e) => / ago, with its host$/.test(e.textContent)).length === 2`)
+	over.Store(true)
+	b.await(`document.getElementById("live").textContent.startsWith("the job is over") && document.querySelectorAll("#ranks i.lost").length === 2 && document.querySelectorAll("#ranks i.ended").length === 2`)
+	b.check(s)
+}
+
 // TestNoToken: a browser without the token is told what to do.
 func TestNoToken(t *testing.T) {
 	s := serve(t, func(context.Context) []status.Job { return small(0) })

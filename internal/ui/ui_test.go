@@ -277,16 +277,22 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelOfLosses: a lost site and procs are shown as such, and the site is a problem of the job.
-func TestModelOfLosses(t *testing.T) {
-	now := time.Now()
-	jobs := small(0)
+// withLosses are jobs of two sites that go on without the second one.
+func withLosses(jobs []status.Job, now time.Time) []status.Job {
 	loss := &links.Loss{First: 2, Last: 3, Host: true, At: now.Add(-5 * time.Second), Why: "its channel ended"}
 	b := &jobs[0].Sites[1]
 	b.Lost = loss
 	for i := range b.Ranks {
 		b.Ranks[i].State, b.Ranks[i].Lost, b.Ranks[i].Blocked = links.ProcLost, loss, nil
 	}
+	return jobs
+}
+
+// TestModelOfLosses: a lost site and procs are shown as such, and the site is a problem of the job.
+func TestModelOfLosses(t *testing.T) {
+	now := time.Now()
+	jobs := withLosses(small(0), now)
+	loss := jobs[0].Sites[1].Lost
 	m := modelOf(jobs, "1", now).Jobs[0]
 	want := "lost since " + loss.At.Format(time.TimeOnly) + ", 5 s ago: its channel ended"
 	if r := m.Ranks[3]; r.State != "lost" || !strings.HasPrefix(r.Does, "lost since ") {
