@@ -226,6 +226,7 @@ performance: build ## measure what docs/performance.md says, for a quarter of an
 
 wan: build ## measure over a wide area that is made on this machine; WAN='-quick', WAN=-help
 	$(GO) build -o $(BIN)/wan-pair ./internal/wan/pair
+	$(GO) build -o $(BIN)/wan-collective ./internal/wan/collective
 	$(GO) run ./internal/wan/run -bin $(BIN) $(WAN)
 
 clean: ## remove what the other targets made

@@ -7,8 +7,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// atOnce is how many partners a process exchanges with in one round of Alltoall.
-const atOnce = 16
+// atOnce is how many partners a process exchanges with in one round of Alltoall, and farAtOnce where
+// a round takes as long as the way between sites.
+const (
+	atOnce    = 16
+	farAtOnce = 256
+)
 
 // exchanges plans the forms of Alltoall.
 type exchanges struct {
@@ -62,6 +66,10 @@ func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
 		place, _ := to.at(p.me)
 		p.copy(place, own)
 	}
+	most := atOnce
+	if p.direct() {
+		most = farAtOnce
+	}
 	for i := 1; i < p.n; i++ {
 		dest, source := (p.me+i)%p.n, (p.me-i+p.n)%p.n
 		if part, k := to.at(source); p.travels(source, part) {
@@ -70,7 +78,7 @@ func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
 		if part, k := from.at(dest); p.travels(dest, part) {
 			p.of(k).send(dest, tag, part)
 		}
-		if i%atOnce == 0 {
+		if i%most == 0 {
 			p.wait()
 		}
 	}

@@ -104,6 +104,16 @@ func (p barriers) barrierMasters() {
 	m, v := p.m.Count(), p.mine
 	send := func(number int) { p.send(p.m.Rank(number), tagBarrier, nil) }
 	recv := func(number int) { p.recv(p.m.Rank(number), tagBarrier, nil) }
+	if p.direct() {
+		for i := range m {
+			if i != v {
+				recv(i)
+				send(i)
+			}
+		}
+		p.wait()
+		return
+	}
 	if p.linear() {
 		if v > 0 {
 			send(0)

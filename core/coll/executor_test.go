@@ -26,6 +26,7 @@ type job struct {
 	most     int        // bytes that a host has sent to others
 	sent     map[[2]int]int
 	own      map[wire.ClientRank]*own
+	ways     int // the longest chain of messages between clients, each of which waits for the one before
 	left     int // of an intercommunicator: how many of the members are of the first group
 }
 
@@ -115,6 +116,7 @@ type process struct {
 	at    int
 	open  []*message // of this round
 	done  bool
+	ways  int // messages between clients that what it does now has waited for, one after the other
 }
 
 // message is one side of a message.
@@ -125,6 +127,7 @@ type message struct {
 	send     bool
 	buf      []byte
 	content  []byte // what buf had when the send began, or has received
+	ways     int    // of the sender; for a receive once it is complete, with this message
 	complete bool
 }
 
@@ -135,7 +138,8 @@ func (m *message) String() string {
 // run plans with plan for every rank and executes all of it.
 func (j *job) run(plan func(rank int, p *Planner, s *Schedule) error) {
 	j.t.Helper()
-	j.trace, j.levels, j.most, j.sent = nil, [3]traffic{}, 0, map[[2]int]int{}
+	j.trace, j.ways = nil, 0
+	j.levels, j.most, j.sent = [3]traffic{}, 0, map[[2]int]int{}
 	procs := make([]*process, len(j.planners))
 	for r, p := range j.planners {
 		procs[r] = &process{rank: r}
@@ -193,6 +197,8 @@ func (j *job) step(p *process, sends, recvs *[]*message) bool {
 		if !bytes.Equal(m.buf, m.content) {
 			j.t.Fatalf("rank %d: buffer changed during the round of %v", p.rank, m)
 		}
+		p.ways = max(p.ways, m.ways)
+		j.ways = max(j.ways, p.ways)
 	}
 	p.open = nil
 	steps, err := j.scheds[p.rank].Next()
@@ -231,6 +237,7 @@ func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 		j.count(m)
 		m.content = bytes.Clone(t.Src)
 		m.complete = !j.sync
+		m.ways = p.ways
 		*sends = append(*sends, m)
 	} else {
 		m.src, m.dst, m.buf = m.dst, m.src, t.Dst
@@ -308,6 +315,10 @@ func (j *job) match(sends, recvs *[]*message, m *message) {
 	}
 	copy(to.buf, from.content)
 	to.content = from.content
+	to.ways = from.ways
+	if j.clients[from.src] != j.clients[from.dst] {
+		to.ways++
+	}
 	from.complete, to.complete = true, true
 	*sends = append((*sends)[:s:s], (*sends)[s+1:]...)
 	*recvs = append((*recvs)[:r:r], (*recvs)[r+1:]...)
@@ -369,7 +380,7 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 			for i, l := range layouts(n, rng) {
 				profile := Profile{XSize: []int{0, 24, 1024}[rng.IntN(3)], MaxLinear: rng.IntN(6)}
 				if rng.IntN(2) == 0 {
-					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(12) - 1, rng.IntN(200) - 1}
+					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(9) - 1, rng.IntN(100) - 1, rng.IntN(12) - 1, rng.IntN(200) - 1}
 				}
 				profile.Ours = rng.IntN(2) == 0
 				if i%2 == 1 || n%3 == 0 {

@@ -75,6 +75,7 @@ func TestThreeLevels(t *testing.T) {
 	up, upSites := one(1)
 	upDown, upDownSites := one(2)
 	pairs := func(m, _ int) int { return m * (m - 1) }
+	before := func(m, _ int) int { return m * (m - 1) / 2 }
 	either := func(alone, several count) count {
 		return func(m, h int) int {
 			if m == 1 {
@@ -97,11 +98,11 @@ func TestThreeLevels(t *testing.T) {
 		hosts, sites count
 		plan         func(n int) func(r int, p *Planner, s *Schedule) error
 	}{
-		{"barrier", false, either(func(_, h int) int { return h * rounds(h) }, upDown), upDownSites,
+		{"barrier", false, either(func(_, h int) int { return h * rounds(h) }, upDown), pairs,
 			func(int) func(int, *Planner, *Schedule) error { return barrier }},
 		{"bcast", false, up, upSites, func(n int) func(int, *Planner, *Schedule) error { return bcast(16, n-2) }},
 		{"reduce", false, up, upSites, func(n int) func(int, *Planner, *Schedule) error { return reduction(8, n/2, datatype.Sum) }},
-		{"allreduce", false, either(func(_, h int) int { return doubling(h) }, upDown), upDownSites,
+		{"allreduce", false, either(func(_, h int) int { return doubling(h) }, upDown), pairs,
 			func(int) func(int, *Planner, *Schedule) error {
 				return func(_ int, p *Planner, s *Schedule) error { return allreduceOf(p, s, make([]byte, 64), datatype.Sum) }
 			}},
@@ -164,12 +165,12 @@ func TestThreeLevels(t *testing.T) {
 				return p.ReduceScatterBlock(s, nil, make([]byte, 16*n), datatype.Byte, datatype.BXor)
 			}
 		}},
-		{"scan", true, lower, upSites, func(int) func(int, *Planner, *Schedule) error {
+		{"scan", true, lower, before, func(int) func(int, *Planner, *Schedule) error {
 			return func(_ int, p *Planner, s *Schedule) error {
 				return p.Scan(s, nil, make([]byte, 64), datatype.Uint64, affine)
 			}
 		}},
-		{"exscan", true, func(m, h int) int { return lower(m, h) + m*(h-1) }, upSites, func(int) func(int, *Planner, *Schedule) error {
+		{"exscan", true, func(m, h int) int { return lower(m, h) + m*(h-1) }, before, func(int) func(int, *Planner, *Schedule) error {
 			return func(_ int, p *Planner, s *Schedule) error {
 				return p.Exscan(s, nil, make([]byte, 64), datatype.Uint64, affine)
 			}

@@ -99,6 +99,8 @@ type Tuning struct {
 	WideLong          int // each block between clients is a message, instead of all blocks of a client together
 	StripesLong       int // vectors between clients are divided among several processes of a client
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
+	Direct            int // up to this many clients of ours exchange messages all at once, without a tree
+	DirectLong        int // vectors of clients of ours are combined part by part, a part at each client
 	Few               int // up to this many processes on a host use no trees
 	FewLong           int // AllreduceLong where no trees are used
 }
@@ -111,6 +113,7 @@ func (t Tuning) withDefaults() Tuning {
 		{&t.BcastLong, 64 << 10}, {&t.GatherLong, 2 << 10}, {&t.AllgatherLong, 8 << 10},
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
 		{&t.WideLong, 64 << 10}, {&t.StripesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
+		{&t.Direct, 16}, {&t.DirectLong, 1 << 20},
 		{&t.Few, 4}, {&t.FewLong, 128 << 10},
 	} {
 		switch {
@@ -218,7 +221,13 @@ func (p *Planner) commRank(rank int) wire.CommRank {
 
 // linear reports whether all clients send to one directly instead of forming a tree. IMPI ch.4,
 // Collective crossovers: masters are counted, and the limit itself is linear.
-func (p *Planner) linear() bool { return p.m.Count() <= p.profile.MaxLinear }
+func (p *Planner) linear() bool { return p.m.Count() <= p.profile.MaxLinear || p.direct() }
+
+// direct reports whether clients of ours exchange messages all at once: between sites that are far
+// from each other, what costs time is how often one waits for the other. Two have no other way.
+func (p *Planner) direct() bool {
+	return p.sites.ours && !p.isHosts && p.m.Count() <= max(2, p.profile.Tuning.Direct)
+}
 
 // delegate returns the rank that sends and receives for a client, given by master number, in an
 // operation with a root: the root itself in its own client, the master elsewhere.

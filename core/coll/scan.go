@@ -80,14 +80,17 @@ func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	}
 	if p.team.me == last {
 		upTo := a.cur
-		if lower != nil {
+		switch {
+		case p.direct():
+			p.lowerAtOnce(a, lower, end)
+		case lower != nil:
 			p.recv(end(p.mine-1), tagScan, lower)
 			a.wait()
 			upTo = a.scratch.get(len(a.cur))
 			a.copy(upTo, a.cur)
 			a.apply(lower, upTo)
 		}
-		if p.mine+1 < p.m.Count() {
+		if p.mine+1 < p.m.Count() && !p.direct() {
 			p.send(end(p.mine+1), tagScan, upTo)
 		}
 	}
@@ -96,6 +99,27 @@ func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	}
 	a.wait()
 	return lower
+}
+
+// lowerAtOnce is the exchange of lowerSites where each client tells all after it its combination,
+// which takes one way between sites instead of one for each site.
+func (p scans) lowerAtOnce(a *accumulator, lower []byte, end func(number int) int) {
+	n := len(a.cur)
+	values := p.scratch.get(p.mine * n)
+	value := func(i int) []byte { return values[i*n:][:n:n] }
+	for i := range p.m.Count() {
+		switch {
+		case i < p.mine:
+			p.recv(end(i), tagScan, value(i))
+		case i > p.mine:
+			p.send(end(i), tagScan, a.cur)
+		}
+	}
+	a.wait()
+	if p.mine > 0 {
+		p.inOrder(p.mine, value)
+		p.copy(lower, value(p.mine-1))
+	}
 }
 
 // lowerHosts is lowerSites for many hosts. The last process of each host tells the first one the

@@ -14,13 +14,14 @@ const maxStripes = 8
 type sites struct {
 	ours    bool
 	ordered bool // each client's ranks follow each other
+	equal   bool // all clients have as many processes
 	// stripes is how many processes of each client move parts of a long vector:
 	// those in places 0, 1, … of their client.
 	stripes int
 }
 
 func newSites(m *comm.Masters, ours bool) sites {
-	w := sites{ours: ours && m.Count() > 1, ordered: true, stripes: maxStripes}
+	w := sites{ours: ours && m.Count() > 1, ordered: true, equal: true, stripes: maxStripes}
 	if !w.ours {
 		return sites{}
 	}
@@ -28,6 +29,7 @@ func newSites(m *comm.Masters, ours bool) sites {
 		n := m.Locals(i).Size()
 		last, _ := m.Locals(i).At(n - 1)
 		w.ordered = w.ordered && int(last) == m.Rank(i)+n-1
+		w.equal = w.equal && n == m.Locals(0).Size()
 		w.stripes = min(w.stripes, n)
 	}
 	return w
@@ -169,35 +171,83 @@ func (p reductions) reduceToStripes(own, recv []byte) accumulator {
 }
 
 // allSites combines the accumulators of the ranks that send and receive for the clients, and leaves
-// the combination in result at each of them. Two clients exchange theirs; of more, each sends one
-// message up a tree and gets one down. Between hosts, where messages cost less, more messages in
-// fewer rounds are exchanged.
+// the combination in result at each of them. Up to Direct clients exchange theirs, long ones part by
+// part; of more, each sends one message up a tree and gets one down. Between hosts, where messages
+// cost less, more messages in fewer rounds are exchanged.
 func (p allreductions) allSites(a *accumulator, result []byte, stand func(number int) int) {
-	if p.isHosts {
+	switch {
+	case p.isHosts:
 		allreductions{reductions{p.over(), p.op}}.allreduce(a.cur, result)
 		p.wait()
-		return
-	}
-	if p.m.Count() == 2 && exact(a.op, a.k) {
-		x := a.buffer()
-		other := stand(1 - p.mine)
-		p.send(other, tagAllreduce, a.cur)
-		p.recv(other, tagAllreduce, x)
+	case p.direct() && p.m.Count() > 2 && len(a.cur) >= p.profile.Tuning.DirectLong && !p.op.Whole():
+		p.partsOfSites(a, result, stand)
+	case p.direct() && exact(p.op, p.k):
+		p.swapValues(a, stand)
+		a.copy(result, a.cur)
+	default:
+		p.up(a, 0, stand)
 		a.wait()
 		if p.mine == 0 {
-			a.strictlyAfter(x)
-		} else {
-			a.before(x)
+			a.copy(result, a.cur)
 		}
-		a.copy(result, a.cur)
-		return
+		p.bcasting().down(result, 0, stand)
 	}
-	p.up(a, 0, stand)
-	a.wait()
-	if p.mine == 0 {
-		a.copy(result, a.cur)
+}
+
+// swapValues makes each client send its value to all others, which takes one way between sites. Each
+// combines all of them in one order, from the last to the first, so that all get the same bits.
+func (p allreductions) swapValues(a *accumulator, stand func(number int) int) {
+	n, m := len(a.cur), p.m.Count()
+	values := p.scratch.get(m * n)
+	value := func(i int) []byte { return values[i*n:][:n:n] }
+	for i := range m {
+		if i != p.mine {
+			p.recv(stand(i), tagAllreduce, value(i))
+			p.send(stand(i), tagAllreduce, a.cur)
+		}
 	}
-	p.bcasting().down(result, 0, stand)
+	p.wait()
+	p.copy(value(p.mine), a.cur)
+	p.inOrder(m, value)
+	a.cur, a.mine, a.spare = value(m-1), true, nil
+}
+
+// inOrder leaves the combination of m values in the last of them.
+func (p reductions) inOrder(m int, value func(i int) []byte) {
+	for i := m - 2; i >= 0; i-- {
+		p.apply(value(i), value(m-1))
+	}
+}
+
+// partsOfSites makes each client combine one part of the vectors and send it to all others. That
+// takes a round trip, but the bytes that leave a client are twice the vector at most, however many
+// clients there are.
+func (p allreductions) partsOfSites(a *accumulator, result []byte, stand func(number int) int) {
+	m := p.m.Count()
+	from, to := divided(a.cur, p.k, m), divided(result, p.k, m)
+	mine := from.at(p.mine)
+	n := len(mine)
+	values := p.scratch.get(m * n)
+	value := func(i int) []byte { return values[i*n:][:n:n] }
+	others := func(tag wire.Tag, out func(i int) []byte, in func(i int) []byte) {
+		for i := range m {
+			if i == p.mine {
+				continue
+			}
+			if part := in(i); len(part) > 0 {
+				p.recv(stand(i), tag, part)
+			}
+			if part := out(i); len(part) > 0 {
+				p.send(stand(i), tag, part)
+			}
+		}
+		p.wait()
+	}
+	others(tagAllreduce, from.at, value)
+	p.copy(value(p.mine), mine)
+	p.inOrder(m, value)
+	others(tagBcast, func(int) []byte { return value(m - 1) }, to.at)
+	p.copy(to.at(p.mine), value(m-1))
 }
 
 // exact reports whether an operation gives the same bits on all machines, also where a compiler

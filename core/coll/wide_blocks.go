@@ -40,6 +40,10 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 		return
 	}
 	all := even(recv, len(own))
+	if p.inColumns(len(own)) {
+		p.allgatherColumns(own, all)
+		return
+	}
 	local := all
 	local.ranks = p.team.ranks
 	if p.team.me != 0 {
@@ -49,6 +53,35 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 	p.wait()
 	p.swapSites(tagAllgather, all)
 	p.bcasting().bcastTeam(recv, 0)
+}
+
+// inColumns reports whether what the processes of a client have is long enough for each of them to send its
+// own block of that length to the other clients. All clients must have as many processes.
+func (p allgathers) inColumns(block int) bool {
+	return p.direct() && p.within == nil && p.sites.equal && p.team.size() > 1 && p.team.size() <= maxStripes &&
+		p.team.size()*block >= p.profile.Tuning.StripesLong
+}
+
+// allgatherColumns has the processes in one place of all clients, a column, exchange their blocks, and
+// passes the blocks of columns around in each client.
+func (p allgathers) allgatherColumns(own []byte, all parts) {
+	p.copy(all.at(p.me), own)
+	for i := range p.m.Count() {
+		if i != p.mine {
+			p.recv(p.stripe(i), tagAllgather, all.at(p.stripe(i)))
+			p.send(p.stripe(i), tagAllgather, own)
+		}
+	}
+	p.wait()
+	n := p.team.size()
+	for step := range n - 1 {
+		out, in := (p.team.me-step+n)%n, (p.team.me-step-1+n)%n
+		for i := range p.m.Count() {
+			p.sendLocal(p.team.rank(p.team.me+1), tagAllgather, all.at(p.carrier(i, out)))
+			p.recvLocal(p.team.rank(p.team.me-1), tagAllgather, all.at(p.carrier(i, in)))
+		}
+		p.wait()
+	}
 }
 
 // gathervWide is the part of allgatherWide after which the masters have all blocks, for blocks of

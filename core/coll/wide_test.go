@@ -16,6 +16,9 @@ import (
 // ours is the usual profile between clients that are all ours.
 var ours = Profile{XSize: 1024, MaxLinear: 4, Ours: true, Clients: make([]Peer, 32)}
 
+// trees is ours where clients do not exchange messages all at once.
+var trees = Profile{XSize: 1024, MaxLinear: 4, Ours: true, Clients: make([]Peer, 32), Tuning: Tuning{Direct: -1}}
+
 // crossings runs a plan and counts the messages that each client sends to others
 // and gets from them, and the bytes it sends.
 func crossings(t *testing.T, clients []wire.ClientRank, p Profile, plan func(r int, p *Planner, s *Schedule) error) (up, down map[wire.ClientRank]int, most int) {
@@ -64,7 +67,7 @@ func TestOneUpOneDown(t *testing.T) {
 		for _, n := range []int{2, 3, 4, 9, 16} {
 			ordered, dealt := sitesOf(n)
 			for _, clients := range [][]wire.ClientRank{ordered, dealt} {
-				up, down, _ := crossings(t, clients, ours, c.plan)
+				up, down, _ := crossings(t, clients, trees, c.plan)
 				total := 0
 				for client := range wire.ClientRank(n) {
 					total += up[client]
@@ -80,6 +83,61 @@ func TestOneUpOneDown(t *testing.T) {
 	}
 }
 
+// TestWaysBetweenSites counts how many messages between clients have to wait for each other, which is
+// how many ways between far sites an operation takes: one, but for what is combined part by part or
+// may not have other bits elsewhere.
+func TestWaysBetweenSites(t *testing.T) {
+	p := ours
+	p.Tuning = Tuning{DirectLong: 200 << 10}
+	vector := func(bytes int, op *datatype.Op, k datatype.Kind) func(int, *Planner, *Schedule) error {
+		return func(_ int, p *Planner, s *Schedule) error {
+			return p.Allreduce(s, nil, make([]byte, bytes), k, op)
+		}
+	}
+	blocks := func(bytes int, alltoall bool) func(int, *Planner, *Schedule) error {
+		return func(_ int, p *Planner, s *Schedule) error {
+			if alltoall {
+				return p.Alltoall(s, nil, make([]byte, bytes*p.n), datatype.Byte)
+			}
+			return p.Allgather(s, nil, make([]byte, bytes*p.n), datatype.Byte)
+		}
+	}
+	for name, c := range map[string]struct {
+		ways int
+		plan func(r int, p *Planner, s *Schedule) error
+	}{
+		"barrier":             {1, barrier},
+		"bcast":               {1, bcast(16, 3)},
+		"long bcast":          {1, bcast(1<<16, 3)},
+		"reduce":              {1, reduction(8, 3, datatype.Sum)},
+		"long reduce":         {1, reduction(1<<14, 3, datatype.Sum)},
+		"allreduce":           {1, vector(64, datatype.Sum, datatype.Float64)},
+		"striped allreduce":   {1, vector(100<<10, datatype.Sum, datatype.Float64)},
+		"allreduce by parts":  {2, vector(1<<20, datatype.Sum, datatype.Float64)},
+		"allreduce elsewhere": {2, vector(64, datatype.Prod, datatype.Complex128)},
+		"allgather":           {1, blocks(16, false)},
+		"long allgather":      {1, blocks(64<<10, false)},
+		"alltoall":            {1, blocks(16, true)},
+		"long alltoall":       {1, blocks(2<<10, true)},
+		"scan": {1, func(_ int, p *Planner, s *Schedule) error {
+			return p.Scan(s, nil, make([]byte, 64), datatype.Uint64, affine)
+		}},
+	} {
+		for _, n := range []int{3, 8, 16} {
+			ordered, _ := sitesOf(n)
+			j := newJob(t, ordered, p, nil, 3)
+			if j.run(c.plan); j.ways != c.ways {
+				t.Errorf("%s of %d sites takes %d ways between them, want %d", name, n, j.ways, c.ways)
+			}
+		}
+	}
+	beyond, _ := sitesOf(17)
+	j := newJob(t, beyond, p, nil, 3)
+	if j.run(barrier); j.ways < 4 {
+		t.Errorf("a barrier of more sites than Direct takes %d ways, which a tree cannot", j.ways)
+	}
+}
+
 func allreduceOf(p *Planner, s *Schedule, like []byte, op *datatype.Op) error {
 	return p.Allreduce(s, nil, make([]byte, len(like)), datatype.Uint64, op)
 }
@@ -90,13 +148,13 @@ func TestOrderedOneUpOneDown(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 9} {
 		ordered, dealt := sitesOf(n)
 		plan := func(_ int, p *Planner, s *Schedule) error { return allreduceOf(p, s, make([]byte, 64), affine) }
-		up, down, _ := crossings(t, ordered, ours, plan)
+		up, down, _ := crossings(t, ordered, trees, plan)
 		for client := range wire.ClientRank(n) {
 			if client > 0 && n <= ours.MaxLinear && (up[client] != 1 || down[client] != 1) {
 				t.Errorf("client %d of %d: %d up, %d down", client, n, up[client], down[client])
 			}
 		}
-		if up, _, _ := crossings(t, dealt, ours, plan); up[1] < 4 {
+		if up, _, _ := crossings(t, dealt, trees, plan); up[1] < 4 {
 			t.Errorf("dealt out over %d clients: %d up, which cannot keep the order", n, up[1])
 		}
 	}
@@ -114,13 +172,13 @@ func TestScanOverSites(t *testing.T) {
 			return p.Exscan(s, nil, make([]byte, 64), datatype.Uint64, affine)
 		},
 	} {
-		j := newJob(t, ordered, ours, nil, 9)
+		j := newJob(t, ordered, trees, nil, 9)
 		j.run(plan)
 		slices.Sort(j.trace)
 		if want := []string{"3->7 200 64", "7->11 200 64"}; !slices.Equal(j.trace, want) {
 			t.Errorf("%s: %q, want %q", name, j.trace, want)
 		}
-		j = newJob(t, dealt, ours, nil, 9)
+		j = newJob(t, dealt, trees, nil, 9)
 		j.run(plan)
 		if len(j.trace) != 11 {
 			t.Errorf("%s of ranks dealt out: %d messages", name, len(j.trace))
@@ -222,18 +280,25 @@ func TestBlocksTogether(t *testing.T) {
 // random clients that are all ours.
 func TestWideModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 120 {
+	for of := range 120 {
 		n := 2 + rng.IntN(20)
+		equals := 2 + rng.IntN(3) // clients of one size, in each third job
+		if of%3 == 0 {
+			n = equals * (2 + rng.IntN(4))
+		}
 		clients := make([]wire.ClientRank, n)
 		for i := range clients {
 			clients[i] = wire.ClientRank(rng.IntN(1 + n/3))
+			if of%3 == 0 {
+				clients[i] = wire.ClientRank(i % equals)
+			}
 		}
 		if rng.IntN(2) == 0 {
 			slices.Sort(clients)
 		}
 		p := ours
 		p.MaxLinear = rng.IntN(5)
-		p.Tuning = Tuning{StripesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000)}
+		p.Tuning = Tuning{StripesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000), Direct: rng.IntN(9) - 1, DirectLong: 1 + rng.IntN(2000)}
 		if rng.IntN(3) > 0 {
 			p.Hosts = someHosts(n, rng)
 		}
@@ -277,6 +342,18 @@ func TestWideModel(t *testing.T) {
 		for r := range bufs {
 			equal(t, "bcast", r, bufs[r], data(root, count))
 		}
+		var whole []int64
+		for r := range n {
+			whole = append(whole, data(r, count)...)
+		}
+		gathered := make([][]int64, n)
+		j.run(func(r int, p *Planner, s *Schedule) error {
+			gathered[r] = make([]int64, n*count)
+			return p.Allgather(s, b64(data(r, count)), b64(gathered[r]), datatype.Int64)
+		})
+		for r := range gathered {
+			equal(t, "allgather", r, gathered[r], whole)
+		}
 	}
 }
 
@@ -285,8 +362,10 @@ func TestWideSameBits(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		ordered, dealt := sitesOf(n)
 		for _, clients := range [][]wire.ClientRank{ordered, dealt} {
-			for _, count := range []int{3, 1 << 14} {
-				j := newJob(t, clients, ours, nil, uint64(n))
+			for i, count := range []int{3, 1 << 14, 1 << 14} { // at once, in stripes, by parts
+				p := ours
+				p.Tuning.DirectLong = i / 2 * 1 << 10
+				j := newJob(t, clients, p, nil, uint64(n))
 				recv := make([][]float64, len(clients))
 				j.run(func(r int, p *Planner, s *Schedule) error {
 					recv[r] = make([]float64, count)

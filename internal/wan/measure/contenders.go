@@ -3,7 +3,7 @@ package measure
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,9 +37,18 @@ func (o *Options) arguments(what string) []string {
 // said is how the program pair gives its figure.
 var said = regexp.MustCompile(`pair: ([0-9.e+-]+) (?:ms|Mb/s)`)
 
-// follow starts commands and waits for a figure in what they print. Then all that runs at the sites is
-// killed: what is left of a stream is of no use.
-func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands ...*exec.Cmd) (value float64, err error) {
+// follow starts commands and waits for a figure in what they print.
+func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands ...*exec.Cmd) (float64, error) {
+	printed, err := await(ctx, a, figure, commands...)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(figure.FindStringSubmatch(printed)[1], 64)
+}
+
+// await starts commands, waits until what they print fits, and returns it. Then all that runs at the sites
+// is killed: what is left of a stream is of no use.
+func await(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands ...*exec.Cmd) (printed string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &peers.Output{}
@@ -59,7 +68,7 @@ func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands .
 			for range commands[i:] {
 				ended <- struct{}{}
 			}
-			return 0, err
+			return "", err
 		}
 		go func() {
 			if cmd.Wait() != nil {
@@ -69,9 +78,9 @@ func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands .
 		}()
 	}
 	if !out.Until(ctx, func(printed string) bool { return figure.MatchString(printed) }) {
-		return 0, fmt.Errorf("no figure came: %w: %s", context.Cause(ctx), strings.ReplaceAll(out.Tail(), "\n", " / "))
+		return "", fmt.Errorf("no figure came: %w: %s", context.Cause(ctx), strings.ReplaceAll(out.Tail(), "\n", " / "))
 	}
-	return strconv.ParseFloat(figure.FindStringSubmatch(out.String())[1], 64)
+	return out.String(), nil
 }
 
 var pinged = regexp.MustCompile(`rtt min/avg/max/mdev = [0-9.]+/([0-9.]+)/`)
@@ -131,7 +140,7 @@ route "*" {
 {{range $i, $address := .Addresses}}site "{{index $.Names $i}}" {
   client = {{$i}}
   hosts  = "{{$address}}"
-  procs  = 1
+  procs  = {{$.Procs}}
   transport "{{$.Transport}}" {
     config {
 {{if eq $.Transport "quic"}}      cert = "{{$.Dir}}/certs/{{index $.Names $i}}.pem"
@@ -143,46 +152,61 @@ route "*" {
 }
 {{end}}`))
 
-// ours runs a job of ours, whose procs have a direct link of a transport, with settings beside those given.
+// ours runs a job of a pair of ours, whose procs have a direct link of a transport, with settings beside those
+// given.
 func ours(transport string, settings ...string) contender {
 	return func(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
-		var file bytes.Buffer
-		names := []string{"alpha", "beta"}
-		node := filepath.Join(o.Bin, "impi-node")
-		err := jobFile.Execute(&file, map[string]any{
-			"Dir": dir, "Transport": transport, "Names": names, "Addresses": []string{a.Sites[0].Address, a.Sites[1].Address},
-			"Settings": slices.Concat(o.Settings[transport], settings),
-			"Command":  append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...),
-		})
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "job.hcl"), file.Bytes(), 0o600)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
-		}
+		nodes, err := o.job(ctx, a, dir, transport, settings, 1, append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...))
 		if err != nil {
 			return 0, err
-		}
-		if out, err := exec.CommandContext(ctx, node, "cert", "init", "-dir", filepath.Join(dir, "certs"), "-sites", strings.Join(names, ",")).CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("impi-node cert init: %w: %s", err, out)
-		}
-		var nodes []*exec.Cmd
-		for i, s := range a.Sites {
-			cmd := s.Command(ctx, node, "-config", filepath.Join(dir, "job.hcl"), "-site", names[i])
-			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir) // the usual one is another root's in a user namespace
-			nodes = append(nodes, cmd)
 		}
 		return follow(ctx, a, said, nodes...)
 	}
 }
 
-//go:embed testdata/pair.c
-var source []byte
+// job returns what starts a job of ours: a node at each site, with some procs.
+func (o *Options) job(ctx context.Context, a *area.Area, dir, transport string, settings []string, procs int, command []string) (nodes []*exec.Cmd, err error) {
+	var names, addresses []string
+	for i, s := range a.Sites {
+		names, addresses = append(names, fmt.Sprintf("site%d", i+1)), append(addresses, s.Address)
+	}
+	var file bytes.Buffer
+	node := filepath.Join(o.Bin, "impi-node")
+	err = jobFile.Execute(&file, map[string]any{
+		"Dir": dir, "Transport": transport, "Names": names, "Addresses": addresses, "Procs": procs,
+		"Settings": slices.Concat(o.Settings[transport], settings), "Command": command,
+	})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "job.hcl"), file.Bytes(), 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out, err := exec.CommandContext(ctx, node, "cert", "init", "-dir", filepath.Join(dir, "certs"), "-sites", strings.Join(names, ",")).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("impi-node cert init: %w: %s", err, out)
+	}
+	for i, s := range a.Sites {
+		cmd := s.Command(ctx, node, "-config", filepath.Join(dir, "job.hcl"), "-site", names[i])
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir) // the usual one is another root's in a user namespace
+		nodes = append(nodes, cmd)
+	}
+	return nodes, nil
+}
 
-// prepare compiles the program for another MPI and writes an ssh that goes to the sites.
-func prepare(ctx context.Context, a *area.Area, dir, compiler string) (program, ssh string, err error) {
-	program, ssh = filepath.Join(dir, "pair"), filepath.Join(dir, "ssh")
-	if err := os.WriteFile(program+".c", source, 0o600); err != nil {
+//go:embed testdata
+var sources embed.FS
+
+// prepare compiles a program for another MPI and writes an ssh that goes to the sites.
+func prepare(ctx context.Context, a *area.Area, dir, compiler, name string) (program, ssh string, err error) {
+	program, ssh = filepath.Join(dir, name), filepath.Join(dir, "ssh")
+	source, err := sources.ReadFile("testdata/" + name + ".c")
+	if err == nil {
+		err = os.WriteFile(program+".c", source, 0o600)
+	}
+	if err != nil {
 		return "", "", err
 	}
 	if out, err := exec.CommandContext(ctx, compiler, "-O2", "-o", program, program+".c").CombinedOutput(); err != nil {
@@ -198,27 +222,48 @@ func prepare(ctx context.Context, a *area.Area, dir, compiler string) (program, 
 	return program, ssh, os.WriteFile(ssh, []byte(b.String()), 0o700) //nolint:gosec // a script
 }
 
-// mpich runs Debian's, which uses UCX.
-func mpich(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
-	program, ssh, err := prepare(ctx, a, dir, "mpicc.mpich")
+// other returns what starts a program of testdata with another MPI, with some procs at each site.
+type other func(ctx context.Context, a *area.Area, dir, name string, procs int, arguments []string) (*exec.Cmd, error)
+
+// pair measures a pair with another MPI.
+func (start other) pair(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
+	cmd, err := start(ctx, a, dir, "pair", 1, o.arguments(what))
 	if err != nil {
 		return 0, err
 	}
-	args := append([]string{"-launcher", "ssh", "-launcher-exec", ssh, "-iface", area.Device(0), "-hosts", a.Sites[0].Address + "," + a.Sites[1].Address,
-		"-ppn", "1", "-n", "2", program}, o.arguments(what)...)
-	cmd := a.Sites[0].Command(ctx, "mpiexec.mpich", args...)
-	cmd.Env = append(os.Environ(), "UCX_TLS=tcp", "UCX_NET_DEVICES="+area.Device(0))
 	return follow(ctx, a, said, cmd)
 }
 
-// openMPI runs Debian's over its own TCP.
-func openMPI(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
-	program, ssh, err := prepare(ctx, a, dir, "mpicc.openmpi")
+// mpich is Debian's, which uses UCX.
+func mpich(ctx context.Context, a *area.Area, dir, name string, procs int, arguments []string) (*exec.Cmd, error) {
+	program, ssh, err := prepare(ctx, a, dir, "mpicc.mpich", name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	args := append([]string{"--allow-run-as-root", "--mca", "plm_rsh_agent", ssh, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+	var hosts []string
+	for _, s := range a.Sites {
+		hosts = append(hosts, s.Address)
+	}
+	args := append([]string{"-launcher", "ssh", "-launcher-exec", ssh, "-iface", area.Device(0), "-hosts", strings.Join(hosts, ","),
+		"-ppn", strconv.Itoa(procs), "-n", strconv.Itoa(procs * len(hosts)), program}, arguments...)
+	cmd := a.Sites[0].Command(ctx, "mpiexec.mpich", args...)
+	cmd.Env = append(os.Environ(), "UCX_TLS=tcp"+map[bool]string{true: ",sm,self"}[procs > 1], "UCX_NET_DEVICES="+area.Device(0))
+	return cmd, nil
+}
+
+// openMPI is Debian's over its own TCP.
+func openMPI(ctx context.Context, a *area.Area, dir, name string, procs int, arguments []string) (*exec.Cmd, error) {
+	program, ssh, err := prepare(ctx, a, dir, "mpicc.openmpi", name)
+	if err != nil {
+		return nil, err
+	}
+	var hosts []string
+	for _, s := range a.Sites {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", s.Address, procs))
+	}
+	args := append([]string{"--allow-run-as-root", "--mca", "plm_rsh_agent", ssh, "--mca", "pml", "ob1",
+		"--mca", "btl", "tcp,self" + map[bool]string{true: ",vader"}[procs > 1], "--mca", "mpi_yield_when_idle", "1",
 		"--mca", "btl_tcp_if_include", area.Device(0), "--mca", "oob_tcp_if_include", area.Device(0),
-		"-H", a.Sites[0].Address + ":1," + a.Sites[1].Address + ":1", "-n", "2", program}, o.arguments(what)...)
-	return follow(ctx, a, said, a.Sites[0].Command(ctx, "mpirun.openmpi", args...))
+		"-H", strings.Join(hosts, ","), "-n", strconv.Itoa(procs * len(hosts)), program}, arguments...)
+	return a.Sites[0].Command(ctx, "mpirun.openmpi", args...), nil
 }

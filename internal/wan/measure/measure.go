@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/openimpi/impi/internal/performance"
@@ -26,7 +27,12 @@ type Options struct {
 	Time    time.Duration   // that a stream is measured for
 	Latency time.Duration   // that round trips are measured for
 	Limit   time.Duration   // for one job, beyond that
+	Across  time.Duration   // round trip between sites whose procs do collective operations
+	Sites   []int           // how many sites do
+	Of      *regexp.Regexp  // which operations, as the program collective takes them: "bcast:4096"
+	Repeats int             // how often each operation is measured
 	Buffers int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
+	Sysctl  []string        // of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
 	Seed    uint64
 	Log     io.Writer
 	// Settings are those of our transports by their names, each as in a job file: "window = 65536".
@@ -66,7 +72,10 @@ type Report struct {
 	Seed     uint64              `json:"seed"`
 	Columns  []string            `json:"columns"`
 	Settings map[string][]string `json:"settings,omitempty"`
-	Cells    []Cell              `json:"cells"`
+	Sysctl   []string            `json:"sysctl,omitempty"`
+	Cells    []Cell              `json:"cells,omitempty"`
+
+	Collectives []CollectiveCell `json:"collectives,omitempty"`
 }
 
 // contender measures one thing in an area of two sites.
@@ -90,13 +99,16 @@ var columns = []column{
 	{"impi tcp x 8", ours("tcp", "streams = 8"), []string{Stream}},
 	{"impi quic", ours("quic"), both},
 	{"impi quic x 8", ours("quic", "streams = 8"), []string{Stream}},
-	{"MPICH", mpich, both},
-	{"Open MPI", openMPI, both},
+	{"MPICH", other(mpich).pair, both},
+	{"Open MPI", other(openMPI).pair, both},
 }
 
 // Columns returns the names of what can be measured.
 func Columns() (names []string) {
 	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	for _, c := range acrossColumns {
 		names = append(names, c.name)
 	}
 	return names
@@ -107,7 +119,7 @@ var errNoArea = errors.New("there can be no wide area here")
 
 // Run measures all cells. It fails only where there can be no network; a cell that fails says why.
 func (o *Options) Run(ctx context.Context) (*Report, error) {
-	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings}
+	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl}
 	made, err := provenance.Now(".")
 	if err != nil {
 		return nil, err
@@ -131,7 +143,7 @@ func (o *Options) Run(ctx context.Context) (*Report, error) {
 			}
 		}
 	}
-	return r, nil
+	return r, o.across(ctx, r)
 }
 
 // Shape returns that of both lines of a row. The queue holds what is under way in a round trip, and at
@@ -147,7 +159,7 @@ func (o *Options) cell(ctx context.Context, row Row, c column, what string) (Cel
 	cell := Cell{Row: row, Column: c.name, What: what}
 	b := &stand{}
 	defer b.close()
-	dir, a, err := b.make(o, row)
+	dir, a, err := b.make(o, row, 2)
 	if err != nil {
 		return cell, err
 	}

@@ -3,6 +3,7 @@ package measure
 import (
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestPage(t *testing.T) {
 	var b strings.Builder
 	r.Write(&b)
 	for _, want := range []string{
-		"streams are measured for 5s, after 1s.",
+		"Streams are measured for 5s, after 1s.",
 		"| RTT | loss | impi tcp | MPICH |\n|--:|--:|--:|--:|\n| 1ms | 0 % | 940.0 | 930.0 |\n| 100ms | 0.1 % | 12.3 | none |\n",
 		"| RTT | loss | ping | impi tcp |\n|--:|--:|--:|--:|\n| 1ms | 0 % | 1.25 | 1.30 |\n| 100ms | 0.1 % | 100.50 | |\n",
 		"* RTT 100ms, loss 0.1 %, MPICH, stream: mpiexec.mpich: no such file\n",
@@ -34,6 +35,34 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page has no\n%s\nin\n%s", want, b.String())
 		}
+	}
+}
+
+// TestCollectiveTable sets times beside the bound: half a round trip, and the bytes that have to cross a line.
+func TestCollectiveTable(t *testing.T) {
+	r := &Report{Rate: 1e9}
+	for _, c := range []CollectiveCell{
+		{Operation: "barrier", Column: "impi collectives", Value: 60},
+		{Operation: "alltoall", Bytes: 64 << 10, Column: "impi collectives", Value: 174.17},
+		{Operation: "alltoall", Bytes: 64 << 10, Column: "MPICH collectives", Why: "no figure"},
+	} {
+		c.RTT, c.Sites = 100*time.Millisecond, 2
+		r.Collectives = append(r.Collectives, c)
+	}
+	var b strings.Builder
+	r.Write(&b)
+	for _, want := range []string{
+		"| Sites | Operation | Bytes | Bound | impi | | MPICH | |\n|--:|---|--:|--:|--:|--:|--:|--:|\n",
+		"| 2 | barrier | 0 | 50.0 | 60.0 | 1.20 | | |\n",
+		"| 2 | alltoall | 65536 | 58.4 | 174.2 | 2.98 | none | |\n",
+		"* 2 sites, MPICH collectives, alltoall of 65536 bytes: no figure\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "Stream") {
+		t.Errorf("streams were not measured:\n%s", &b)
 	}
 }
 
@@ -52,6 +81,18 @@ func TestFigures(t *testing.T) {
 	row := Row{RTT: 20 * time.Millisecond}
 	if (&stand{}).missing(t, o, row) {
 		return
+	}
+	if soak.Size(0, 1) > 0 {
+		o.Repeats, o.Of = 3, regexp.MustCompile("")
+		cells, err := o.collectives(t.Context(), row.RTT, 2, "impi collectives", acrossColumns[0].start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cells {
+			if c.Why != "" || c.Value < 10 {
+				t.Errorf("%s of %d bytes: %v ms %s, over 20 ms", c.Operation, c.Bytes, c.Value, c.Why)
+			}
+		}
 	}
 	for _, c := range columns {
 		for _, what := range c.what {
@@ -72,7 +113,8 @@ func TestFigures(t *testing.T) {
 func build(t *testing.T, bin string) {
 	t.Helper()
 	skips.Program(t, "go")
-	for _, args := range [][]string{{bin + "/", "./cmd/impi-node", "./cmd/impi-transport-tcp"}, {filepath.Join(bin, "wan-pair"), "./internal/wan/pair"}} {
+	for _, args := range [][]string{{bin + "/", "./cmd/impi-node", "./cmd/impi-transport-tcp"}, {filepath.Join(bin, "wan-pair"), "./internal/wan/pair"},
+		{filepath.Join(bin, "wan-collective"), "./internal/wan/collective"}} {
 		cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-trimpath", "-o"}, args...)...)
 		cmd.Dir = "../../.."
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -84,7 +126,7 @@ func build(t *testing.T, bin string) {
 // missing skips the test where there can be no area.
 func (b *stand) missing(t *testing.T, o *Options, row Row) bool {
 	defer b.close()
-	_, _, err := b.make(o, row)
+	_, _, err := b.make(o, row, 2)
 	if err != nil {
 		skips.NotRun(t, err.Error(), "run the tests as root, with iproute2 installed and /dev/net/tun")
 	}

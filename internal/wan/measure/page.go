@@ -19,15 +19,27 @@ func (r *Report) Write(w io.Writer) {
 	if r.Buffers > 0 {
 		buffers = fmt.Sprintf("up to %d bytes", r.Buffers)
 	}
-	text += fmt.Sprintf("Lines of %g Mb/s, buffers of TCP %s; streams are measured for %v, after %v.", float64(r.Rate)/1e6, buffers, r.Time, r.Omit)
+	text += fmt.Sprintf("Lines of %g Mb/s, buffers of TCP %s.", float64(r.Rate)/1e6, buffers)
+	if len(r.Cells) > 0 {
+		text += fmt.Sprintf(" Streams are measured for %v, after %v.", r.Time, r.Omit)
+	}
 	for _, transport := range slices.Sorted(maps.Keys(r.Settings)) {
 		text += fmt.Sprintf(" Of %s: `%s`.", transport, strings.Join(r.Settings[transport], "`, `"))
 	}
+	if len(r.Sysctl) > 0 {
+		text += fmt.Sprintf(" At the sites: `%s`.", strings.Join(r.Sysctl, "`, `"))
+	}
 	fmt.Fprintln(w, wrap(text, ""))
-	fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")
-	r.table(w, Stream, func(v float64) string { return fmt.Sprintf("%.1f", v) })
-	fmt.Fprint(w, "\n### Round trip of 8 bytes, ms\n\n")
-	r.table(w, Latency, func(v float64) string { return fmt.Sprintf("%.2f", v) })
+	if len(r.Cells) > 0 {
+		fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")
+		r.table(w, Stream, func(v float64) string { return fmt.Sprintf("%.1f", v) })
+		fmt.Fprint(w, "\n### Round trip of 8 bytes, ms\n\n")
+		r.table(w, Latency, func(v float64) string { return fmt.Sprintf("%.2f", v) })
+	}
+	if len(r.Collectives) > 0 {
+		fmt.Fprintf(w, "\n### Collective operations at a round trip of %v, ms, and how many times the bound\n\n", r.Collectives[0].RTT)
+		r.collectiveTable(w)
+	}
 	r.reasons(w)
 }
 
@@ -74,16 +86,22 @@ func (r *Report) rows() (rows []Row) {
 
 // reasons lists why there are cells without a figure.
 func (r *Report) reasons(w io.Writer) {
-	begun := false
+	var lines []string
 	for _, c := range r.Cells {
-		if c.Why == "" {
-			continue
+		if c.Why != "" {
+			lines = append(lines, fmt.Sprintf("* RTT %v, loss %s, %s, %s: %s", c.RTT, percent(c.Loss), c.Column, c.What, c.Why[:min(len(c.Why), 300)]))
 		}
-		if !begun {
+	}
+	for _, c := range r.Collectives {
+		if c.Why != "" {
+			lines = append(lines, fmt.Sprintf("* %d sites, %s, %s of %d bytes: %s", c.Sites, c.Column, c.Operation, c.Bytes, c.Why[:min(len(c.Why), 300)]))
+		}
+	}
+	for i, line := range lines {
+		if i == 0 {
 			fmt.Fprint(w, "\nNone:\n\n")
-			begun = true
 		}
-		fmt.Fprintln(w, wrap(fmt.Sprintf("* RTT %v, loss %s, %s, %s: %s", c.RTT, percent(c.Loss), c.Column, c.What, c.Why[:min(len(c.Why), 300)]), "  "))
+		fmt.Fprintln(w, wrap(line, "  "))
 	}
 }
 

@@ -42,8 +42,8 @@ func (b *stand) close() {
 	}
 }
 
-// make makes the area of a row, and a folder.
-func (b *stand) make(o *Options, row Row) (dir string, a *area.Area, err error) {
+// make makes the area of a row with some sites, and a folder.
+func (b *stand) make(o *Options, row Row, sites int) (dir string, a *area.Area, err error) {
 	defer func() {
 		if why, ok := recover().(cannot); ok {
 			err = fmt.Errorf("%w: %s", errNoArea, strings.TrimSpace(string(why)))
@@ -54,7 +54,7 @@ func (b *stand) make(o *Options, row Row) (dir string, a *area.Area, err error) 
 		return "", nil, err
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	a = area.New(b, area.Options{Sites: 2, Seed: o.Seed, Shape: func(int, int) wan.Shape { return o.Shape(row) }})
+	a = area.New(b, area.Options{Sites: sites, Seed: o.Seed, Shape: func(int, int) wan.Shape { return o.Shape(row) }})
 	if o.Buffers > 0 {
 		for _, s := range a.Sites {
 			for name, usual := range map[string]string{"rmem": "4096 131072", "wmem": "4096 16384"} {
@@ -62,6 +62,13 @@ func (b *stand) make(o *Options, row Row) (dir string, a *area.Area, err error) 
 				if out, err := s.Command(context.Background(), "sysctl", "-q", "-w", set).CombinedOutput(); err != nil {
 					return "", nil, fmt.Errorf("sysctl %s: %w: %s", set, err, out)
 				}
+			}
+		}
+	}
+	for _, set := range o.Sysctl {
+		for _, s := range a.Sites {
+			if out, err := s.Command(context.Background(), "sysctl", "-q", "-w", set).CombinedOutput(); err != nil {
+				return "", nil, fmt.Errorf("sysctl %s: %w: %s", set, err, out)
 			}
 		}
 	}

@@ -88,7 +88,18 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 	quick := flags.Bool("quick", false, "")
 	flags.DurationVar(&o.Time, "time", 5*time.Second, "")
 	flags.DurationVar(&o.Omit, "omit", 2*time.Second, "")
+	flags.DurationVar(&o.Across, "across", 100*time.Millisecond, "")
+	flags.IntVar(&o.Repeats, "repeats", 7, "")
+	of := flags.String("of", "", "")
+	sites := flags.String("sites", "2,4,8", "")
 	flags.IntVar(&o.Buffers, "buffers", 0, "")
+	flags.Func("sysctl", "", func(set string) error {
+		if !strings.HasPrefix(set, "net.") || !strings.Contains(set, "=") {
+			return errors.New("write net.NAME=VALUE, which holds in the sites alone")
+		}
+		o.Sysctl = append(o.Sysctl, set)
+		return nil
+	})
 	flags.Uint64Var(&o.Seed, "seed", 1, "")
 	for _, transport := range []string{"tcp", "quic"} {
 		flags.Func(transport, "", func(setting string) error {
@@ -107,7 +118,7 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if *quick {
-		for name, value := range map[string]string{"rtt": "1ms,100ms", "loss": "0,0.1", "time": "2s", "omit": "1s"} {
+		for name, value := range map[string]string{"rtt": "1ms,100ms", "loss": "0,0.1", "time": "2s", "omit": "1s", "sites": "2,4", "repeats": "3"} {
 			if !given[name] {
 				_ = flags.Set(name, value)
 			}
@@ -115,31 +126,59 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 	}
 	o.Latency = o.Time / 2
 	o.Rate = int64(*rate * 1e6)
-	pattern, err := regexp.Compile(*only)
+	err = choose(o, *only, *of, *sites)
+	err = errors.Join(err, networks(o, *rtt, *loss))
+	if o.Time <= 0 || o.Omit < 0 || o.Repeats < 1 || o.Repeats > 900 || flags.NArg() > 0 {
+		err = errors.Join(err, errors.New("-time must be positive, -repeats 1 to 900, and there are no other words"))
+	}
+	var noBin error
+	o.Bin, noBin = filepath.Abs(*bin)
+	return o, out, data, errors.Join(err, noBin)
+}
+
+// choose sets what is measured: columns, operations, and numbers of sites.
+func choose(o *measure.Options, only, of, sites string) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
 	for _, c := range measure.Columns() {
-		if err == nil && pattern.MatchString(c) {
+		if pattern.MatchString(c) {
 			o.Columns = append(o.Columns, c)
 		}
 	}
-	var wrong [4]error
-	for word := range strings.SplitSeq(*rtt, ",") {
-		d, err := time.ParseDuration(word)
-		o.RTT, wrong[0] = append(o.RTT, d), errors.Join(wrong[0], err)
+	if len(o.Columns) == 0 {
+		err = errors.New("-only must fit some columns")
 	}
-	for word := range strings.SplitSeq(*loss, ",") {
-		p, err := strconv.ParseFloat(word, 64)
-		o.Loss, wrong[1] = append(o.Loss, p/100), errors.Join(wrong[1], err)
+	var wrong error
+	o.Of, wrong = regexp.Compile(of)
+	err = errors.Join(err, wrong)
+	for word := range strings.SplitSeq(sites, ",") {
+		n, wrong := strconv.Atoi(word)
+		if wrong == nil && (n < 2 || n > 32) {
+			wrong = fmt.Errorf("%d sites: write 2 to 32", n)
+		}
+		o.Sites, err = append(o.Sites, n), errors.Join(err, wrong)
+	}
+	return err
+}
+
+// networks sets over which networks.
+func networks(o *measure.Options, rtt, loss string) (err error) {
+	for word := range strings.SplitSeq(rtt, ",") {
+		d, wrong := time.ParseDuration(word)
+		o.RTT, err = append(o.RTT, d), errors.Join(err, wrong)
+	}
+	for word := range strings.SplitSeq(loss, ",") {
+		p, wrong := strconv.ParseFloat(word, 64)
+		o.Loss, err = append(o.Loss, p/100), errors.Join(err, wrong)
 	}
 	for _, d := range o.RTT {
 		for _, p := range o.Loss {
-			wrong[2] = errors.Join(wrong[2], o.Shape(measure.Row{RTT: d, Loss: p}).Check())
+			err = errors.Join(err, o.Shape(measure.Row{RTT: d, Loss: p}).Check())
 		}
 	}
-	if o.Time <= 0 || o.Omit < 0 || len(o.Columns) == 0 || flags.NArg() > 0 {
-		wrong[3] = errors.New("-time must be positive, -only must fit some columns, and there are no other words")
-	}
-	o.Bin, err = filepath.Abs(*bin)
-	return o, out, data, errors.Join(append(wrong[:], err)...)
+	return errors.Join(err, o.Shape(measure.Row{RTT: o.Across}).Check())
 }
 
 // write writes the tables and the figures.
