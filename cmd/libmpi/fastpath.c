@@ -243,10 +243,20 @@ static inline void take(struct peer *l, uint32_t n)
 // The gate is passed.
 static inline int review(struct peer *l) { return l->received >= l->review; }
 
-// gaze is look for a peer whose messages C may take.
-static inline struct place *gaze(struct peer *l)
+// looks is how often to look for a message from l, or anybody if it is NULL, before Go does, for a receive with
+// so much space. Go takes long to look at a carrier: if one proc leaves it to Go, so does the other one, which
+// waits for it, and again the first. But a long message comes by Go alone.
+static inline int looks(struct peer *l, uint64_t space)
 {
-	for (int i = x->polls;; i--) {
+	if (l == NULL ? x->carriers.pump == NULL : l->carrier == NULL)
+		return x->polls;
+	return space > CARRIED_MOST ? x->polls / 4 : x->polls > 0 ? x->polls * CARRIED : 2 * CARRIED;
+}
+
+// gaze is look for a peer whose messages C may take.
+static inline struct place *gaze(struct peer *l, uint64_t space)
+{
+	for (int i = looks(l, space);; i--) {
 		struct place *p = next(l);
 		if (p != NULL)
 			return p;
@@ -256,24 +266,24 @@ static inline struct place *gaze(struct peer *l)
 	}
 }
 
-TIMED static struct place *timed_gaze(struct peer *l)
+TIMED static struct place *timed_gaze(struct peer *l, uint64_t space)
 {
 	uint64_t begun = impi_clock();
-	struct place *p = gaze(l);
+	struct place *p = gaze(l, space);
 	l->waited += impi_clock() - begun;
 	return p;
 }
 
 // look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
-static inline struct place *look(struct peer *l)
+static inline struct place *look(struct peer *l, uint64_t space)
 {
 	if (review(l))
 		return NULL;
-	return COUNTS && next(l) == NULL ? timed_gaze(l) : gaze(l);
+	return COUNTS && next(l) == NULL ? timed_gaze(l, space) : gaze(l, space);
 }
 
 // watch is look, and sets how to LONG if that takes more than a moment.
-static inline struct place *watch(struct peer *l, int *how)
+static inline struct place *watch(struct peer *l, uint64_t space, int *how)
 {
 	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; !review(l); i--) {
 		struct place *p = next(l);
@@ -284,7 +294,7 @@ static inline struct place *watch(struct peer *l, int *how)
 		rest_for(l);
 	}
 	*how = LONG;
-	return look(l);
+	return look(l, space);
 }
 
 // fill stores what was received, but for the error.
@@ -341,7 +351,7 @@ static inline int every_takes(struct comm *c)
 static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = every_takes(c) ? x->polls : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
+	for (int i = every_takes(c) ? looks(NULL, space) : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
@@ -359,19 +369,30 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 	return 0;
 }
 
+// tired reports whether a receive from l, or from anybody if it is NULL, has to be done by Go, which looks
+// whether anything else has come. The gate is passed.
+static inline int tired(struct peer *l)
+{
+	if (l != NULL && l->carrier != NULL && x->carried++ % CARRIED != CARRIED - 1)
+		return 0;
+	return x->streak++ % STREAK == STREAK - 1;
+}
+
 // get_one is received once the gate is passed.
 static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, int watched)
 {
 	struct comm *c = find(comm);
 	int how = BRIEFLY;
-	if (c == NULL || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
+	if (c == NULL || x->first != NONE)
+		return 0;
+	struct peer *l = to(c, source);
+	if (tired(l))
 		return 0;
 	if (source == MPI_ANY_SOURCE)
 		return get_any(c, buf, space, tag, status) ? LONG : 0;
-	struct peer *l = to(c, source);
 	if (l == NULL || !l->takes)
 		return 0;
-	struct place *p = watched ? watch(l, &how) : look(l);
+	struct place *p = watched ? watch(l, space, &how) : look(l, space);
 	return p != NULL && get(l, p, c, buf, space, source, tag, status) ? space > FASTBOX_PIECE ? LONG : how : 0;
 }
 
@@ -490,10 +511,10 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 
 // glance is look for any peer that has something for the receives that wait. It returns 0 if nothing comes
 // soon, or something for Go. The gate is passed.
-static int glance(void)
+static int glance(uint64_t space)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = x->polls; i >= 0 && !GLANCE(x->leave_asked); i--) {
+	for (int i = looks(NULL, space); i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
@@ -520,12 +541,12 @@ static inline int await(struct request *r)
 		return r->state == DONE || impi_await_start(r);
 	while (r->state == POSTED) {
 		if (r->peer == EVERY) {
-			if (!glance())
+			if (!glance(r->room))
 				return 0;
 			continue;
 		}
 		struct peer *l = &x->peers[r->peer];
-		struct place *p = look(l);
+		struct place *p = look(l, r->room);
 		for (int i = x->polls; p != NULL && !whole(p, ONCE(p->len)) && i > 0 && !GLANCE(x->leave_asked); i--)
 			rest();
 		if (p == NULL || !match(l, p))

@@ -119,7 +119,7 @@ struct fastpath {
 	int32_t first, last, spare, used, top;
 	uint32_t yields, counts;
 	_Atomic uint32_t busy;
-	uint32_t starts, shared, serves, unused;
+	uint32_t starts, shared, serves, carried;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
@@ -138,7 +138,7 @@ struct fastpath {
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
-enum { STREAK = 64 }; // receives in a row that need not look whether anything else has come
+enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 4000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one, which carries so many bytes
 enum { TYPES = 1024, PAGES = 4096, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;

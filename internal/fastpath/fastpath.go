@@ -127,7 +127,7 @@ type Memory struct {
 	Starts     uint32        // how many operations there are in Begun
 	Shared     uint32        // a yield that takes longer lets another thread run, in nanoseconds
 	Serves     uint32        // 1: Go serves other procs in between, so C waits for a moment alone
-	_          uint32
+	_          uint32        // C counts in it
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request

@@ -65,7 +65,7 @@ struct impi_short_boxes {
 	uint32_t said;          /* how many taken ones the other one knows of */
 	uint32_t closed;        /* what comes is dropped */
 	struct impi_shorts *all;
-	char unused[8];
+	uint32_t sent, unused;  /* messages */
 	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
 	char data[IMPI_SHORT_AREA];
 };

@@ -115,6 +115,7 @@ int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t 
 	if (!launch(b, m, sizeof *m, (const void *)data, m->bytes))
 		return 0;
 	b->said = m->taken;
+	b->sent++;
 	return 1;
 }
 
@@ -125,7 +126,8 @@ void impi_shorts_took(struct impi_short_boxes *b, uint64_t taken)
 		b->said = n;
 }
 
-/* file puts a message into the boxes of its sender, which has at most as many under way as there are. */
+/* file puts a message into the boxes of its sender. It refuses what no proc of ours sends: one that says that
+ * more were taken than were sent, or one for which there is no box, since the sender knows of so many taken. */
 static int file(struct shorts *s, const void *memory, int64_t bytes, int32_t source)
 {
 	struct impi_short_boxes *b = source >= 0 && source < s->ranks ? s->boxes[source] : NULL;
@@ -136,11 +138,13 @@ static int file(struct shorts *s, const void *memory, int64_t bytes, int32_t sou
 		return 1;
 	memcpy(&m.taken, memory, sizeof m.taken);
 	uint64_t read = atomic_load_explicit(&b->read, memory_order_relaxed);
+	if ((uint32_t)(m.taken - (uint32_t)read) > (uint32_t)(b->sent - (uint32_t)read))
+		return 0;
 	atomic_store_explicit(&b->read, read + (uint32_t)(m.taken - (uint32_t)read), memory_order_release);
 	if (bytes == sizeof m.taken)
 		return 1;
 	memcpy(&m, memory, sizeof m);
-	if (bytes != (int64_t)sizeof m + m.bytes || m.bytes > IMPI_SHORT_MOST)
+	if (bytes != (int64_t)sizeof m + m.bytes || m.bytes > IMPI_SHORT_MOST || (uint32_t)(b->come - b->said) >= IMPI_SHORT_BOXES)
 		return 0;
 	size_t i = b->come % IMPI_SHORT_BOXES;
 	const char *data = (const char *)memory + sizeof m;

@@ -35,7 +35,8 @@ type shortBoxes struct {
 	said   uint32
 	closed uint32
 	all    unsafe.Pointer
-	_      [8]byte
+	sent   uint32
+	_      uint32
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
 }

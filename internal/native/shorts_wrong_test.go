@@ -1,0 +1,107 @@
+//go:build cgo && linux
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// scripted is a shim whose library delivers some short messages, all of rank 1.
+const scripted = `#include "library.h"
+#include <string.h>
+static struct letter { int64_t bytes; struct impi_short m; char data[IMPI_SHORT_MOST]; } letters[100] = {%s};
+static int next, sent;
+static int version(char *text, int room) { strncpy(text, "Some MPI 1.2", room); return 0; }
+static int poll(void *buf, int64_t room, struct impi_native_message *m) { return IMPI_NATIVE_NONE; }
+static int begin(int64_t room, int count) { return 0; }
+static int send(int to, const void *buf, int64_t bytes, int32_t *number) { *number = IMPI_NATIVE_NONE; sent++; return 0; }
+static int again(void) { next++; return 0; }
+static int look(const void **buf, int64_t *bytes, int32_t *source)
+{
+	if (next == 100 || !letters[next].bytes)
+		return IMPI_NATIVE_NONE;
+	*buf = &letters[next].m, *bytes = letters[next].bytes, *source = %d;
+	return 0;
+}
+const struct impi_native impi_native = {.abi = IMPI_NATIVE_ABI, .size = sizeof(struct impi_native), .version = version, .poll = poll,
+	.shorts_begin = begin, .short_send = send, .short_again = again, .short_next = look};
+`
+
+// TestShortsWrong: short messages of a process that does not keep to the rules end them all, before anything
+// is written where nothing may be.
+func TestShortsWrong(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		skips.NotRun(t, "there is no cc", "apt-get install gcc")
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		letters string
+		source  int
+		sent    int // by this proc, before
+		come    uint64
+		read    uint64
+		right   bool
+	}{
+		"none":                         {"", 1, 0, 0, 0, true},
+		"as many as there are boxes":   {"[0 ... 63] = {32}", 1, 0, 64, 0, true},
+		"one more":                     {"[0 ... 64] = {32}", 1, 0, 64, 0, false},
+		"all were taken":               {"{4, {5}}", 1, 5, 0, 5, true},
+		"more than were sent":          {"{4, {6}}", 1, 5, 0, 0, false},
+		"fewer than before":            {"{4, {5}}, {4, {4}}", 1, 5, 0, 5, false},
+		"of a rank that there is not":  {"{32}", 2, 0, 0, 0, false},
+		"of a rank below 0":            {"{32}", -1, 0, 0, 0, false},
+		"of a rank without boxes":      {"{32}", 0, 0, 0, 0, false},
+		"a part of an envelope":        {"{31}", 1, 0, 0, 0, false},
+		"not as long as it says":       {"{40, {.bytes = 9}}", 1, 0, 0, 0, false},
+		"as long as may be":            {"{4032, {.bytes = 4000}}", 1, 0, 1, 0, true},
+		"longer than may be":           {"{4033, {.bytes = 4001}}", 1, 0, 0, 0, false},
+		"an envelope that is a number": {"{32, {.bytes = 4294967295u}}", 1, 0, 0, 0, false},
+	} {
+		dir := t.TempDir()
+		shim, source := filepath.Join(dir, "shim.so"), filepath.Join(dir, "shim.c")
+		if err := os.WriteFile(source, fmt.Appendf(nil, scripted, c.letters, c.source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-I", here, "-o", shim, source).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		l, err := Load(shim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Size = 2
+		all := l.beginShorts()
+		b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := (*shortBoxes)(unsafe.Pointer(&b[0]))
+		x.rank = 1
+		all.attach(x)
+		for range c.sent {
+			if err := all.put(x, new(short), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var a arrival
+		for range 20 {
+			if _, err = l.poll(unsafe.Pointer(&b[0]), 0, &a); err != nil {
+				break
+			}
+		}
+		if c.right != (err == nil) || err != nil && !errors.Is(err, ErrFailed) || x.come != c.come || x.read.Load() != c.read {
+			t.Errorf("%s: %v, %d messages have come and %d were taken, want %d and %d", name, err, x.come, x.read.Load(), c.come, c.read)
+		}
+	}
+}
