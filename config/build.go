@@ -220,6 +220,9 @@ func (s *siteDraft) protocol() {
 	own, shared := s.layers("protocol")
 	s.Protocol = defaultProtocol()
 	fill(&s.Protocol, own, shared)
+	if s.Protocol.Measured != "" {
+		s.Protocol.Measured = absolute(s.dir, s.Protocol.Measured)
+	}
 	if s.Protocol.AckMark <= s.Protocol.HiWater {
 		return
 	}

@@ -29,12 +29,13 @@ const (
 
 func defaultProtocol() Protocol {
 	return Protocol{
-		DataLen:    DefaultDataLen,
-		AckMark:    DefaultAckMark,
-		HiWater:    DefaultHiWater,
-		TagUB:      DefaultTagUB,
-		Unexpected: DefaultUnexpected,
-		XSize:      -1, MaxLinear: -1,
+		DataLen:     DefaultDataLen,
+		Collectives: "auto",
+		AckMark:     DefaultAckMark,
+		HiWater:     DefaultHiWater,
+		TagUB:       DefaultTagUB,
+		Unexpected:  DefaultUnexpected,
+		XSize:       -1, MaxLinear: -1,
 		Dialect: Published, IPv4: IPv4Compatible,
 	}
 }

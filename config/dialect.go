@@ -53,8 +53,9 @@ func (l Labels) Own() bool {
 }
 
 var (
-	dialects  = []string{string(Published), string(Draft1999)}
-	ipv4Forms = []string{string(IPv4Compatible), string(IPv4Mapped)}
+	dialects           = []string{string(Published), string(Draft1999)}
+	collectivesChoices = []string{"auto", "direct", "tree"}
+	ipv4Forms          = []string{string(IPv4Compatible), string(IPv4Mapped)}
 
 	// optionalLabels are the labels that a known implementation omits.
 	optionalLabels = []string{

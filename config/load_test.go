@@ -246,7 +246,7 @@ func TestSitesAreSortedAndDefaultsHold(t *testing.T) {
 	if r := a.RouteTo("beta"); !reflect.DeepEqual(r.Prefer, []string{"unix", "tcp"}) || !r.Direct || r.RequireTLS || r.DataPlane != nil {
 		t.Errorf("route %+v", r)
 	}
-	want := Protocol{DataLen: 262144, AckMark: 32, HiWater: 128, Unexpected: 64 << 20, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, Dialect: Published, IPv4: IPv4Compatible}
+	want := Protocol{DataLen: 262144, AckMark: 32, HiWater: 128, Unexpected: 64 << 20, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: -1, Collectives: "auto", Dialect: Published, IPv4: IPv4Compatible}
 	if a.Protocol != want || !a.Wait.Auto || a.Log != (Log{Level: "info", Format: "text"}) {
 		t.Errorf("site %+v", a)
 	}

@@ -372,6 +372,11 @@ type Protocol struct {
 	XSize     int32 `hcl:"xsize"`     // crossover of short and long collectives in bytes; -1: default
 	MaxLinear int32 `hcl:"maxlinear"` // crossover of linear and tree collectives in clients; -1: default
 
+	// Collectives is how sites exchange messages in collective operations: "auto", "direct", all at once,
+	// or "tree". Measured is the file of round trips between sites by which "auto" decides; empty: none.
+	Collectives string `hcl:"collectives"`
+	Measured    string `hcl:"measured"` // absolute, or empty
+
 	Dialect Dialect  `hcl:"dialect"` // the same in all sites of a job; empty: Published
 	IPv4    IPv4Form `hcl:"ipv4"`    // of addresses that are sent; both are understood; empty: IPv4Compatible
 }

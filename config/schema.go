@@ -78,6 +78,8 @@ var blockProtocol = &blockSpec{name: "protocol", attrs: []attrSpec{
 	{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
 	{name: "xsize", kind: integer(-1, math.MaxInt32)},
 	{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
+	{name: "collectives", kind: oneOf(collectivesChoices)},
+	{name: "measured", kind: text("a file that impi-node links -measure -keep writes", "measured.json")},
 	{name: "dialect", kind: oneOf(dialects)},
 	{name: "ipv4", kind: oneOf(ipv4Forms)},
 	{name: "versions", kind: versions()},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/measured"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -27,6 +28,8 @@ var linksHelp string
 type linksOptions struct {
 	*links.Choice
 	explain, measure, json, all, here bool
+
+	keep string
 }
 
 // linksCommand returns impi-node links.
@@ -37,6 +40,7 @@ func linksCommand() *cmdline.Command {
 	o.AddMore(c)
 	c.Flags.BoolVar(&o.explain, "explain", false, "")
 	c.Flags.BoolVar(&o.measure, "measure", false, "")
+	c.Flags.StringVar(&o.keep, "keep", "", "")
 	c.Flags.BoolVar(&o.json, "json", false, "")
 	c.Flags.BoolVar(&o.all, "all", false, "")
 	c.Flags.BoolVar(&o.here, "here", false, "")
@@ -47,6 +51,9 @@ func linksCommand() *cmdline.Command {
 const fewPairs = 16
 
 func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
+	if o.keep != "" && !o.measure {
+		return statusUsage, errors.New("-keep keeps what -measure measures: give both")
+	}
 	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, Few: fewPairs, Here: o.here})
 	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Wants(&j) })
 	if len(jobs) == 0 {
@@ -54,6 +61,11 @@ func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
 	}
 	if o.measure || o.explain {
 		links.MeasureAll(context.Background(), jobs, found, o.Deadline, o.explain)
+	}
+	if o.keep != "" {
+		if err := keep(o.keep, jobs, time.Now()); err != nil {
+			return statusPartial, err
+		}
 	}
 	report := links.Report{Schema: links.Schema, Jobs: jobs}
 	for i := range jobs {
@@ -63,6 +75,27 @@ func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
 		return statusPartial, err
 	}
 	return linksStatus(jobs), nil
+}
+
+// keep adds what was measured between sites to a file, for protocol { measured } of later jobs.
+func keep(path string, jobs []links.Job, now time.Time) error {
+	f, err := measured.Read(path)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for i := range jobs {
+		for _, p := range jobs[i].Pairs {
+			if s := p.Speed; s != nil && s.How == links.HowProbe && s.Problem == "" && p.SiteA != p.SiteB && p.SiteA != "" && p.SiteB != "" {
+				f.Add(p.SiteA, p.SiteB, 2*s.HalfTrip, s.Rate, now)
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("nothing was measured between two sites, so that %s stays as it is", path)
+	}
+	return f.Write(path)
 }
 
 // nothing returns the message if no job was found, with hints where it may be.

@@ -155,6 +155,33 @@ func TestLinksShowsAJob(t *testing.T) {
 	}
 }
 
+// TestCollectivesByWhatWasMeasured: a job that is measured writes a file, and the next one decides by it; a file
+// can decide otherwise.
+func TestCollectivesByWhatWasMeasured(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "kept.json")
+	says := func(r *running, want string) {
+		t.Helper()
+		if _, out, errs := r.links(t, "-explain"); !regexp.MustCompile(`(?m)^  collective operations between sites: ` + want + `$`).MatchString(out) {
+			t.Errorf("no match for %s in\n%s%s", want, out, errs)
+		}
+	}
+	first := startJob(t, 2, "-config", file(t, twoSites))
+	says(first, `all at once up to 16 sites, Allreduce of 1.05 MB and more part by part; no round trip between sites was measured`)
+	if status, _, errs := first.links(t, "-keep", kept); status != statusUsage || !strings.Contains(errs, "-measure") {
+		t.Errorf("-keep alone: status %d, %s", status, errs)
+	}
+	if status, _, errs := first.links(t, "-measure", "-keep", kept); status != statusOK {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	next := startJob(t, 2, "-config", file(t, twoSites+`protocol { measured = "`+kept+`" }`))
+	says(next, `all at once up to \d+ sites, .*; the longest round trip that was measured is [\d.]+.*s`)
+	pinned := startJob(t, 2, "-config", file(t, twoSites+`protocol {
+  measured    = "`+kept+`"
+  collectives = "tree"
+}`))
+	says(pinned, `up and down a tree; the file of site 0 says so`)
+}
+
 // TestLinksOfEachRoute: what a route does to a pair is what links says of it.
 func TestLinksOfEachRoute(t *testing.T) {
 	for _, c := range []struct {

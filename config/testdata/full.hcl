@@ -143,6 +143,11 @@ protocol {
   xsize     = -1         # bytes from which collectives use their long form; -1: 1024
   maxlinear = -1         # most clients for linear collectives; -1: 4
 
+  # How sites of ours exchange messages in collective operations: all at once ("direct"), up and down a
+  # tree ("tree"), or by the round trips in the file, which impi-node links -measure -keep writes.
+  collectives = "auto"
+  measured    = "measured.json"
+
   # Bytes of messages that nobody has asked for yet, for each proc: once there are so many, other
   # procs of ours send it messages whose data wait until they are received. From 65536.
   unexpected = 67108864

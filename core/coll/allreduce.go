@@ -29,7 +29,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 	case p.ownAllreduce(own, recv):
 	case p.op.Commutative() && !p.op.Whole() && p.striped(own):
 		p.allreduceStripes(own, recv)
-	case p.combines() && (p.isHosts && !p.single() || p.direct() && exact(p.op, p.k)):
+	case p.combines() && (p.isHosts && !p.single() || p.swapsValues()):
 		a := p.accumulate(own, recv)
 		p.reduceTree(&a, 0)
 		p.wait() // own may be recv

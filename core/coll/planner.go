@@ -224,9 +224,9 @@ func (p *Planner) commRank(rank int) wire.CommRank {
 func (p *Planner) linear() bool { return p.m.Count() <= p.profile.MaxLinear || p.direct() }
 
 // direct reports whether clients of ours exchange messages all at once: between sites that are far
-// from each other, what costs time is how often one waits for the other. Two have no other way.
+// from each other, what costs time is how often one waits for the other.
 func (p *Planner) direct() bool {
-	return p.sites.ours && !p.isHosts && p.m.Count() <= max(2, p.profile.Tuning.Direct)
+	return p.sites.ours && !p.isHosts && p.m.Count() <= p.profile.Tuning.Direct
 }
 
 // delegate returns the rank that sends and receives for a client, given by master number, in an

@@ -181,7 +181,7 @@ func (p allreductions) allSites(a *accumulator, result []byte, stand func(number
 		p.wait()
 	case p.direct() && p.m.Count() > 2 && len(a.cur) >= p.profile.Tuning.DirectLong && !p.op.Whole():
 		p.partsOfSites(a, result, stand)
-	case p.direct() && exact(p.op, p.k):
+	case p.swapsValues():
 		p.swapValues(a, stand)
 		a.copy(result, a.cur)
 	default:
@@ -192,6 +192,12 @@ func (p allreductions) allSites(a *accumulator, result []byte, stand func(number
 		}
 		p.bcasting().down(result, 0, stand)
 	}
+}
+
+// swapsValues reports whether short vectors are reduced by swapValues. Two clients have done so before there
+// was Direct.
+func (p reductions) swapsValues() bool {
+	return (p.direct() || p.sites.ours && p.m.Count() == 2) && exact(p.op, p.k)
 }
 
 // swapValues makes each client send its value to all others, which takes one way between sites. Each

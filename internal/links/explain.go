@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,23 @@ func writeProcs(w io.Writer, j *Job) {
 	fmt.Fprintln(w)
 	t.write(w, "  ")
 	writeBoards(w, j)
+	writeCollectives(w, j)
 	writePlugins(w, j)
 	writeChannelReasons(w, j)
+}
+
+// writeCollectives writes how the sites exchange messages in collective operations.
+func writeCollectives(w io.Writer, j *Job) {
+	own := slices.DeleteFunc(slices.Clone(j.Sites), func(s Part) bool { return s.Collectives == nil })
+	if len(own) < 2 {
+		return
+	}
+	c := own[0].Collectives
+	how := "up and down a tree"
+	if c.Direct > 0 {
+		how = fmt.Sprintf("all at once up to %d sites, Allreduce of %s and more part by part", c.Direct, quantity.Bytes(uint64(c.DirectLong)))
+	}
+	fmt.Fprintf(w, "  collective operations between sites: %s; %s\n", how, c.Why)
 }
 
 // writeBoards writes how the procs of each host do collective operations among themselves.

@@ -195,8 +195,19 @@ type Site struct {
 	Procs  int      `json:"procs"`
 	Hosts  []string `json:"hosts"` // addresses
 
-	HostProcs []int `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
-	PIDs      []int `json:"pids,omitempty"`          // of its procs, if their numbers in the job are process IDs (IsProcessID)
+	HostProcs   []int        `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
+	Collectives *Collectives `json:"collectives,omitempty"`   // in all sites of a job the same
+
+	PIDs []int `json:"pids,omitempty"` // of its procs, if their numbers in the job are process IDs (IsProcessID)
+}
+
+// Collectives is how the sites of a job exchange messages in collective operations.
+type Collectives struct {
+	Direct     int           `json:"direct"`      // up to so many sites all at once, more by trees; 0: trees
+	DirectLong int           `json:"direct_long"` // bytes from which Allreduce of several sites is done part by part
+	RTT        time.Duration `json:"rtt_ns,omitempty"`
+	Rate       int64         `json:"rate_bytes_per_s,omitempty"`
+	Why        string        `json:"why"`
 }
 
 // IsProcessID reports whether a number can be a process ID: the identities that sites of ours give their

@@ -155,3 +155,19 @@ func TestWhoseEnd(t *testing.T) {
 		j.Pairs[0].Views[1].Candidates = one.Candidates // both report the same
 	}
 }
+
+// TestCollectivesBetweenSites are shown where there are several sites.
+func TestCollectivesBetweenSites(t *testing.T) {
+	direct, tree := &Collectives{Direct: 32, DirectLong: 1 << 20, Why: "one reason"}, &Collectives{Why: "another"}
+	for want, sites := range map[string][]Part{
+		"all at once up to 32 sites, Allreduce of 1.05 MB and more part by part; one reason": {{Site: Site{Collectives: direct}}, {Site: Site{Collectives: direct}}},
+		"up and down a tree; another": {{Site: Site{Collectives: tree}}, {}, {Site: Site{Collectives: tree}}},
+		"":                            {{Site: Site{Collectives: direct}}, {}},
+	} {
+		var b bytes.Buffer
+		writeCollectives(&b, &Job{Sites: sites})
+		if got := b.String(); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

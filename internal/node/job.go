@@ -242,6 +242,8 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
+	how := routes.Collectives(n.routes)
+	j.Direct, j.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if n.opt.spawned == nil {
 		j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
 	}

@@ -122,6 +122,9 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 		defer reloads(ctx, n)()
 	}
 	n.recorder = newRecorder(n)
+	if err := routes.MeasuredProblem(n.opt.Site); err != nil {
+		n.log.Warn("what earlier jobs have measured is not known", "error", err)
+	}
 	err := n.run(ctx)
 	f := n.verdict(ctx, err)
 	n.recorder.ending()

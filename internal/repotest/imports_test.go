@@ -77,6 +77,7 @@ var directions = []direction{
 	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},
 	{from: "internal/packetswitch", ours: []string{"core/...", "internal/drive", "internal/machine", "internal/poll", "transports/socket", "transports/support/ring"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/wan", ours: nil, others: noOthers},
+	{from: "internal/measured", ours: nil, others: noOthers},
 	{from: "internal/mutant", ours: nil, others: noOthers},
 	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},

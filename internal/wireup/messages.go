@@ -103,8 +103,12 @@ type Job struct {
 	TagUB     int32  `json:"tag_ub"`
 	XSize     int32  `json:"xsize"`     // short/long collectives, bytes
 	MaxLinear int32  `json:"maxlinear"` // linear/tree collectives, masters
-	AckMark   uint32 `json:"ackmark"`
-	HiWater   uint32 `json:"hiwater"`
+	// Direct is how many sites of ours exchange messages of collective operations all at once, and DirectLong
+	// from how many bytes they combine vectors part by part; 0 and 0: they use trees.
+	Direct     int32  `json:"direct,omitempty"`
+	DirectLong int64  `json:"direct_long,omitempty"`
+	AckMark    uint32 `json:"ackmark"`
+	HiWater    uint32 `json:"hiwater"`
 
 	// Dialect is the layout of packets, the same for all procs of a job.
 	Dialect wire.Dialect `json:"dialect,omitempty"`

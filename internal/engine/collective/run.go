@@ -49,6 +49,7 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	c.State().Colls.Once.Do(func() {
 		profile := coll.Profile{Ours: true}
 		profile.XSize, profile.MaxLinear = c.CollectiveLimits()
+		profile.Tuning.Direct, profile.Tuning.DirectLong = proc.DirectLimits(c)
 		describePeers(c, &profile, c.Masters(), c.Comm.Group())
 		if !closeBy(c) {
 			profile.Hosts = c.Process().Members.Hosts()

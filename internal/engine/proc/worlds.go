@@ -284,6 +284,16 @@ func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 	return int(c.p.Job.XSize), int(c.p.Job.MaxLinear)
 }
 
+// DirectLimits returns up to how many sites of ours members exchange messages all at once, and from how many
+// bytes part by part, as coll.Tuning has them: the same at all members. Jobs that have met have not agreed on
+// it.
+func DirectLimits(c *Comm) (direct, long int) {
+	if c.common != nil || c.p.Job.Direct <= 0 {
+		return -1, 0
+	}
+	return int(c.p.Job.Direct), int(c.p.Job.DirectLong)
+}
+
 // Checks reports whether the members compare their calls.
 func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.Check) }
 

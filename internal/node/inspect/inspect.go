@@ -309,6 +309,9 @@ func (c *Control) sites() (sites []links.Site) {
 			s.Hosts = append(s.Hosts, c.Site.Routes.World.Hosts[h].Address.Addr().String())
 			s.HostProcs = append(s.HostProcs, onHost[h])
 		}
+		if how := routes.Collectives(c.Site.Routes); x.Own {
+			s.Collectives = (*links.Collectives)(&how)
+		}
 		sites = append(sites, s)
 	}
 	return sites

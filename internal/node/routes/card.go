@@ -48,7 +48,7 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 
 // Features are all that a site says on its business cards.
 func Features(job *config.Job, site config.Site) []string {
-	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site)))
+	return Trimmed(slices.Concat(CollectivesFeatures(site), SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site)))
 }
 
 // Resumable reports whether both ends of a pair want a link that can break to be resumed.

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
@@ -59,6 +60,15 @@ func cardOf(s *site) *dynamic.Card {
 	if s.cfg.Data != "" {
 		c.Features = append(c.Features, s.cfg.Data+"-to-all")
 	}
+	// Jobs with a MAXLINEAR of their own use trees more often, or are near.
+	choice, rtt := route.CollectivesAuto, time.Duration(0)
+	switch s.cfg.Params.MaxLinear {
+	case 0, 1:
+		choice = route.CollectivesTree
+	case 2, 3:
+		rtt = 30 * time.Microsecond
+	}
+	c.Features = append(c.Features, route.CollectivesFeatures(choice, rtt, 0)...)
 	return c
 }
 

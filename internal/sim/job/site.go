@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -338,6 +339,12 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0", Survive: s.w.cfg.Survive,
 	}
+	var cards []*dynamic.Card
+	for _, other := range s.w.sites {
+		cards = append(cards, cardOf(other))
+	}
+	how := route.PlanCollectives(cards)
+	x.Direct, x.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if s.w.cfg.Worlds != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
 	}

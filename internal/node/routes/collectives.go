@@ -1,0 +1,38 @@
+package routes
+
+import (
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/internal/measured"
+)
+
+// CollectivesFeatures says how the site wants to exchange messages in collective operations, and how far others
+// are by what was measured in earlier jobs. A file that cannot be read says nothing; MeasuredProblem says why.
+func CollectivesFeatures(site config.Site) []string {
+	known, _ := readMeasured(site)
+	rtt, rate := known.Worst(site.Name)
+	return route.CollectivesFeatures(route.CollectivesChoice(site.Protocol.Collectives), rtt, rate)
+}
+
+// MeasuredProblem returns why the file of round trips cannot be read. One that is not there is none.
+func MeasuredProblem(site config.Site) error {
+	_, err := readMeasured(site)
+	return err
+}
+
+func readMeasured(site config.Site) (measured.File, error) {
+	if site.Protocol.Measured == "" {
+		return measured.File{}, nil
+	}
+	return measured.Read(site.Protocol.Measured)
+}
+
+// Collectives returns how the job's sites exchange messages in collective operations. All nodes get the same.
+func Collectives(rt *Table) route.Collectives {
+	var cards []*dynamic.Card
+	for _, c := range rt.World.Clients {
+		cards = append(cards, rt.Cards.At(c.FirstProc))
+	}
+	return route.PlanCollectives(cards)
+}
