@@ -19,6 +19,7 @@ type Result struct {
 	Plane   transports.DataPlane  `json:"plane,omitempty"` // that the links used; empty: none did
 	Verdict transporttest.Verdict `json:"verdict"`
 	Reason  string                `json:"reason,omitempty"` // what was violated, or why it was skipped
+	Remedy  string                `json:"remedy,omitempty"` // what to do about a violation
 	Log     []string              `json:"log,omitempty"`
 	Seconds float64               `json:"seconds"`
 }
@@ -141,7 +142,7 @@ func (r *Report) rows() []report.Row {
 	for i, x := range r.Results {
 		rows[i] = report.Row{
 			ID: x.ID, Name: x.Name, Part: string(x.Plane), Rule: x.Rule,
-			Verdict: x.Verdict, Reason: x.Reason, Log: x.Log, Seconds: x.Seconds,
+			Verdict: x.Verdict, Reason: x.Reason, Remedy: x.Remedy, Log: x.Log, Seconds: x.Seconds,
 		}
 	}
 	return rows

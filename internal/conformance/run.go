@@ -56,7 +56,7 @@ func (o Options) matches(j job) bool {
 // Cases lists the rules for a plugin's process. Those of its links are
 // transporttest.Cases.
 func Cases() []Case {
-	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, lifeLinkCases, crashCases, linkCases, leakCases, speedCases)
+	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)
 }
 
 // Run judges a plugin. The error wraps ErrNotAPlugin; whatever else is wrong is in
@@ -74,6 +74,11 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	r := &runner{ctx: ctx, s: s, o: o, dir: dir.Path, trust: trust{most: cmp.Or(o.patience, patience)}, report: &Report{Begun: time.Now(), Quick: o.Quick}}
 	if err := r.look(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
+	}
+	for _, p := range o.Planes {
+		if offers := r.report.Site.Planes; !slices.Contains(offers, p) {
+			return nil, fmt.Errorf("%w: it has the data planes %s, and none that is called %q; each -plane has one name", ErrNotAPlugin, joined(offers), p)
+		}
 	}
 	jobs := r.jobs()
 	for i, j := range jobs {
@@ -169,7 +174,7 @@ func (r *runner) jobs() (jobs []job) {
 		for _, c := range transporttest.Cases() {
 			add(p, r.linkCase(c))
 		}
-		add(p, slices.Concat(lifeLinkCases, crashCases, linkCases, leakCases, speedCases)...)
+		add(p, slices.Concat(lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)...)
 	}
 	return jobs
 }
@@ -238,6 +243,9 @@ func (r *runner) do(j job, i, all int) {
 	res.Verdict, res.Reason, res.Log, res.Seconds = out.Verdict, out.Reason, out.Log, out.Took.Seconds()
 	if text := died.first(); text != "" {
 		res.Verdict, res.Reason = transporttest.Fail, crashReason(res, text)
+	}
+	if res.Verdict == transporttest.Fail {
+		res.Remedy = remedies[res.ID]
 	}
 	if speed.Plane != "" {
 		r.report.Speed = append(r.report.Speed, speed)

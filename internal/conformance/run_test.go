@@ -142,6 +142,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{"stuck", "P-CALL-11", "no answer after 5"},
 		{"deaf", "P-CALL-13", "was abandoned and goes on"},
 		{"stays open", "P-CALL-14", "StopListen is not answered"},
+		{"close hangs", "P-CALL-14", "StopListen is not answered"},
 		{"leaks listeners", "P-LEAK-03", "listeners that were closed"},
 		{"wildcard", "T-ABOUT-05", "0.0.0.0"},
 		{"wrong port", "T-ORDER-01", "nobody listens there"},
@@ -156,10 +157,31 @@ func TestFaultsAreFound(t *testing.T) {
 			if r.Verdict != transporttest.Fail || r.Failed != 1 {
 				t.Fatalf("not found: %+v", r.Results)
 			}
-			if why := r.Results[0].Reason; !strings.HasPrefix(why, c.id+": ") || !strings.Contains(why, c.words) {
-				t.Errorf("the reason is %q", why)
+			if why := r.Results[0].Reason; !strings.HasPrefix(why, c.id+": ") || !strings.Contains(why, c.words) || r.Results[0].Remedy == "" {
+				t.Errorf("the reason is %q, the remedy %q", why, r.Results[0].Remedy)
 			}
 		})
+	}
+}
+
+// Each rule says what to do about its violation, and there are no others.
+func TestRemedies(t *testing.T) {
+	rules := map[string]bool{}
+	for _, c := range Cases() {
+		rules[c.ID] = true
+	}
+	for _, c := range transporttest.Cases() {
+		rules[c.ID] = true
+	}
+	for id := range rules {
+		if remedies[id] == "" {
+			t.Errorf("%s has no remedy", id)
+		}
+	}
+	for id := range remedies {
+		if !rules[id] {
+			t.Errorf("there is no rule %s", id)
+		}
 	}
 }
 
@@ -256,6 +278,14 @@ func TestWhatIsNoPlugin(t *testing.T) {
 	}
 }
 
+// A run on a data plane that there is not would try nothing, and pass.
+func TestUnknownPlane(t *testing.T) {
+	_, err := Run(t.Context(), subject(""), Options{Quick: true, Planes: []transports.DataPlane{"fd,ring"}})
+	if !errors.Is(err, ErrNotAPlugin) || !strings.Contains(err.Error(), `"fd,ring"`) {
+		t.Error(err)
+	}
+}
+
 // Every rule of the contract holds for our own tcp, and the report says so in its
 // three forms.
 func TestOwnTransportIsSound(t *testing.T) {
@@ -321,6 +351,11 @@ func TestReportOfFailure(t *testing.T) {
 	for _, words := range []string{"correct  NO", "violated: T-DIAL-01 (fd)", "robust   yes, 1 of 1", "FAIL: "} {
 		if !strings.Contains(table.String(), words) {
 			t.Errorf("%q is not in\n%s", words, &table)
+		}
+	}
+	for form, text := range map[string]string{"table": table.String(), "JUnit": junit.String()} {
+		if !strings.Contains(text, "what to do: return a *transports.Error") {
+			t.Errorf("the %s has no remedy:\n%s", form, text)
 		}
 	}
 	if !strings.Contains(junit.String(), `<failure message="dialling an address`) || !strings.Contains(junit.String(), `failures="`) {

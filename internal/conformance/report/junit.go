@@ -75,7 +75,7 @@ func (s Suite) testcase(r Row) junitCase {
 	}
 	switch r.Verdict {
 	case transporttest.Fail:
-		c.Failure = &junitText{r.Rule, r.Reason}
+		c.Failure = &junitText{r.Rule, r.whole()}
 	case transporttest.Skip:
 		c.Skip = &junitText{Message: r.Reason}
 	case transporttest.Pass: // it has neither

@@ -19,6 +19,7 @@ type Row struct {
 	Rule    string
 	Verdict transporttest.Verdict
 	Reason  string   // what was violated, or why the case was skipped
+	Remedy  string   // what to do about the violation; may be empty
 	Log     []string // what it had to say
 	Seconds float64
 }
@@ -74,11 +75,19 @@ func (p Printer) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// Failures writes each row that has failed, with its whole reason.
+// whole is the reason of a failure with what to do about it.
+func (r Row) whole() string {
+	if r.Remedy == "" {
+		return r.Reason
+	}
+	return r.Reason + "\nwhat to do: " + r.Remedy
+}
+
+// Failures writes each row that has failed, with its whole reason and the remedy.
 func (p Printer) Failures(rows []Row) {
 	for _, r := range rows {
 		if r.Verdict == transporttest.Fail {
-			p.Line("\n%s\n  %s", strings.Join(strings.Fields(r.ID+" "+r.Name+" "+r.Part), " "), strings.ReplaceAll(r.Reason, "\n", "\n  "))
+			p.Line("\n%s\n  %s", strings.Join(strings.Fields(r.ID+" "+r.Name+" "+r.Part), " "), strings.ReplaceAll(r.whole(), "\n", "\n  "))
 		}
 	}
 }

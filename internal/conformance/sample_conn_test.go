@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/transports"
+)
+
+// later is behind how many bytes faults begin, so that greetings pass.
+const later = 40
+
+// reading spoils what a Read has read, once.
+type reading struct {
+	transports.Conn
+	seen  int
+	done  bool
+	spoil func(b []byte) (n int)
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	n, err := r.Conn.Read(b)
+	r.seen += n
+	if !r.done && r.seen > later && n > 2 && b[0] != b[1] {
+		r.done = true
+		n = r.spoil(b[:n])
+	}
+	return n, err
+}
+
+func swap(b []byte) int {
+	b[0], b[1] = b[1], b[0]
+	return len(b)
+}
+
+func drop(b []byte) int { return copy(b, b[1:]) }
+
+// twice gives a byte a second time.
+type twice struct {
+	transports.Conn
+	seen  int
+	last  byte
+	again bool
+	done  bool
+}
+
+func (w *twice) Read(b []byte) (int, error) {
+	if w.again && len(b) > 0 {
+		w.again, w.done = false, true
+		b[0] = w.last
+		return 1, nil
+	}
+	n, err := w.Conn.Read(b)
+	if w.seen += n; w.seen > later && n > 0 && !w.done {
+		w.last, w.again = b[n-1], true
+	}
+	return n, err
+}
+
+// elsewhere puts what it reads one byte behind where it belongs, as a write to the wrong remote memory does.
+type elsewhere struct{ transports.Conn }
+
+func (w elsewhere) Read(b []byte) (int, error) {
+	if len(b) < 2 {
+		return w.Conn.Read(b)
+	}
+	n, err := w.Conn.Read(b[:len(b)-1])
+	copy(b[1:], b[:n])
+	return n, err
+}
+
+// half takes the part that was written for the whole.
+type half struct{ transports.Conn }
+
+func (h half) Write(b []byte) (int, error) {
+	if len(b) < later {
+		return h.Conn.Write(b)
+	}
+	_, err := h.Conn.Write(b[:len(b)/2])
+	return len(b), err
+}
+
+// lateConn writes when Write has returned, from memory that its caller uses again.
+type lateConn struct {
+	transports.Conn
+	queue chan []byte
+	ended chan struct{}
+	once  sync.Once
+}
+
+func newLate(c transports.Conn) *lateConn {
+	l := &lateConn{Conn: c, queue: make(chan []byte, 1000), ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		for b := range l.queue {
+			<-time.After(time.Millisecond) // slow on purpose
+			if _, err := l.Conn.Write(b); err != nil {
+				return
+			}
+		}
+	}()
+	return l
+}
+
+func (l *lateConn) Write(b []byte) (int, error) {
+	select {
+	case l.queue <- b:
+		return len(b), nil
+	case <-l.ended:
+		return 0, net.ErrClosed
+	}
+}
+
+func (l *lateConn) CloseWrite() error {
+	l.once.Do(func() { close(l.queue) })
+	<-l.ended
+	return l.Conn.CloseWrite()
+}
+
+// endsBoth ends both directions where one was to end.
+type endsBoth struct{ transports.Conn }
+
+func (e endsBoth) CloseWrite() error { return e.Close() }
+
+// endsNothing says that it has ended a direction.
+type endsNothing struct{ transports.Conn }
+
+func (endsNothing) CloseWrite() error { return nil }
+
+// neverCloses waits in Close for what does not come.
+type neverCloses struct{ transports.Conn }
+
+func (neverCloses) Close() error { select {} }
+
+// hoarded is memory that nobody gives back.
+var hoarded struct {
+	mu   sync.Mutex
+	list [][]byte
+}
+
+func keepMemory() {
+	b := make([]byte, 1<<20)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	hoarded.mu.Lock()
+	defer hoarded.mu.Unlock()
+	hoarded.list = append(hoarded.list, b)
+}
+
+// keepThread has a thread of its own and does not end.
+func keepThread() {
+	runtime.LockOSThread()
+	select {}
+}
+
+// spin looks for something all the time.
+func spin() {
+	for {
+		runtime.Gosched()
+	}
+}
