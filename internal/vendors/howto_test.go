@@ -15,13 +15,13 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// block is a piece of docs/plugin-howto.md: shell commands, or a file whose name is the
+// block is a piece of a page: shell commands, or a file whose name is the
 // last thing in backquotes before it.
 type block struct{ kind, file, text string }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^```(sh|go|hcl)\n(.*?)^```$")
-	fileName = regexp.MustCompile("`([a-z_]+\\.(?:go|hcl))`[^`]*$")
+	fence    = regexp.MustCompile("(?ms)^```(sh|go|hcl|c|python)\n(.*?)^```$")
+	fileName = regexp.MustCompile("`((?:src/)?[a-z_]+\\.(?:go|hcl|c|py))`[^`]*$")
 )
 
 // blocks reads the page. A file's block that no name precedes is an illustration.
@@ -45,7 +45,44 @@ func TestHowto(t *testing.T) {
 		skips.Program(t, name)
 	}
 	soak.Only(t, "a plugin is built in a module of its own")
-	page, err := os.ReadFile(root + "/docs/plugin-howto.md")
+	bin, dir := programs(t), t.TempDir()
+	said, dir := follow(t, bin, dir, "plugin-howto.md")
+	for _, words := range []string{"correct  yes", "robust   yes", "2 sites, 4 procs, no faults", "as it must be"} {
+		if !strings.Contains(said, words) {
+			t.Errorf("%q is not in what the commands say:\n%s", words, said)
+		}
+	}
+	if log := runJob(t, bin, dir, "job.hcl"); !strings.Contains(log, "transport=plain") {
+		t.Errorf("the job does not use the transport:\n%s", log)
+	}
+}
+
+// The guide is followed in the same way, in its three languages.
+func TestGuide(t *testing.T) {
+	for _, name := range []string{"go", "sh"} {
+		skips.Program(t, name)
+	}
+	soak.Only(t, "plugins in three languages are built and judged")
+	for _, g := range All {
+		if g.NoMTLS { // C and Python: with what they need
+			built(t, g)
+		}
+	}
+	bin := programs(t)
+	said, dir := follow(t, bin, t.TempDir(), "plugin-guide.md")
+	if n := strings.Count(said, "correct  yes"); n != 3 || strings.Count(said, "robust   yes") != 3 || !strings.Contains(said, "as it must be") {
+		t.Errorf("%d plugins are correct:\n%s", n, said)
+	}
+	if log := runJob(t, bin, dir, "job.hcl"); !strings.Contains(log, "transport=mine") || strings.Contains(log, "through the agents") {
+		t.Errorf("the job does not use the transport:\n%s", log)
+	}
+}
+
+// follow does what a page of docs says, block after block, and gives what the commands said and the
+// folder in which it ends.
+func follow(t *testing.T, bin, dir, name string) (said, end string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +90,7 @@ func TestHowto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, dir := programs(t), t.TempDir()
-	said, where := "", filepath.Join(t.TempDir(), "where")
+	where := filepath.Join(t.TempDir(), "where")
 	for i, b := range blocks(string(page)) {
 		if b.file != "" && b.kind != "sh" {
 			if err := os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o600); err != nil {
@@ -76,14 +112,7 @@ func TestHowto(t *testing.T) {
 		}
 		dir, said = strings.TrimSpace(string(now)), said+string(out)
 	}
-	for _, words := range []string{"correct  yes", "robust   yes", "2 sites, 4 procs, no faults", "as it must be"} {
-		if !strings.Contains(said, words) {
-			t.Errorf("%q is not in what the commands say:\n%s", words, said)
-		}
-	}
-	if log := runJob(t, bin, dir, "job.hcl"); !strings.Contains(log, "transport=plain") {
-		t.Errorf("the job does not use the transport:\n%s", log)
-	}
+	return said, dir
 }
 
 // runJob runs a job and gives all that its nodes log.
@@ -91,6 +120,7 @@ func runJob(t *testing.T, bin, dir, file string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, "impi-node"), "-log-level", "debug", "-config", file)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
