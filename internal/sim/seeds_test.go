@@ -8,7 +8,7 @@ import (
 // seeds is how many seeds continuous integration runs. With the race detector a
 // world is about ten times slower, and still these take no longer than the
 // slowest of the other packages' tests; `make sim` runs 2,000 without it.
-const seeds = 400
+const seeds = 500
 
 // TestSeeds runs the seeds; all must be right, and everything must have happened.
 func TestSeeds(t *testing.T) {

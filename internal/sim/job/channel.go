@@ -78,7 +78,13 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	if dials {
 		other := w.hosts[peer]
 		c.Again = func(_ error, limit time.Duration) {
-			r.dial(limit, func() dynamic.Answer { return other.again(x.h) }, func(v dynamic.Verdict, reason string) {
+			judge := func() dynamic.Answer {
+				if other.closed() {
+					return unheard(dynamic.NotListening)
+				}
+				return other.again(x.h)
+			}
+			r.dial(limit, judge, func(v dynamic.Verdict, reason string) {
 				if v != dynamic.Accepted {
 					ch.Lose(reason)
 				}

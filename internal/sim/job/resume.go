@@ -100,6 +100,7 @@ func (c *cutter) Sent(from *kernel.End, data []byte) {
 		c.next.Sent(from, data)
 	}
 	c.cut(from.Link())
+	c.cutUnread(from)
 }
 
 func (c *cutter) Received(to *kernel.End, n int) {
@@ -114,13 +115,34 @@ func (c *cutter) cut(l *kernel.Link) {
 	if !x.up() || !k.Chance(x.w.cfg.Resume.Cuts) {
 		return
 	}
-	k.After(k.Between(0, x.spec.Delay), func() {
-		if x.up() && l == x.lower {
-			k.Note("cut below %s", x.shown.Name())
-			x.w.met[CutLink]++
-			l.Cut(errors.New("it was cut"))
+	k.After(k.Between(0, x.spec.Delay), func() { c.cutNow(l) })
+}
+
+// cutUnread cuts the link when the peer of from has bytes that its program, which computes, has not
+// asked for. They are in its buffer, as a timer has looked after the link, and not on their way,
+// when the next lower link is greeted.
+func (c *cutter) cutUnread(from *kernel.End) {
+	x, k := c.x, c.x.w.k
+	if !x.up() || !k.Chance(5*x.w.cfg.Resume.Cuts) {
+		return
+	}
+	k.After(x.spec.Delay+k.Between(0, time.Millisecond), func() {
+		for _, e := range x.ends {
+			if x.up() && e.link.Handle() == from.Peer().Handle() && from.Peer().Unread() > 0 {
+				e.link.Link.(interface{ Pump() }).Pump()
+				c.cutNow(from.Link())
+			}
 		}
 	})
+}
+
+// cutNow cuts a lower link if it is the last one and both ends use it.
+func (c *cutter) cutNow(l *kernel.Link) {
+	if x := c.x; x.up() && l == x.lower {
+		x.w.k.Note("cut below %s", x.shown.Name())
+		x.w.met[CutLink]++
+		l.Cut(errors.New("it was cut"))
+	}
 }
 
 func (c *cutter) Ended(*kernel.End) {}

@@ -140,6 +140,9 @@ func (e *End) gone() bool { return e.closed }
 // load is what counts for the capacity: bytes that were not received.
 func (e *End) load() int { return len(e.in) - e.read }
 
+// Unread is how many bytes have arrived that were not received.
+func (e *End) Unread() int { return e.landed - e.read }
+
 // Send sends as much as there is room for, or less.
 func (e *End) Send(batch [][]byte) (int, error) {
 	switch {

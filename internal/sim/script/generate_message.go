@@ -187,9 +187,17 @@ func (g *generator) mixture(c *group, to int) {
 			earlier = append(earlier, f)
 		}
 	}
+	if !ok {
+		return
+	}
 	for i, f := range queue {
-		if ok {
-			f.queue = queue[:i]
+		f.queue = queue[:i]
+	}
+	if g.One(2) { // a long queue of receives before the first message
+		for _, f := range queue {
+			if f.mayPost() {
+				g.begin(f, RecvSide, false)
+			}
 		}
 	}
 }
@@ -270,7 +278,8 @@ func token(g *generator) {
 // computes. The receiver then receives them in another order: messages with two tags in any order,
 // and after receives that it had begun before.
 func shortOnes(g *generator) {
-	if g.One(2) { // receives only look into boxes if nothing else is under way
+	drained := g.One(2) // receives only look into boxes if nothing else is under way
+	if drained {
 		g.drain()
 	}
 	c := g.comm(false)
@@ -285,10 +294,26 @@ func shortOnes(g *generator) {
 		g.begin(f, RecvSide, i%4 != 3 || g.One(2))
 	}
 	tags := []int{g.fresh(), g.fresh()}[g.IntN(2):]
+	if drained && len(tags) > 1 && g.One(2) {
+		for range 2 + g.IntN(4) {
+			ask := g.add(Message{From: m.To, To: m.From, Comm: c.name, Tag: g.fresh(), Kind: Uint8})
+			g.begin(ask, SendSide, false)
+			g.begin(ask, RecvSide, true)
+			g.drain()
+			shortOf(g, m, tags, 2, 0)
+		}
+		return
+	}
 	count := 2 + g.IntN(5)
 	if g.One(2) {
 		count = 65 + g.IntN(20) // a link has 64 boxes
 	}
+	shortOf(g, m, tags, count, g.IntN(3))
+}
+
+// shortOf sends that many short messages like m, with these tags, of which the first ones are
+// received by receives that have begun before.
+func shortOf(g *generator, m Message, tags []int, count, before int) {
 	most := min(96, g.o.MaxBytes/64) // of data in a box
 	if g.One(3) {
 		most = min(600, g.o.MaxBytes/8) // and beyond the box
@@ -299,7 +324,7 @@ func shortOnes(g *generator) {
 		m.Cap = m.Len
 		flights = append(flights, g.add(m))
 	}
-	for _, f := range flights[:g.IntN(3)] {
+	for _, f := range flights[:before] {
 		g.begin(f, RecvSide, false)
 	}
 	g.emit(Pause{m.To, time.Duration(100+g.IntN(3000)) * time.Microsecond})

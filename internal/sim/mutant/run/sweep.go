@@ -46,8 +46,8 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 		Bench: mutant.Bench{Faults: all, Programs: []string{"./cmd/impi-sim"}, Workers: 2},
 		Flags: func(fs *flag.FlagSet) {
 			fs.Uint64Var(&s.first, "first", 0, "the first seed")
-			fs.Uint64Var(&s.seeds, "seeds", 2000, "how many seeds a fault may survive at most")
-			fs.DurationVar(&s.limit, "time", 2*time.Minute, "how long the seeds of a fault may take")
+			fs.Uint64Var(&s.seeds, "seeds", 4000, "how many seeds a fault may survive at most")
+			fs.DurationVar(&s.limit, "time", 5*time.Minute, "how long the seeds of a fault may take")
 			fs.BoolVar(&s.asJSON, "json", false, "print the table as JSON")
 		},
 		Check: func() error {
