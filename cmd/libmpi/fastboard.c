@@ -8,10 +8,13 @@
 #define _GNU_SOURCE
 #include "onboard.h"
 #include "fastboard.h"
+#include "fastsite.h"
 
 int impi_barrier(MPI_Comm comm)
 {
 	struct op o;
+	if (impi_site_barrier(comm))
+		return 1;
 	if (!start(&o, comm))
 		return 0;
 	arrive(&o);
@@ -25,6 +28,8 @@ int impi_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm
 {
 	struct op o;
 	uint64_t n = bytes(count, type);
+	if (impi_site_bcast(buf, count, type, root, comm))
+		return 1;
 	if (n == 0 || n > LEND_MOST || !start(&o, comm))
 		return 0;
 	o.lent = n >= LEND_BCAST && o.b->lend != 0 && n >= o.b->lend;
@@ -122,6 +127,8 @@ int impi_allgather(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	struct op o;
+	if (impi_site_alltoall(send, scount, stype, recv, rcount, rtype, comm))
+		return 1;
 	if (!start(&o, comm))
 		return 0;
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members, at = o.b->me * n;
@@ -247,6 +254,8 @@ int impi_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype t
 	struct op o;
 	uint64_t n = bytes(count, type);
 	loop *f = impi_loop_of(op, type);
+	if (impi_site_allreduce(send, recv, count, type, op, comm))
+		return 1;
 	if (f == NULL || n == 0 || n > ALLREDUCE_MOST || !start(&o, comm))
 		return 0;
 	const void *own = send == MPI_IN_PLACE ? recv : send;

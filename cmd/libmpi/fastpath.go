@@ -15,6 +15,7 @@ enum {
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
+	teamSize = sizeof(struct team), atTeams = offsetof(struct fastpath, teams), atTeam = offsetof(struct comm, team),
 	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
 	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atTurn = offsetof(struct request, turn), atOp = offsetof(struct request, op),
 	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
@@ -74,6 +75,8 @@ var (
 	_ [C.offerSize - unsafe.Sizeof(board.Offer{})]struct{}
 	_ [C.windowSize - unsafe.Sizeof(fastpath.Window{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Window{}) - C.windowSize]struct{}
+	_ [C.teamSize - unsafe.Sizeof(fastpath.Team{})]struct{}
+	_ [unsafe.Sizeof(fastpath.Team{}) - C.teamSize]struct{}
 	_ [C.targetSize - unsafe.Sizeof(fastpath.Target{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Target{}) - C.targetSize]struct{}
 )
@@ -84,6 +87,7 @@ const (
 	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
 	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
 	_ = -uint((C.atCarrier ^ unsafe.Offsetof(link.FastBoxes{}.Carrier)) | (C.atCarriers ^ unsafe.Offsetof(fastpath.Memory{}.Shorts)))
+	_ = -uint((C.atTeams ^ unsafe.Offsetof(fastpath.Memory{}.Teams)) | (C.atTeam ^ unsafe.Offsetof(fastpath.Comm{}.Team)))
 	_ = -uint((C.atUsed ^ unsafe.Offsetof(fastpath.Window{}.Used)) | (C.atIdle ^ unsafe.Offsetof(fastpath.Window{}.Idle)))
 	_ = -uint((C.atUnit ^ unsafe.Offsetof(fastpath.Target{}.Unit)) | (C.atLock ^ unsafe.Offsetof(fastpath.Target{}.Lock)) | (C.atOpen ^ unsafe.Offsetof(fastpath.Target{}.Open)))
 )
@@ -102,6 +106,7 @@ const (
 	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
 	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
 	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
+	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.TeamMost) | (C.TEAM_SELDOM ^ fastpath.TeamSeldom))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
 	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
 )
@@ -123,7 +128,20 @@ func shareFastPath() {
 			}
 		}
 	}
+	for h, t := range namedTypes {
+		if t == nil || C.impi_width[h] == 0 {
+			continue
+		}
+		if kind, plain := t.Plain(); plain {
+			if n, ok := collective.NativeType(kind); ok {
+				C.impi_site_type[h] = C.uint8_t(n + 1)
+			}
+		}
+	}
 	for h, op := range namedOps {
+		if n, ok := collective.NativeOp(op); ok && h < C.OP_HANDLES {
+			C.impi_site_op[h] = C.uint8_t(n + 1)
+		}
 		if i := slices.Index(opsOfC, op); i >= 0 && h < C.OP_HANDLES {
 			C.impi_op[h] = C.uint8_t(i)
 		}

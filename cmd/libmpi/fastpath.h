@@ -47,7 +47,7 @@ struct peer {
 struct comm {
 	uintptr_t handle;
 	uint64_t context;
-	int32_t rank, tag_ub, board, whole;
+	int32_t rank, tag_ub, board, whole, team, size;
 	int8_t peer[RANKS];
 };
 
@@ -112,6 +112,23 @@ struct window {
 	uint32_t fences, fenced, unused;
 };
 
+// A communicator of the site's own MPI, and an operation there: see packages internal/fastpath and
+// internal/native.
+enum { TEAMS = 64, TEAM_MOST = 4 << 20, TEAM_SELDOM = 256 };
+enum { PHASE_BARRIER = 1, PHASE_BCAST, PHASE_REDUCE, PHASE_ALLREDUCE, PHASE_GATHER, PHASE_ALLGATHER, PHASE_ALLTOALL };
+
+struct team {
+	int32_t pending, error;
+	_Atomic uint32_t count;
+};
+
+struct phase {
+	int32_t comm, what, type, op, root;
+	int64_t n;
+	const void *in;
+	void *out;
+};
+
 struct fastpath {
 	_Atomic uint32_t gate, leave_asked;
 	int32_t polls;
@@ -132,7 +149,11 @@ struct fastpath {
 		int (*put)(void *carrier, const struct carried *, uintptr_t data);
 		void (*took)(void *carrier, uint64_t taken);
 		void *all;
+		int (*begin)(void *library, const struct phase *, int32_t *number);
+		int (*test)(void *library, int32_t number);
+		void *library;
 	} carriers;
+	struct team teams[TEAMS];
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
@@ -152,6 +173,9 @@ extern uint8_t impi_number[TYPES];
 // The predefined operations, by handle; 0 for others.
 enum { SUM = 1, PROD, MAX, MIN, LAND, LOR, LXOR, BAND, BOR, BXOR, OPS, OP_HANDLES = 64 };
 extern uint8_t impi_op[OP_HANDLES];
+
+// The numbers of the site's MPI for predefined types and operations, and 1 more, by handle; 0: none.
+extern uint8_t impi_site_type[TYPES], impi_site_op[OP_HANDLES];
 extern _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
 
 #endif

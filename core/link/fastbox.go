@@ -217,6 +217,11 @@ type CarrierCalls struct {
 	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
 	Took unsafe.Pointer // void (void *carrier, uint64_t taken): is told how many messages were taken
 	All  unsafe.Pointer
+
+	// Collective operations of what carries the messages.
+	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins one, whose number is -1 if it is over
+	Test  unsafe.Pointer // int (void *library, int32_t number): 0 if it is over, or -1
+	Lib   unsafe.Pointer
 }
 
 // longest returns the longest data that go through an area.

@@ -27,6 +27,7 @@ const (
 	Requests = 256  // of C
 	Members  = 64   // of a board
 	Windows  = 64   // each at a fixed place
+	Teams    = 64   // communicators of the site's own MPI
 )
 
 // What C does on a board, in bytes.
@@ -50,6 +51,12 @@ const (
 
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.
 const BoardSeldom = 32
+
+// What C does by the site's own MPI.
+const (
+	TeamMost   = 4 << 20 // bytes of an operation
+	TeamSeldom = 256     // of its operations, one is left to Go, which looks at the links
+)
 
 // What C does on windows.
 const (
@@ -136,6 +143,7 @@ type Memory struct {
 	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, by calls.Elapsed
 	Begun      [board.Slots]Begun
 	Shorts     link.CarrierCalls // by which messages go to and come from peers with a Carrier
+	Teams      [Teams]Team       // by the numbers of the communicators of the site's own MPI
 }
 
 // Peer is a peer that is reached by fast boxes.
@@ -157,8 +165,20 @@ type Comm struct {
 	TagUB   int32
 	Board   int32       // index in Boards, or None
 	Whole   int32       // 1: all others are in Peer
+	Team    int32       // index in Teams, if C may do operations there, or None
+	Size    int32       // how many ranks it has
 	Peer    [Ranks]int8 // of each rank, or None
 }
+
+// Team is a communicator of the site's own MPI, in which C does blocking collective operations.
+type Team struct {
+	Pending int32         // the number of an operation that C has begun and Go has to go on with, or None
+	Error   int32         // of such an operation; 0: none
+	Count   atomic.Uint32 // operations that C has done since Go has begun one
+}
+
+// Drop forgets what C did in a team.
+func (t *Team) Drop() { t.Pending, t.Error = None, 0; t.Count.Store(0) }
 
 // Window is a window of memory that MPI has allocated, found by its handle.
 type Window struct {
@@ -234,6 +254,9 @@ func (m *Memory) Reset() {
 		m.Peers[i] = Peer{}
 	}
 	m.Starts = 0
+	for i := range m.Teams {
+		m.Teams[i].Drop()
+	}
 	for i := range m.Boards {
 		m.Boards[i].Members = 0
 		m.Begun[i] = Begun{First: None, Last: None}

@@ -17,6 +17,8 @@ type vendor interface {
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
 	begin(c Comm, p *Phase) (request, error)
+	// failure is the error of a collective operation that C has begun.
+	failure(result int32) error
 
 	// beginShorts begins short messages; nil: there are none.
 	beginShorts() carrier

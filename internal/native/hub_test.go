@@ -101,6 +101,8 @@ func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
 }
 
 // begin begins a phase that does nothing.
+func (r *rank) failure(int32) error { return ErrFailed }
+
 func (r *rank) begin(Comm, *Phase) (request, error) {
 	r.last++
 	r.coming[r.last] = func() {}

@@ -221,6 +221,10 @@ func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
 	return number, err
 }
 
+func (l *Library) failure(result int32) error {
+	return l.failed("a collective operation", C.int(result))
+}
+
 // anywhere runs f where the library may be called.
 func (l *Library) anywhere(f func()) {
 	if l.thread != nil {

@@ -8,7 +8,7 @@ enum impi_native_phase {
 	IMPI_NATIVE_GATHER, IMPI_NATIVE_ALLGATHER, IMPI_NATIVE_ALLTOALL
 };
 
-struct impi_native_phase_args {
+struct impi_native_phase_args { /* struct phase of cmd/libmpi's fastpath.h */
 	int32_t comm, phase, type, op, root;
 	int64_t n; /* bytes, or elements of reductions */
 	uintptr_t in, out;

@@ -92,6 +92,7 @@ func (l *Library) Shorts() link.CarrierCalls {
 	}
 	return link.CarrierCalls{
 		Pump: unsafe.Pointer(C.impi_shorts_pump), Put: unsafe.Pointer(C.impi_shorts_put), Took: unsafe.Pointer(C.impi_shorts_took),
-		All: unsafe.Pointer(l.shorts),
+		All:   unsafe.Pointer(l.shorts),
+		Begin: unsafe.Pointer(C.impi_native_begin), Test: unsafe.Pointer(C.impi_native_test), Lib: unsafe.Pointer(l.fn),
 	}
 }

@@ -43,6 +43,20 @@ func (h *Hub) Begin(c Comm, p *Phase) error {
 	return nil
 }
 
+// GoOn has the hub wait for a phase that C has begun, or says how that failed.
+func (h *Hub) GoOn(number, failed int32, p *Phase) error {
+	if h.err != nil {
+		return h.err
+	}
+	p.number, p.done, p.err = number, false, nil
+	if failed != 0 {
+		p.done, p.err = true, h.lib.failure(failed)
+		return p.err
+	}
+	h.phases = append(h.phases, p)
+	return nil
+}
+
 func (p *Phase) finish() {
 	p.pin.Unpin()
 	p.done = true

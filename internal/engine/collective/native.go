@@ -27,6 +27,18 @@ var nativeOps = map[*datatype.Op]int{
 	datatype.BOr: 5, datatype.BXor: 6, datatype.LAnd: 7, datatype.LOr: 8, datatype.LXor: 9,
 }
 
+// NativeType is the number of the site's MPI for a kind, if it knows that.
+func NativeType(k datatype.Kind) (number int, ok bool) {
+	number, ok = nativeTypes[k]
+	return number, ok
+}
+
+// NativeOp is the number of the site's MPI for an operation, if it knows that.
+func NativeOp(op *datatype.Op) (number int, ok bool) {
+	number, ok = nativeOps[op]
+	return number, ok
+}
+
 // nativeDoes reports which phases the site's MPI does.
 func nativeDoes(phase coll.Phase, k datatype.Kind, op *datatype.Op) bool {
 	if phase != coll.PhaseReduce && phase != coll.PhaseAllreduce {

@@ -123,6 +123,7 @@ func Begin(c *proc.Comm) (*collective, error) {
 		x = &collective{c: c}
 		x.sched = &x.main
 	}
+	c.Process().Native.Count(c)
 	x.number = uint32(c.State().Colls.Next()) // counted even if the operation fails here, so that all members count the same
 	if !c.State().Colls.Ours {
 		c.State().Colls.Turns = append(c.State().Colls.Turns, x)

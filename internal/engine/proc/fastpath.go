@@ -297,8 +297,8 @@ func (c *Comm) FastPath(handle uintptr) {
 	if x == nil {
 		return
 	}
-	on := c.FastPathBoard()
-	if e := x.Place(handle); e.Handle == handle && e.Board == on {
+	on, team := c.FastPathBoard(), c.p.Native.number(c)
+	if e := x.Place(handle); e.Handle == handle && e.Board == on && e.Team == team {
 		return
 	}
 	c.p.Lock()
@@ -307,7 +307,7 @@ func (c *Comm) FastPath(handle uintptr) {
 		return
 	}
 	e := x.Place(handle)
-	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on}
+	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on, Team: team, Size: int32(c.Size())}
 	at := map[message.Peer]int8{}
 	for i, q := range x.endpoints[:x.Top] {
 		if q != nil {

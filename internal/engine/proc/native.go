@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
@@ -177,14 +178,55 @@ func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at := n.place(c); at != nil {
+		at.Drop() // another one had the number
+	}
 	return &NativeTeam{Size: len(procs), comm: c}, nil
 }
 
 // maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
 const maxTag = 1 << 15
 
-// Begin begins a collective operation of a team, which its caller waits for. The process is locked.
-func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error { return n.hub.Begin(t.comm, ph) }
+// Begin begins a collective operation of a team, which its caller waits for, or goes on with one that C has
+// begun. The process is locked.
+func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
+	at := n.place(t.comm)
+	if at == nil || at.Pending == fastpath.None && at.Error == 0 {
+		return n.hub.Begin(t.comm, ph)
+	}
+	number, failed := at.Pending, at.Error
+	at.Pending, at.Error = fastpath.None, 0
+	return n.hub.GoOn(number, failed, ph)
+}
+
+// place is what C knows of a team; nil: C does nothing there.
+func (n *Native) place(c native.Comm) *fastpath.Team {
+	if n.p.FastPath == nil || c < 0 || c >= fastpath.Teams {
+		return nil
+	}
+	return &n.p.FastPath.Teams[c]
+}
+
+// number is that of the team in which C does operations of c, or None. n may be nil.
+func (n *Native) number(c *Comm) int32 {
+	cs := &c.state.Colls
+	if n == nil || !cs.Teamed.Load() || cs.Team == nil || cs.Place != nil || cs.Team.Size != c.Size() || n.place(cs.Team.comm) == nil {
+		return fastpath.None
+	}
+	return int32(cs.Team.comm)
+}
+
+// Count counts the operations of c that C has done by the site's MPI, so that all members count the same. n
+// may be nil.
+func (n *Native) Count(c *Comm) {
+	cs := &c.state.Colls
+	if n == nil || !cs.Teamed.Load() || cs.Team == nil {
+		return
+	}
+	if at := n.place(cs.Team.comm); at != nil {
+		cs.number.Add(uint64(at.Count.Swap(0)))
+	}
+}
 
 // OneThread reports whether at most one thread of the program is in MPI at a time.
 func (n *Native) OneThread() bool {

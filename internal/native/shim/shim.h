@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IMPI_NATIVE_ABI 2
+#define IMPI_NATIVE_ABI 3
 
 /* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
 enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
