@@ -228,6 +228,9 @@ func byHost(s *status.Job, hosts int) matrix {
 	m := matrix{By: "host", Size: hosts}
 	cells := make(map[[2]int]cell)
 	for _, x := range s.ByHost {
+		if x.From == x.To { // each is counted by both of its procs
+			x.Pairs = (x.Pairs + 1) / 2
+		}
 		cells[[2]int{x.From, x.To}] = cell{From: x.From, To: x.To, Messages: x.Messages, Bytes: cmp.Or(x.Data, x.Sent), Pairs: x.Pairs, HalfTrip: microseconds(x.RTT / 2)}
 	}
 	for _, x := range s.ByHost {

@@ -61,6 +61,7 @@ func (m *Memory) called(w about, begun, ended int64) {
 	if b.pending.Begun == begun && b.pending.Call == w.call { // it has waited
 		b.pending.Begun = 0
 		b.open.Store(0)
+		waited.Store(false)
 	}
 	m.settle()
 	if s := b.stalled.Load(); s != 0 {
@@ -178,7 +179,7 @@ func (m *Memory) idle(now int64, all bool) {
 	}
 }
 
-// waited is set where a call that receives had to wait.
+// waited is set where a call that receives had to wait, until its end is noted.
 var waited atomic.Bool
 
 // merging reports whether calls that are over at once are merged without the clock being read for them alone.
@@ -188,17 +189,13 @@ func merging() bool { return on.Load()&(counts|merges) == merges }
 const late = -1
 
 // BeginLate is Begin for a call that sends: most are over at once, and while they leave somebody may wait for
-// the message, so the clock is read only afterwards. Stalled says if it was different.
+// the message, so the clock is read only afterwards. Stalled says if it was different. The compiler puts it into
+// the caller, which TestInlined watches: a call would come before each message.
 func BeginLate() int64 {
-	what := on.Load()
-	if what == 0 { // with this the compiler puts what most programs need into the caller
+	switch on.Load() {
+	case 0:
 		return 0
-	}
-	return beginLate(what)
-}
-
-func beginLate(what uint32) int64 {
-	if what&(counts|merges) == merges {
+	case traces | merges:
 		return late
 	}
 	return now()
@@ -237,10 +234,10 @@ func Pends(n Number, begun int64, peer, tag int, size int64, comm uint64) bool {
 }
 
 // Over ends a call that pends. It returns false if that has had to wait: then End has to say the rest. It
-// does not get what the call is about, which takes time to find out while somebody waits.
+// does not get what the call is about, which takes time to find out while somebody waits, and is put into the
+// caller like BeginLate.
 func Over() bool {
 	if waited.Load() {
-		waited.Store(false)
 		return false
 	}
 	releaseCall(&mem.Burst.open)

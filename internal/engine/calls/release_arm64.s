@@ -7,9 +7,3 @@ TEXT ·releaseLock(SB), NOSPLIT, $0-8
 	MOVD lock+0(FP), R0
 	STLRW ZR, (R0)
 	RET
-
-// func releaseCall(open *atomic.Uint64)
-TEXT ·releaseCall(SB), NOSPLIT, $0-8
-	MOVD open+0(FP), R0
-	STLR ZR, (R0)
-	RET
