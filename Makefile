@@ -93,6 +93,9 @@ install: build ## install programs, library, headers, man pages, docs and system
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
 	for u in internal/packaging/*.service; do sed 's|/opt/impi/bin/|$(PREFIX)/bin/|' "$$u" >"$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; done
 	cp docs/grafana.json internal/packaging/names.env $(DESTDIR)$(PREFIX)/share/impi/
+	@for d in plugins/c examples/plugins/python/src; do mkdir -p $(DESTDIR)$(PREFIX)/share/impi/sdk/$$d; done
+	cp plugins/c/*.[ch] plugins/c/Makefile $(DESTDIR)$(PREFIX)/share/impi/sdk/plugins/c/
+	cp examples/plugins/python/src/*.py $(DESTDIR)$(PREFIX)/share/impi/sdk/examples/plugins/python/src/
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
 	if test -e out/impi.cdx.json; then cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
 

@@ -46,7 +46,7 @@ var All = []Plugin{
 	{Name: "python", NoMTLS: true, build: buildPython,
 		Planes: []transports.DataPlane{transports.PlaneStream},
 		Others: "the example shows what any language can do: Python has no atomic loads and stores for ring and peer-shm; fd is possible, and is what keeps a plugin out of the bytes' way; grpc is slower than stream, and for where there are no descriptors"},
-	{Name: "c", NoMTLS: true, build: buildC,
+	{Name: "c", build: buildC,
 		Planes: []transports.DataPlane{transports.PlaneFD, transports.PlaneRing, transports.PlaneStream},
 		Others: "its links are sockets of TCP, without memory that two procs could share (peer-shm); libimpi-plugin leaves grpc out, which is for where there are no descriptors",
 		NoRow:  "it was not run there yet"},
@@ -186,14 +186,14 @@ func buildC(source, target string) error { return BuildC(source, target, "") }
 
 // BuildC does that with flags for the preprocessor: tests want plugins of other ages.
 func BuildC(source, target, flags string) error {
-	remedy := "apt-get install gcc libc6-dev make pkg-config libnghttp2-dev"
+	remedy := "apt-get install gcc libc6-dev make pkg-config libnghttp2-dev libssl-dev"
 	for _, name := range []string{"gcc", "make", "pkg-config"} {
 		if _, err := tool(name, remedy); err != nil {
 			return err
 		}
 	}
-	if err := exec.Command("pkg-config", "--exists", "libnghttp2").Run(); err != nil {
-		return &MissingError{"there is no libnghttp2 to compile against", remedy}
+	if err := exec.Command("pkg-config", "--exists", "libnghttp2", "openssl >= 3").Run(); err != nil {
+		return &MissingError{"there is no libnghttp2 or OpenSSL 3 to compile against", remedy}
 	}
 	work, err := os.MkdirTemp(filepath.Dir(target), "c-")
 	if err != nil {

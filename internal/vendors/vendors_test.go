@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,8 +33,8 @@ func built(t *testing.T, g Plugin) string {
 	return path
 }
 
-// The plugins of examples/plugins keep the whole contract on one of their planes, and that in C, which
-// has planes of its own, on all. impi-conform does the others.
+// The plugins of examples/plugins keep the whole contract on one of their planes, and that in C, whose
+// library has its own, on all of them in make soak. impi-conform does the others.
 func TestGuestsKeepTheContract(t *testing.T) {
 	for _, g := range All {
 		t.Run(g.Name, func(t *testing.T) {
@@ -44,8 +43,11 @@ func TestGuestsKeepTheContract(t *testing.T) {
 			if slices.Contains(goGuests, g.Name) {
 				soak.Only(t, "make test has jobs with all of them, and the contract of those that do not use the SDK")
 			}
-			if g.Name == "c" {
-				planes = nil // all
+			switch {
+			case g.Name == "c" && soak.On():
+				planes = g.Planes
+			case g.Name == "c":
+				planes[0] = transports.PlaneRing
 			}
 			s := conformance.Subject{Path: path, NoMTLS: g.NoMTLS}
 			r, err := conformance.Run(t.Context(), s, conformance.Options{Quick: true, Planes: planes})
@@ -197,44 +199,5 @@ func TestPrune(t *testing.T) {
 func TestFind(t *testing.T) {
 	if _, err := Find("pigeon"); err == nil || !strings.Contains(err.Error(), "pigeon") {
 		t.Error(err)
-	}
-}
-
-// Plugins in C of the version before, and of the one after as well, keep the rules about versions.
-func TestCOfOtherAges(t *testing.T) {
-	c, err := Find("c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	built(t, c)
-	for name, age := range map[string]struct {
-		flags, skipped string
-		spoken, newest int
-	}{
-		"older": {"-DIMPI_NEWEST=1", "P-CALL-12 P-START-10", 1, 1},
-		"newer": {"-DIMPI_OLDEST=2 -DIMPI_NEWEST=3", "P-START-09", 2, 3},
-	} {
-		path := filepath.Join(t.TempDir(), "impi-transport-c")
-		if err := BuildC(filepath.Join(root, "examples", "plugins", "c"), path, age.flags); err != nil {
-			t.Fatal(err)
-		}
-		rules := regexp.MustCompile("P-START-02|P-START-05|P-START-09|P-START-10|P-CALL-12|T-ORDER-01")
-		r, err := conformance.Run(t.Context(), conformance.Subject{Path: path, NoMTLS: true},
-			conformance.Options{Quick: true, Run: rules, Planes: []transports.DataPlane{transports.PlaneRing}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Site.Protocol != age.spoken || r.Site.Newest != age.newest {
-			t.Errorf("%s: version %d is spoken, %d its newest", name, r.Site.Protocol, r.Site.Newest)
-		}
-		for _, x := range r.Results {
-			want := transporttest.Pass
-			if strings.Contains(age.skipped, x.ID) {
-				want = transporttest.Skip
-			}
-			if x.Verdict != want {
-				t.Errorf("%s: %s is %s: %s", name, x.ID, x.Verdict, x.Reason)
-			}
-		}
 	}
 }

@@ -2,10 +2,8 @@
  * libimpi-plugin: transport plugins of impi in C.
  *
  * A transport fills in a struct impi_transport and calls impi_serve. The library speaks the protocol
- * of docs/plugin-protocol.md, versions 1 and 2, with libnghttp2: the handshake, the control
- * connection, descriptor 3, and the data planes fd, ring and stream.
- *
- * AutoMTLS is left out: the block in a job file has auto_mtls = false.
+ * of docs/plugin-protocol.md, versions 1 and 2, with libnghttp2 and OpenSSL: the handshake, the
+ * control connection with AutoMTLS, descriptor 3, and the data planes fd, ring and stream.
  */
 #ifndef IMPI_PLUGIN_H
 #define IMPI_PLUGIN_H
@@ -66,7 +64,10 @@ struct impi_value {
  * what to poll(2): readable when read may have something, writable when write may have room.
  */
 struct impi_conn_ops {
-	/* They return a number of bytes, or -1 with errno; EAGAIN: none now. read returns 0 at the end. */
+	/*
+	 * They return a number of bytes, or -1 with errno; EAGAIN: none now. read returns 0 at the end.
+	 * write takes what it can send now: what it keeps it has to send without being called again.
+	 */
 	ssize_t (*read)(void *state, void *to, size_t n);
 	ssize_t (*write)(void *state, const void *from, size_t n);
 	int (*close_write)(void *state); /* ends the stream behind what was written; -1: it broke */

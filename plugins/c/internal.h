@@ -66,6 +66,13 @@ void rpc_refuse(int32_t stream, int status, const char *why);
 void rpc_follow(int32_t stream, uint64_t after); /* answers with events from then on */
 void rpc_news(void);                             /* there are new events */
 
+/* tls.c: AutoMTLS below it. tls_start gives the certificate for the handshake; empty: there is none. */
+const char *tls_start(void);
+int tls_open(int fd);
+void tls_close(void);
+ssize_t tls_read(int fd, void *to, size_t n);
+ssize_t tls_write(int fd, const void *from, size_t n);
+
 /* service.c: a whole request has come. */
 void service_request(int32_t stream, const char *path, const uint8_t *p, size_t n);
 /* The next event after a number, encoded; 0: none. */

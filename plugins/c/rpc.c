@@ -30,7 +30,7 @@ static int32_t followers[MAX_FOLLOWERS]; /* streams of events; 0: none */
 static ssize_t on_send(nghttp2_session *s, const uint8_t *p, size_t n, int flags, void *user)
 {
 	(void)s, (void)flags, (void)user;
-	ssize_t k = send(socket_fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t k = tls_write(socket_fd, p, n);
 	if (k >= 0)
 		return k;
 	return errno == EAGAIN || errno == EINTR ? NGHTTP2_ERR_WOULDBLOCK : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -188,6 +188,7 @@ void rpc_news(void)
 static void closed(void)
 {
 	nghttp2_session_del(session);
+	tls_close();
 	close(socket_fd);
 	session = NULL;
 	socket_fd = -1;
@@ -199,7 +200,7 @@ void rpc_open(int fd)
 	nghttp2_session_callbacks *c;
 	nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS }, { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW } };
-	if (session != NULL) { /* there is one node */
+	if (session != NULL || tls_open(fd) != 0) { /* there is one node */
 		close(fd);
 		return;
 	}
@@ -233,9 +234,12 @@ void rpc_ready(short events)
 	static uint8_t bytes[64 << 10];
 	if (!(events & (POLLIN | POLLHUP | POLLERR)))
 		return;
-	ssize_t n = recv(socket_fd, bytes, sizeof bytes, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0 || nghttp2_session_mem_recv(session, bytes, (size_t)n) < 0)
-		closed();
+	/* All of it: of what TLS has read ahead, poll says nothing. */
+	while (session != NULL) {
+		ssize_t n = tls_read(socket_fd, bytes, sizeof bytes);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0 || nghttp2_session_mem_recv(session, bytes, (size_t)n) < 0)
+			closed();
+	}
 }

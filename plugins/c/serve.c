@@ -19,7 +19,7 @@
 #define COOKIE "IMPI_TRANSPORT_PLUGIN"
 #define COOKIE_VALUE "7d1f0d0e3b5c4a6f9a41c8c2d2f6be11"
 
-enum { CHANNEL = 3, STACK = 256 << 10 };
+enum { CHANNEL = 3, STACK = 1 << 20 };
 
 const struct impi_transport *transport;
 int version = IMPI_OLDEST, draining, dialling;
@@ -268,9 +268,10 @@ void impi_serve(const struct impi_transport *t, int argc, char **argv)
 	if (signals < 0 || posted_fd < 0)
 		fatal("a descriptor");
 	agree();
+	const char *certificate = tls_start();
 	int listening = open_socket(), out = fcntl(1, F_DUPFD_CLOEXEC, 4);
 	dup2(2, 1); /* whatever is printed becomes log lines */
-	if (dprintf(out, "1|%d|unix|%s|grpc|\n", version, socket_path) < 0)
+	if (dprintf(out, "1|%d|unix|%s|grpc|%s\n", version, socket_path, certificate) < 0)
 		fatal("the handshake");
 	close(out);
 	loop(listening, signals);

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,10 +15,13 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-var updateAPI = flag.Bool("update", false, "write testdata/api.txt: what Version promises")
+var updateAPI = flag.Bool("update", false, "write testdata/api.txt and header.txt: what the versions promise")
 
-// apiFile has the version that was published last in its first line, and then what it exports.
-const apiFile = "testdata/api.txt"
+// These files have the version that was published last in their first line, and then what it declares.
+const (
+	apiFile    = "testdata/api.txt"
+	headerFile = "testdata/header.txt"
+)
 
 // promised are the packages that vendors may import, and the files that are not for them.
 var promised = map[string][]string{
@@ -86,27 +90,80 @@ func judgeAPI(was, is string, published, now []string) (faults []string) {
 	return faults
 }
 
-// TestAPI holds what vendors' plugins are compiled against against what was published. When a version
-// is published, go test -run TestAPI -update ./plugins/sdk notes what it has.
-func TestAPI(t *testing.T) {
-	now := api(t)
-	text, err := os.ReadFile(apiFile)
+// hold compares what there is now with what a file says was published. When a version is published,
+// -update notes what it has.
+func hold(t *testing.T, file, version string, now []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil && !*updateAPI {
 		t.Fatal(err)
 	}
-	was, published := Version, now
+	was, published := version, now
 	if err == nil {
 		published = strings.Split(strings.TrimSpace(string(text)), "\n")
 		was, published = strings.TrimPrefix(published[0], "version "), published[1:]
 	}
-	faults := judgeAPI(was, Version, published, now)
+	faults := judgeAPI(was, version, published, now)
 	for _, f := range faults {
 		t.Error(f)
 	}
 	if *updateAPI && len(faults) == 0 {
-		if err := os.WriteFile(apiFile, []byte("version "+Version+"\n"+strings.Join(now, "\n")+"\n"), 0o666); err != nil {
+		if err := os.WriteFile(file, []byte("version "+version+"\n"+strings.Join(now, "\n")+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAPI holds what vendors' plugins in Go are compiled against against what was published:
+// go test -run TestAPI -update ./plugins/sdk.
+func TestAPI(t *testing.T) { hold(t, apiFile, Version, api(t)) }
+
+// TestHeader does so for plugins in C. Members of structs may be added anywhere: vendors name them, and
+// compile against the header of their library.
+func TestHeader(t *testing.T) {
+	text, err := os.ReadFile("../c/impi_plugin.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`#define IMPI_PLUGIN_VERSION "(.*)"`).FindStringSubmatch(string(text))
+	if version == nil {
+		t.Fatal("the header has no version")
+	}
+	hold(t, headerFile, version[1], declarations(string(text)))
+}
+
+var (
+	comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	other   = regexp.MustCompile(`(?m)^(#.*|extern "C" \{|\})$`)
+	opening = regexp.MustCompile(`^(struct \w+) \{$`)
+)
+
+// declarations lists what a header declares: functions, and members with their struct.
+func declarations(text string) (list []string) {
+	text = other.ReplaceAllString(comment.ReplaceAllString(text, ""), "")
+	text = strings.ReplaceAll(text, "\n\t__attribute__", " __attribute__")
+	within := ""
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		switch m := opening.FindStringSubmatch(line); {
+		case m != nil:
+			within = m[1] + ": "
+			list = append(list, m[1])
+		case line == "};":
+			within = ""
+		case line != "":
+			list = append(list, within+line)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Comments, preprocessor and blanks are no declarations.
+func TestDeclarations(t *testing.T) {
+	got := declarations("/* a\n b */\n#define X 1\nstruct s {\n\tint a; /* one */\n\n\tint  b;\n};\nint f(void)\n\t__attribute__((x));\n")
+	if want := []string{"int f(void) __attribute__((x));", "struct s", "struct s: int a;", "struct s: int b;"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
