@@ -33,7 +33,7 @@ WAN        ?=
 MUTANTS    ?=
 
 # The race detector needs cgo, and cgo needs a compiler.
-# Go's elliptic curves go without it: go-plugin's keys, of which each start of a plugin makes
+# Go's elliptic curves go without it: go-plugin's keys, of which each start of a plugin made
 # two, took half the time of internal/node, and no memory of ours is written there.
 RACE := $(shell test "$$($(GO) env CGO_ENABLED)" = 1 && command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race -gcflags=crypto/internal/fips140/...=-race=false)
 # The packages whose tests take longest begin first, so that the others fill the time.

@@ -93,7 +93,7 @@ func keep(path string, jobs []links.Job, now time.Time) error {
 		}
 	}
 	if n == 0 {
-		return fmt.Errorf("nothing was measured between two sites, so that %s stays as it is", path)
+		return fmt.Errorf("nothing was measured between two sites, so that %s stays as it is: try again with -all and a longer -deadline, while procs of two sites have direct links", path)
 	}
 	return f.Write(path)
 }

@@ -17,8 +17,8 @@ var idleCases = []Case{
 		Rule: "while no bytes move on its links and nobody dials, the process sleeps"},
 }
 
-// A process that is idle may want a processor for a quarter of some of so many intervals, one after
-// another: it may have something to finish. One that never sleeps wants it all the time.
+// An idle process passes if it wants a processor for less than a quarter of one of so many intervals in a
+// row: in the others it may have had something to finish. One that never sleeps wants it in all of them.
 const (
 	idleInterval  = 500 * time.Millisecond
 	idleIntervals = 8

@@ -17,7 +17,7 @@ import (
 // scripted is a shim whose library delivers some short messages, all of rank 1.
 const scripted = `#include "library.h"
 #include <string.h>
-static struct letter { int64_t bytes; struct impi_short m; char data[IMPI_SHORT_MOST]; } letters[100] = {%s};
+static struct given { int64_t bytes; struct impi_short m; char data[IMPI_SHORT_MOST]; } all[100] = {%s};
 static int next, sent;
 static int version(char *text, int room) { strncpy(text, "Some MPI 1.2", room); return 0; }
 static int poll(void *buf, int64_t room, struct impi_native_message *m) { return IMPI_NATIVE_NONE; }
@@ -26,9 +26,9 @@ static int send(int to, const void *buf, int64_t bytes, int32_t *number) { *numb
 static int again(void) { next++; return 0; }
 static int look(const void **buf, int64_t *bytes, int32_t *source)
 {
-	if (next == 100 || !letters[next].bytes)
+	if (next == 100 || !all[next].bytes)
 		return IMPI_NATIVE_NONE;
-	*buf = &letters[next].m, *bytes = letters[next].bytes, *source = %d;
+	*buf = &all[next].m, *bytes = all[next].bytes, *source = %d;
 	return 0;
 }
 const struct impi_native impi_native = {.abi = IMPI_NATIVE_ABI, .size = sizeof(struct impi_native), .version = version, .poll = poll,
@@ -46,12 +46,12 @@ func TestShortsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		letters string
-		source  int
-		sent    int // by this proc, before
-		come    uint64
-		read    uint64
-		right   bool
+		all    string
+		source int
+		sent   int // by this proc, before
+		come   uint64
+		read   uint64
+		right  bool
 	}{
 		"none":                         {"", 1, 0, 0, 0, true},
 		"as many as there are boxes":   {"[0 ... 63] = {32}", 1, 0, 64, 0, true},
@@ -70,7 +70,7 @@ func TestShortsWrong(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		shim, source := filepath.Join(dir, "shim.so"), filepath.Join(dir, "shim.c")
-		if err := os.WriteFile(source, fmt.Appendf(nil, scripted, c.letters, c.source), 0o600); err != nil {
+		if err := os.WriteFile(source, fmt.Appendf(nil, scripted, c.all, c.source), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-I", here, "-o", shim, source).CombinedOutput(); err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // A node and a plugin that is built into it share a secret instead of exchanging certificates by
-// AutoMTLS, whose two keys on P-521 are most of what starting a plugin costs. The plugin reads the secret
-// from ControlFD if EnvControl is set.
+// AutoMTLS, for which the node makes a key on P-521: most of what starting a plugin costs. The plugin reads
+// the secret from ControlFD if EnvControl is set.
 const (
 	EnvControl    = "IMPI_CONTROL_SECRET"
 	ControlFD     = DescriptorFD + 1

@@ -46,9 +46,10 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
 }
 
-// Features are all that a site says on its business cards.
+// Features are all that a site says on its business cards. If they are too many, what is dropped first is that
+// about collective operations: without it all sites use trees, which works.
 func Features(job *config.Job, site config.Site) []string {
-	return Trimmed(slices.Concat(CollectivesFeatures(site), SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site)))
+	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CollectivesFeatures(site)))
 }
 
 // Resumable reports whether both ends of a pair want a link that can break to be resumed.
