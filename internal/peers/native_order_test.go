@@ -11,16 +11,19 @@ import (
 
 // ordered is a program in which all ranks send to all others, themselves too, messages of one tag whose
 // sizes are those at which another way is taken, and receive them by all kinds of calls. Each message says
-// which one it is.
+// which one it is. A rank
+// goes on sending to others while one takes nothing, or ranks that wait for a certain one could wait for each
+// other.
 const ordered = `#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-enum { TURNS = 240, MOST = 3 << 20, AT_A_TIME = 7 };
+enum { TURNS = 240, MOST = 3 << 20, AT_A_TIME = 3, RANKS = 8 };
 static const int sizes[] = {8, 8, 8, 12, 96, 97, 1000, 4000, 4001, 8, 5000, 8, 70000, 8, 1 << 20, MOST, 16, 8};
 enum { SIZES = sizeof sizes / sizeof *sizes };
-static char *out[AT_A_TIME], *in;
-static int rank, size, next[64], wrong;
+static char *out[RANKS][AT_A_TIME], *in;
+static MPI_Request sends[RANKS][AT_A_TIME];
+static int rank, size, next[RANKS], turns[RANKS], wrong;
 static int length(int from, int to, int turn) { return sizes[(turn * 5 + turn / SIZES * 3 + from * 7 + to) % SIZES]; }
 static void fill(char *m, int to, int turn)
 {
@@ -41,32 +44,45 @@ static void look(MPI_Status *st)
 	}
 	next[from]++;
 }
+// receiver is the first rank from to on that gets more, and to which something may be sent now; -1: none.
+static int receiver(int to)
+{
+	for (int i = 0; i < size; i++, to = (to + 1) % size) {
+		int done = 0;
+		if (turns[to] < TURNS)
+			MPI_Test(&sends[to][turns[to] % AT_A_TIME], &done, MPI_STATUS_IGNORE);
+		if (done)
+			return to;
+	}
+	return -1;
+}
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	MPI_Request sends[AT_A_TIME], q;
+	MPI_Request q;
 	MPI_Status st;
-	for (int i = 0; i < AT_A_TIME; i++)
-		out[i] = malloc(MOST), sends[i] = MPI_REQUEST_NULL;
+	for (int i = 0; i < RANKS * AT_A_TIME; i++) {
+		out[i / AT_A_TIME][i % AT_A_TIME] = malloc(MOST);
+		sends[i / AT_A_TIME][i % AT_A_TIME] = MPI_REQUEST_NULL;
+	}
 	in = malloc(MOST);
-	int sent = 0, got = 0, all = TURNS * size, turns[64] = {0};
+	int sent = 0, got = 0, all = TURNS * size;
 	int begun = 0; // q receives
 	while (sent < all || got < all) {
 		for (int k = 0; k < 1 + sent % 4 && sent < all; k++, sent++) { // in bursts
-			int to = (sent + rank) % size, i = sent % AT_A_TIME, done = 0;
-			MPI_Test(&sends[i], &done, MPI_STATUS_IGNORE);
-			if (!done)
+			int to = receiver((sent + rank) % size);
+			if (to < 0)
 				break;
-			fill(out[i], to, turns[to]);
-			int n = length(rank, to, turns[to]++);
+			int i = turns[to] % AT_A_TIME, n = length(rank, to, turns[to]);
+			fill(out[to][i], to, turns[to]++);
 			if (n <= 4000 && to != rank && sent % 3 == 0)
-				MPI_Send(out[i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD);
+				MPI_Send(out[to][i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD);
 			else if (sent % 11 == 0)
-				MPI_Issend(out[i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD, &sends[i]);
+				MPI_Issend(out[to][i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD, &sends[to][i]);
 			else
-				MPI_Isend(out[i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD, &sends[i]);
+				MPI_Isend(out[to][i], n, MPI_BYTE, to, 5, MPI_COMM_WORLD, &sends[to][i]);
 		}
 		int there = 0, from = got * 3 % size, last = sent == all; // only then it may block
 		if (got == all)
@@ -95,7 +111,7 @@ int main(int argc, char **argv)
 			got++;
 		}
 	}
-	MPI_Waitall(AT_A_TIME, sends, MPI_STATUSES_IGNORE);
+	MPI_Waitall(RANKS * AT_A_TIME, sends[0], MPI_STATUSES_IGNORE);
 	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
 		printf("%s\n", wrong ? "wrong" : "no errors");
