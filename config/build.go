@@ -149,6 +149,7 @@ func (s *siteDraft) site() {
 	s.labels()
 	own, shared := s.layers("wait")
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
+	s.Progress = pick(time.Duration(0), "progress", own, shared)
 	s.log()
 	metricsOf(s)
 	uiOf(s)

@@ -197,6 +197,14 @@ func spin() kind {
 	})
 }
 
+// progress parses to how often procs that compute look after their messages.
+func progress() kind {
+	return written(`"0" or a time from "50us" to "1s"`, `"1ms"`, func(s string) (any, *wrong) {
+		d, err := time.ParseDuration(s)
+		return matched(d, err == nil && (d == 0 || d >= 50*time.Microsecond && d <= time.Second))
+	})
+}
+
 func checksum() kind {
 	return written("a SHA-256 in 64 hex digits", `"..." with what sha256sum prints`, func(s string) (any, *wrong) {
 		sum, err := hex.DecodeString(s)

@@ -154,6 +154,9 @@ func TestFullFile(t *testing.T) {
 		if beta.Wait != (Wait{Spin: 20 * time.Microsecond}) || !alpha.Wait.Auto {
 			t.Errorf("wait: alpha %+v, beta %+v", alpha.Wait, beta.Wait)
 		}
+		if alpha.Progress != time.Millisecond || beta.Progress != time.Millisecond {
+			t.Errorf("progress: alpha %v, beta %v", alpha.Progress, beta.Progress)
+		}
 		if beta.Log.Level != "debug" || beta.Log.Trace != filepath.Join(j.Dir, "packets-%r.txt") {
 			t.Errorf("log: %+v", beta.Log)
 		}

@@ -127,6 +127,7 @@ type Site struct {
 	Protocol   Protocol
 	Labels     Labels
 	Wait       Wait
+	Progress   time.Duration // how often procs that compute look after their messages; 0: in calls of MPI alone
 	Log        Log
 	Metrics    Metrics
 	UI         UI

@@ -86,7 +86,10 @@ var blockProtocol = &blockSpec{name: "protocol", attrs: []attrSpec{
 	{name: "omit", kind: wordsOf(optionalLabels)},
 }}
 
-var blockWait = &blockSpec{name: "wait", attrs: []attrSpec{{name: "spin", kind: spin()}}}
+var blockWait = &blockSpec{name: "wait", attrs: []attrSpec{
+	{name: "spin", kind: spin()},
+	{name: "progress", kind: progress()},
+}}
 
 var blockLog = &blockSpec{name: "log", attrs: []attrSpec{
 	{name: "level", kind: oneOf(logLevels)},

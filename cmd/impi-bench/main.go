@@ -42,6 +42,7 @@ type options struct {
 	path      string // "direct" or "channel"
 	resume    string // "true", "false", or what the node would choose
 	calls     bool   // the procs measure their calls of MPI
+	looks     string // how often the procs look after messages while they compute; empty: never
 	timeline  bool   // and write them
 	each      bool   // also short ones one by one
 	ranks     []int  // each value of -procs
@@ -141,6 +142,7 @@ func newCommand() (*cmdline.Command, *options) {
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
+	f.StringVar(&o.looks, "progress", "", "the procs of ours look after their messages so often while they compute, as with progress = \"1ms\" in a wait block")
 	f.BoolVar(&o.timeline, "timeline", false, "the procs of ours write their calls of MPI to a file, as with calls in a trace block")
 	f.BoolVar(&o.each, "timeline-each", false, "with -timeline: short calls one by one, as with short = \"each\"")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")

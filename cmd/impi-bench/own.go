@@ -118,6 +118,9 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	if w.o.calls {
 		b.WriteString("metrics {\n  listen = \"127.0.0.1:0\"\n  calls  = true\n}\n")
 	}
+	if w.o.looks != "" {
+		fmt.Fprintf(&b, "wait { progress = %q }\n", w.o.looks)
+	}
 	if w.o.timeline {
 		short := config.ShortMerge
 		if w.o.each {

@@ -160,8 +160,12 @@ protocol {
 }
 
 # How procs wait: "auto" spins as long as it was seen to pay, "20us" spins that
-# long and then sleeps, "0" sleeps at once.
-wait { spin = "auto" }
+# long and then sleeps, "0" sleeps at once. And how often procs look after their messages while the
+# program computes: "0" in calls of MPI alone, or a time from "50us" to "1s".
+wait {
+  spin     = "auto"
+  progress = "1ms"
+}
 
 # What may be started while the job runs, by MPI_Comm_spawn. Without the block, and
 # without allow, procs of the site itself spawn what they like and others nothing.

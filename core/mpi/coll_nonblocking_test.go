@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/mpierr"
@@ -249,6 +251,31 @@ func TestIbarrierGoesOnInOtherCalls(t *testing.T) {
 		}
 		_, err = q.Wait()
 		return err
+	})
+}
+
+// TestProgressWhileComputing has rank 0 call nothing of MPI between the start of operations and their end
+// elsewhere, which needs rank 0: to pass on the barrier, and to send the rest of a long message.
+func TestProgressWhileComputing(t *testing.T) {
+	begun := make(chan struct{})
+	var others sync.WaitGroup
+	others.Add(3)
+	layout{procs: 4, messages: true, progress: 200 * time.Microsecond}.run(t, func(t *testing.T, c *Comm) error {
+		long := make([]byte, 1<<20)
+		if c.Rank() > 0 {
+			<-begun
+			err := c.Barrier()
+			if err == nil && c.Rank() == 1 {
+				_, err = Recv(c, long, 0, 3)
+			}
+			others.Done()
+			return err
+		}
+		barrier, err1 := Ibarrier(c)
+		send, err2 := Isend(c, long, 1, 3)
+		close(begun)
+		others.Wait()
+		return first(err1, err2, Waitall([]Request{barrier, send}, nil))
 	})
 }
 

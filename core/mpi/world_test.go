@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
@@ -32,6 +33,7 @@ type layout struct {
 	check            bool                      // compare what members call
 	messages         bool                      // no board: all goes by messages
 	dialect          wire.Dialect              // of all packets
+	progress         time.Duration             // how often procs that compute look after messages
 	_                struct{}                  // keyed literals only
 }
 
@@ -54,7 +56,7 @@ func (l layout) job(rank int) *wireup.Job {
 	j := &wireup.Job{
 		Name: "test", Rank: wire.WorldRank(rank),
 		DataLen: 64 << 10, AckMark: 4, HiWater: 8, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: l.spin,
-		Check: l.check, Dialect: l.dialect,
+		Check: l.check, Dialect: l.dialect, Progress: l.progress,
 	}
 	if l.dataLen != 0 {
 		j.DataLen = l.dataLen
@@ -164,6 +166,9 @@ func (l layout) start(t *testing.T) []*proc.Process {
 	}
 	if !l.messages && !boardOff {
 		putOnBoards(t, procs)
+	}
+	for _, p := range procs {
+		proc.LookPeriodically(p)
 	}
 	return procs
 }

@@ -238,7 +238,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
-		Spin:   site.Spin(n.opt.Site.Wait),
+		Spin: site.Spin(n.opt.Site.Wait), Progress: n.opt.Site.Progress,
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}

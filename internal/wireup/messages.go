@@ -1,6 +1,10 @@
 package wireup
 
-import "github.com/openimpi/impi/core/wire"
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+)
 
 // Kind is the kind of a Message.
 type Kind string
@@ -113,7 +117,11 @@ type Job struct {
 	// Dialect is the layout of packets, the same for all procs of a job.
 	Dialect wire.Dialect `json:"dialect,omitempty"`
 
-	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
+	Spin string `json:"spin,omitempty"` // "auto", "0" or a duration: how long to poll before sleeping
+	// Progress is how often the proc looks after its messages while the program computes; 0: it does so in
+	// calls of MPI alone.
+	Progress time.Duration `json:"progress_ns,omitempty"`
+
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
 
 	// Timeline is the file to which the proc's calls of MPI are written; empty: none.

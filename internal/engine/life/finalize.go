@@ -58,6 +58,7 @@ func Init() error {
 	p.Lock()
 	p.Account.Initialized(begun)
 	p.Unlock()
+	proc.LookPeriodically(p)
 	proc.ThisProcess = p
 	return nil
 }

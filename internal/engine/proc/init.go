@@ -118,6 +118,7 @@ func (es *endpoints) Close() {
 	}
 	_ = es.p.Driver.Close()
 	es.Flusher.Stop()
+	es.p.periodic.end()
 }
 
 func Abort(code int, why string) {

@@ -3,8 +3,10 @@ package proc
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/machine"
 )
 
 // operation is what a request stands for if it is no message: a collective operation, a generalized
@@ -131,4 +133,68 @@ type Introduced struct {
 type Remote interface {
 	// Gone says that the link is closed. The process is locked.
 	Gone()
+}
+
+// mostSteps bounds how long a periodic look goes on while there is always something more, in steps.
+const mostSteps = 256
+
+// periodic makes progress while the program computes: now and then it looks whether something can go on, if no
+// call of MPI does so (MPI-4.1, 2.9 leaves it to the library).
+type periodic struct {
+	p     *Process
+	every time.Duration
+	timer machine.Timer
+	off   bool
+}
+
+// LookPeriodically has p make progress while the program computes, if its job says so. It is called when Init
+// is over; before, p is not locked by all that use it.
+func LookPeriodically(p *Process) {
+	p.Lock()
+	defer p.Unlock()
+	o := &p.periodic
+	if o.p, o.every = p, p.Job.Progress; o.every > 0 && !o.off {
+		o.timer = p.Machine.AfterFunc(time.Hour, o.look)
+		o.timer.Reset(o.every) // now look knows it
+	}
+}
+
+// end ends it. The process is locked.
+func (o *periodic) end() {
+	if o.off = true; o.timer != nil {
+		o.timer.Stop()
+	}
+}
+
+// look makes the progress that needs no waiting, unless a call does. It does not wait for the lock, and who
+// holds it need not notice.
+func (o *periodic) look() {
+	p := o.p
+	if !p.Mu.TryLock() {
+		o.timer.Reset(o.every) // if end was called meanwhile, the next look is the last
+		return
+	}
+	if p.FastPath != nil {
+		p.FastPath.close(p)
+	}
+	if !o.off {
+		if !p.Driving && p.Failure == nil {
+			o.step()
+		}
+		o.timer.Reset(o.every)
+	}
+	p.Unlock()
+}
+
+// step makes steps as long as there is progress.
+func (o *periodic) step() {
+	p := o.p
+	p.Driving = true
+	p.Endpoints.FlushAll()
+	p.Driver.Everywhere()
+	for i := 0; p.step() && i < mostSteps && p.Driver.Wanted.Load() == 0; i++ {
+		p.Background.carryOn()
+	}
+	p.Background.carryOn()
+	p.Driving = false
 }

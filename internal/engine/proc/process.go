@@ -24,17 +24,18 @@ const AgentLink message.LinkID = 0
 // lock, by Unlock or to sleep, has woken the sleepers that may have what they wait for; and if
 // goroutines sleep on turns, one drives or was just woken to drive.
 type Process struct {
-	Mu      sync.Mutex
-	turns   sync.Cond // on Mu: something has happened, or a goroutine must drive
-	Waiters int       // goroutines that sleep on turns
-	Driving bool
-	Asleep  bool // the driver sleeps in the poll set, without the lock
-	rest    rest // of the driver
-	Probing Probing
-	told    uint64 // the engine's Events when sleepers were roused last
-	streak  uint32 // receives in a row that polled only their own link, or could have
-	vain    uint32 // calls of Test in a row without progress
-	spin    poll.Spinner
+	Mu       sync.Mutex
+	turns    sync.Cond // on Mu: something has happened, or a goroutine must drive
+	Waiters  int       // goroutines that sleep on turns
+	Driving  bool
+	Asleep   bool // the driver sleeps in the poll set, without the lock
+	rest     rest // of the driver
+	Probing  Probing
+	told     uint64 // the engine's Events when sleepers were roused last
+	streak   uint32 // receives in a row that polled only their own link, or could have
+	vain     uint32 // calls of Test in a row without progress
+	periodic periodic
+	spin     poll.Spinner
 
 	Job         *wireup.Job
 	Members     *MemberTable

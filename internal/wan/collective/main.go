@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,11 +48,12 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		do, err := operation(w, name, n)
+		pause := time.Duration(seconds * float64(time.Second))
+		do, err := operation(w, name, n, pause*3/10)
 		if err != nil {
 			return err
 		}
-		ms, err := measure(w, time.Duration(seconds*float64(time.Second)), max(times, 1), do)
+		ms, err := measure(w, pause, max(times, 1), do)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -65,8 +67,9 @@ func run(args []string) error {
 	return mpi.Finalize()
 }
 
-// operation returns what does an operation once, with buffers or blocks of n bytes.
-func operation(w *mpi.Comm, name string, n int) (func() error, error) {
+// operation returns what does an operation once, with buffers or blocks of n bytes. Beside a nonblocking one the
+// program computes for some time.
+func operation(w *mpi.Comm, name string, n int, compute time.Duration) (func() error, error) {
 	if n < 0 || n%8 != 0 {
 		return nil, fmt.Errorf("%d bytes: write a multiple of 8", n)
 	}
@@ -79,6 +82,19 @@ func operation(w *mpi.Comm, name string, n int) (func() error, error) {
 		return func() error { return mpi.Bcast(w, one, 0) }, nil
 	case "allreduce":
 		return func() error { return mpi.Allreduce(w, one, all[:n/8], mpi.Sum) }, nil
+	case "iallreduce":
+		product, result := make([]complex128, n/16), make([]complex128, n/16)
+		return func() error {
+			q, err := mpi.Iallreduce(w, product, result, mpi.Prod)
+			if err != nil {
+				return err
+			}
+			for begun := time.Now(); time.Since(begun) < compute; {
+				runtime.Gosched() // there are more procs than cores
+			}
+			_, err = q.Wait()
+			return err
+		}, nil
 	case "allgather":
 		return func() error { return mpi.Allgather(w, one, all) }, nil
 	case "alltoall":

@@ -48,6 +48,7 @@ var measured = []struct {
 	{"allreduce", []int{8, 4 << 10, 256 << 10}, func(n int) int { return n }},
 	{"allgather", []int{8, 4 << 10, 64 << 10}, func(n int) int { return procsEach * n }},
 	{"alltoall", []int{8, 4 << 10, 64 << 10}, func(n int) int { return procsEach * procsEach * n }},
+	{"iallreduce", []int{16}, func(int) int { return 0 }},
 }
 
 // Bound returns how long an operation takes at least, in milliseconds: each proc depends on what all others, or
@@ -55,12 +56,19 @@ var measured = []struct {
 // theirs, each of which has to leave by the line between two sites.
 func (r *Report) Bound(c CollectiveCell) float64 {
 	for _, m := range measured {
+		if m.name == "iallreduce" && m.name == c.Operation {
+			return computing * float64(c.RTT) / 1e6
+		}
 		if m.name == c.Operation {
 			return float64(c.RTT)/2e6 + float64(m.pays(c.Bytes))*8e3/float64(r.Rate)
 		}
 	}
 	return 0
 }
+
+// computing is for how many round trips the program computes beside a nonblocking operation. It is of complex
+// products, which take one round trip, as one site computes them.
+const computing = 1.5
 
 // starter returns commands that run the program collective.
 type starter func(ctx context.Context, o *Options, a *area.Area, dir string, arguments []string) ([]*exec.Cmd, error)

@@ -133,7 +133,8 @@ var jobFile = template.Must(template.New("job").Parse(`job {
 program {
   command = [{{range .Command}}{{printf "%q" .}}, {{end}}]
 }
-route "*" {
+{{if .Progress}}wait { progress = "{{.Progress}}" }
+{{end}}route "*" {
   prefer = ["{{.Transport}}"]
   direct = true
 }
@@ -174,7 +175,7 @@ func (o *Options) job(ctx context.Context, a *area.Area, dir, transport string, 
 	node := filepath.Join(o.Bin, "impi-node")
 	err = jobFile.Execute(&file, map[string]any{
 		"Dir": dir, "Transport": transport, "Names": names, "Addresses": addresses, "Procs": procs,
-		"Settings": slices.Concat(o.Settings[transport], settings), "Command": command,
+		"Progress": o.Progress, "Settings": slices.Concat(o.Settings[transport], settings), "Command": command,
 	})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "job.hcl"), file.Bytes(), 0o600)
@@ -247,7 +248,7 @@ func mpich(ctx context.Context, a *area.Area, dir, name string, procs int, argum
 	args := append([]string{"-launcher", "ssh", "-launcher-exec", ssh, "-iface", area.Device(0), "-hosts", strings.Join(hosts, ","),
 		"-ppn", strconv.Itoa(procs), "-n", strconv.Itoa(procs * len(hosts)), program}, arguments...)
 	cmd := a.Sites[0].Command(ctx, "mpiexec.mpich", args...)
-	cmd.Env = append(os.Environ(), "UCX_TLS=tcp"+map[bool]string{true: ",sm,self"}[procs > 1], "UCX_NET_DEVICES="+area.Device(0))
+	cmd.Env = append(os.Environ(), "UCX_TLS=tcp", "UCX_NET_DEVICES="+area.Device(0))
 	return cmd, nil
 }
 

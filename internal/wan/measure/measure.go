@@ -18,23 +18,24 @@ import (
 
 // Options say what is measured. Those of no value have none.
 type Options struct {
-	Bin     string          // folder of our programs, and of wan-pair
-	Rate    int64           // of each line, bits per second
-	RTT     []time.Duration // without queue and transmission
-	Loss    []float64       // of each line
-	Columns []string        // of Columns
-	Omit    time.Duration   // of a stream, at first
-	Time    time.Duration   // that a stream is measured for
-	Latency time.Duration   // that round trips are measured for
-	Limit   time.Duration   // for one job, beyond that
-	Across  time.Duration   // round trip between sites whose procs do collective operations
-	Sites   []int           // how many sites do
-	Of      *regexp.Regexp  // which operations, as the program collective takes them: "bcast:4096"
-	Repeats int             // how often each operation is measured
-	Buffers int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
-	Sysctl  []string        // of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
-	Seed    uint64
-	Log     io.Writer
+	Bin      string          // folder of our programs, and of wan-pair
+	Rate     int64           // of each line, bits per second
+	RTT      []time.Duration // without queue and transmission
+	Loss     []float64       // of each line
+	Columns  []string        // of Columns
+	Omit     time.Duration   // of a stream, at first
+	Time     time.Duration   // that a stream is measured for
+	Latency  time.Duration   // that round trips are measured for
+	Limit    time.Duration   // for one job, beyond that
+	Across   time.Duration   // round trip between sites whose procs do collective operations
+	Sites    []int           // how many sites do
+	Of       *regexp.Regexp  // which operations, as the program collective takes them: "bcast:4096"
+	Repeats  int             // how often each operation is measured
+	Buffers  int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
+	Progress string          // of our jobs, as in a wait block; empty: none
+	Sysctl   []string        // of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
+	Seed     uint64
+	Log      io.Writer
 	// Settings are those of our transports by their names, each as in a job file: "window = 65536".
 	Settings map[string][]string
 }
@@ -73,6 +74,7 @@ type Report struct {
 	Columns  []string            `json:"columns"`
 	Settings map[string][]string `json:"settings,omitempty"`
 	Sysctl   []string            `json:"sysctl,omitempty"`
+	Progress string              `json:"progress,omitempty"`
 	Cells    []Cell              `json:"cells,omitempty"`
 
 	Collectives []CollectiveCell `json:"collectives,omitempty"`
@@ -119,7 +121,7 @@ var errNoArea = errors.New("there can be no wide area here")
 
 // Run measures all cells. It fails only where there can be no network; a cell that fails says why.
 func (o *Options) Run(ctx context.Context) (*Report, error) {
-	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl}
+	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl, Progress: o.Progress}
 	made, err := provenance.Now(".")
 	if err != nil {
 		return nil, err

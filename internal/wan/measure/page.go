@@ -29,6 +29,9 @@ func (r *Report) Write(w io.Writer) {
 	if len(r.Sysctl) > 0 {
 		text += fmt.Sprintf(" At the sites: `%s`.", strings.Join(r.Sysctl, "`, `"))
 	}
+	if r.Progress != "" {
+		text += fmt.Sprintf(" Our procs have `progress = %q`.", r.Progress)
+	}
 	fmt.Fprintln(w, wrap(text, ""))
 	if len(r.Cells) > 0 {
 		fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")

@@ -100,6 +100,7 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 		o.Sysctl = append(o.Sysctl, set)
 		return nil
 	})
+	flags.StringVar(&o.Progress, "progress", "", "")
 	flags.Uint64Var(&o.Seed, "seed", 1, "")
 	for _, transport := range []string{"tcp", "quic"} {
 		flags.Func(transport, "", func(setting string) error {
