@@ -2,6 +2,7 @@ package datatype
 
 import (
 	"fmt"
+	"math/bits"
 	"unsafe"
 )
 
@@ -97,12 +98,10 @@ func (d *def) Contig() bool {
 // Homogeneous reports whether all elements are of one kind, and of which.
 func (t *Type) Homogeneous() (Kind, bool) {
 	set := defOf(t).kinds
-	for k := range kinds {
-		if set == 1<<k {
-			return k, true
-		}
+	if bits.OnesCount64(set) != 1 {
+		return Invalid, false
 	}
-	return Invalid, false
+	return Kind(bits.TrailingZeros64(set)), true
 }
 
 // PackSize returns how many bytes Pack makes of count items, which is MPI_Pack_size (MPI-4.1, 5.2).

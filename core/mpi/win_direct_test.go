@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/engine/construct"
 )
 
@@ -104,29 +105,85 @@ func TestAtomicOverMachines(t *testing.T) {
 	})
 }
 
-// A one-sided operation in allocated memory allocates nothing.
+// A one-sided operation in memory that this proc can access allocates nothing.
 func TestDirectOperationsAllocateNothing(t *testing.T) {
-	layout{procs: 1}.run(t, func(t *testing.T, c *Comm) error {
-		w, err := c.WinAllocate(4096, 1, nil)
+	for _, procs := range []int{1, 2} {
+		layout{procs: procs}.run(t, func(_ *testing.T, c *Comm) error {
+			w, err := c.WinAllocate(4096, 1, nil)
+			if err != nil {
+				return err
+			}
+			if err := w.LockAll(0); err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				err = allocateNothing(w, procs-1)
+			}
+			return errors.Join(err, construct.PlainBarrier(c.in()), w.UnlockAll(), w.Free())
+		})
+	}
+}
+
+func allocateNothing(w *Win, rank int) error {
+	b, in := Of(make([]int64, 512)), Of(make([]int64, 512))
+	at := Target{rank, 0, 512, datatype.Basic(datatype.Int64)}
+	one, other := Of(make([]int64, 1)), Of(make([]int64, 1))
+	var failed error
+	round := func() {
+		failed = errors.Join(failed, w.Put(b, at), w.Get(in, at), w.Accumulate(b, at, Sum), w.GetAccumulate(b, in, at, Sum),
+			w.FetchAndOp(one, other, rank, 0, Sum), w.FetchAndOp(Buffer{}, other, rank, 0, NoOp), w.CompareAndSwap(one, one, other, rank, 0), w.Flush(rank))
+	}
+	round()
+	if a := testing.AllocsPerRun(200, round); a > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%v allocations", a))
+	}
+	return failed
+}
+
+// Operations on elements of one datatype do what those on items do: they move fewer than there is room for,
+// fetch into the memory that they combine, and touch nothing outside the window or an epoch.
+func TestOperationsOnElements(t *testing.T) {
+	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(80, 8, nil)
 		if err != nil {
 			return err
 		}
 		if err := w.LockAll(0); err != nil {
 			return err
 		}
-		b, in := Of(make([]int64, 512)), Of(make([]int64, 512))
-		at := Target{0, 0, 512, datatype.Basic(datatype.Int64)}
-		one, other := Of(make([]int64, 1)), Of(make([]int64, 1))
-		var failed error
-		round := func() {
-			failed = errors.Join(failed, w.Put(b, at), w.Get(in, at), w.Accumulate(b, at, Sum), w.FetchAndOp(one, other, 0, 0, Sum), w.CompareAndSwap(one, one, other, 0, 0), w.Flush(0))
+		if c.Rank() == 0 {
+			err = errors.Join(onElements(w, 1), onElements(w, 0))
 		}
-		round()
-		if a := testing.AllocsPerRun(200, round); a > 0 {
-			failed = errors.Join(failed, fmt.Errorf("%v allocations", a))
+		err = errors.Join(err, construct.PlainBarrier(c.in()), w.UnlockAll(),
+			expect("the memory", [10]int64(numbersOf(w)), [10]int64{1, 2, 3, 0, 0, 0, 0, 0, 12, 5}))
+		for name, f := range map[string]func() error{
+			"put": func() error { return Put(w, []int64{7}, 1, 0) }, "get": func() error { return Get(w, []int64{7}, 1, 0) },
+			"accumulate": func() error { return Accumulate(w, []int64{7}, 1, 0, Sum) },
+			"swap":       func() error { return CompareAndSwap(w, 7, 1, new(int64), 1, 0) },
+		} {
+			if e := f(); ErrorClass(e) != mpierr.RMASync {
+				err = errors.Join(err, fmt.Errorf("%s without an epoch: %v", name, e))
+			}
 		}
-		return errors.Join(failed, w.UnlockAll(), w.Free())
+		return errors.Join(err, construct.PlainBarrier(c.in()), w.Free())
 	})
+}
+
+func onElements(w *Win, rank int) error {
+	ints := datatype.Basic(datatype.Int64)
+	got, place, was := []int64{7, 7, 7, 7}, []int64{10}, int64(0)
+	err := errors.Join(w.Put(Of([]int64{1, 2, 3}), Target{rank, 0, 5, ints}), w.Get(Of(got), Target{rank, 1, 2, ints}), Put(w, []int64{2}, rank, 8))
+	err = errors.Join(err, expect("got", [4]int64(got), [4]int64{2, 3, 7, 7}), w.FetchAndOp(Of(place), Of(place), rank, 8, Sum))
+	err = errors.Join(err, expect("fetched into what was added", place[0], 2), w.FetchAndOp(Buffer{}, Of(place), rank, 8, NoOp))
+	err = errors.Join(err, expect("fetched", place[0], 12), CompareAndSwap(w, 6, 1, &was, rank, 9))
+	err = errors.Join(err, expect("was there", was, 0), CompareAndSwap(w, 5, 0, &was, rank, 9))
+	err = errors.Join(err, expect("was still there", was, 0))
+	for _, to := range []Target{{rank, 9, 2, ints}, {rank, 10, 1, ints}, {rank, 1 << 61, 1, ints}, {rank, 0, 1<<61 + 1, ints}} {
+		if e := w.Put(Of([]int64{9}), to); e == nil {
+			err = errors.Join(err, fmt.Errorf("a put of %d items at %d succeeds", to.Count, to.Disp))
+		}
+	}
+	return err
 }
 
 // A window of one member has memory, too, and that of a member without any has none.

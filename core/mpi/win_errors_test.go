@@ -59,6 +59,7 @@ var badOperations = []badCall{
 	{"put of more than there is room for", mpierr.Size, func(x *badWindow) error { return x.w.Put(x.b, x.at(nil)) }},
 	{"get of more than there is room for", mpierr.Size, func(x *badWindow) error { return x.w.Get(x.one, x.at(func(to *Target) { to.Count = 2 })) }},
 	{"accumulate of fewer", mpierr.Size, func(x *badWindow) error { return x.w.Accumulate(x.one, x.at(func(to *Target) { to.Count = 2 }), Sum) }},
+	{"accumulate of more", mpierr.Size, func(x *badWindow) error { return x.w.Accumulate(x.b, x.at(nil), Sum) }},
 	{"get-accumulate of more", mpierr.Size, func(x *badWindow) error { return x.w.GetAccumulate(x.b, x.one, x.at(nil), Sum) }},
 	{"no operation", mpierr.Op, func(x *badWindow) error { return x.w.Accumulate(x.one, x.at(nil), nil) }},
 	{"an operation of the program's", mpierr.Op, func(x *badWindow) error {
@@ -153,12 +154,21 @@ var outsideEpochs = []badCall{
 // Every bad call gives its class, tells the window's handler once, and harms
 // nothing: the window works afterwards.
 func TestWindowErrors(t *testing.T) {
+	for name, window := range map[string]func(c *Comm) (*Win, error){
+		"created":   func(c *Comm) (*Win, error) { return WinCreate(c, make([]int64, 10), nil) },
+		"allocated": func(c *Comm) (*Win, error) { return c.WinAllocate(80, 8, nil) },
+	} {
+		t.Run(name, func(t *testing.T) { windowErrors(t, window) })
+	}
+}
+
+func windowErrors(t *testing.T, window func(c *Comm) (*Win, error)) {
 	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
-		mem := make([]int64, 10)
-		w, err := WinCreate(c, mem, nil)
+		w, err := window(c)
 		if err != nil {
 			return err
 		}
+		mem := numbersOf(w)
 		all, err1 := w.Group()
 		uncommitted, err2 := datatype.Contiguous(1, datatype.Basic(datatype.Int64))
 		still, err4 := datatype.Resized(datatype.Basic(datatype.Int64), 0, 0)

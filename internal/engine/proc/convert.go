@@ -285,6 +285,9 @@ func (cv *conversion) Touch(f func()) (err error) {
 	return nil
 }
 
+// Guarded reports whether accesses to the program's buffers may fault, so that they need Touch.
+func (cv *conversion) Guarded() bool { return cv.guarded }
+
 // Signs reports whether messages carry signatures of their elements.
 func (cv *conversion) Signs() bool { return cv.check }
 

@@ -186,6 +186,7 @@ func (w *Win) open() {
 	p := w.Process
 	p.Lock()
 	defer p.Unlock()
+	w.memory.direct()
 	w.server.clients = make(map[int]*client)
 	w.server.slots = newSlots()
 	for i := range w.server.slots {
@@ -224,6 +225,7 @@ func (w *Win) end() error {
 		err = e
 	}
 	w.byC.hide()
+	w.memory.directions = nil
 	w.server.over = true
 	w.server.deafen()
 	p.Comms.Serves(w.c.Context(), nil)

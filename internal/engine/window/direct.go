@@ -197,7 +197,11 @@ type held struct{ word *atomic.Uint32 }
 // long as one takes, by a proc that asks nobody meanwhile. Where memory is not shared, the lock of the
 // process is enough.
 func (m *memory) lock(rank int) held {
-	word := m.lockOf(rank)
+	return hold(m.lockOf(rank))
+}
+
+// hold takes the lock of a word, which may be nil.
+func hold(word *atomic.Uint32) held {
 	if word == nil {
 		return held{}
 	}

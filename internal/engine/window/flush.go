@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/fastpath"
 )
 
 // Sync also makes progress: programs call it in loops that wait for a store.
@@ -42,7 +43,7 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 // idleFlushes is how many flushes that have nothing to wait for it takes until one makes progress, so
 // that the others get on while this proc operates directly, in a loop, perhaps until one of them has
 // done something.
-const idleFlushes = 32
+const idleFlushes = fastpath.WindowSeldom
 
 // idled is a flush that has nothing to wait for.
 func (o *Origin) idled() {

@@ -55,9 +55,9 @@ func (o *Origin) reach(to *Target) error {
 	return nil
 }
 
-// nothing returns the Request of an operation that has nothing to do.
-func (o *Origin) nothing() proc.Request {
-	if o.w == nil || o.w.Process == nil {
+// nothing returns the Request of an operation that has nothing to do, if it has one.
+func (o *Origin) nothing(request bool) proc.Request {
+	if !request || o.w == nil || o.w.Process == nil {
 		return proc.Request{}
 	}
 	return proc.NoPartner(o.w.c, proc.ByIsend)
@@ -79,13 +79,13 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	case err != nil:
 		return proc.Request{}, err
 	case size == 0:
-		return o.nothing(), nil
+		return o.nothing(request), nil
 	}
 	if base := o.w.memory.base(to.Rank); base != nil && !p.Data.Signs() {
-		return o.nothing(), o.direct.operate(o.w, to, &h, &x, base)
+		return o.nothing(request), o.direct.operate(o.w, to, &h, &x, base)
 	}
 	if !p.Data.Signs() && o.across(to, &h, &x) {
-		return o.nothing(), nil
+		return o.nothing(request), nil
 	}
 	if h.Type, err = o.describe(to.Type); err != nil {
 		return proc.Request{}, err

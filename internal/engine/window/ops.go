@@ -15,9 +15,12 @@ import (
 // memory that they write (MPI-4.1, 12.7).
 
 func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
+	if o.putPlain(&b, &to, request) {
+		return o.nothing(request), nil
+	}
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
-		return o.nothing(), err
+		return o.nothing(request), err
 	}
 	if size.here > size.there {
 		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.here, size.there)
@@ -27,9 +30,12 @@ func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Re
 }
 
 func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
+	if o.getPlain(&b, &from, request) {
+		return o.nothing(request), nil
+	}
 	size, none, err := o.mayGo(&from, &b)
 	if none || err != nil {
-		return o.nothing(), err
+		return o.nothing(request), err
 	}
 	if size.there > size.here {
 		return proc.Request{}, fmt.Errorf("%w: %d bytes into %d", rma.ErrSize, size.there, size.here)
@@ -39,9 +45,12 @@ func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.
 }
 
 func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	if o.combinePlain(&b, nil, &to, op, request) {
+		return o.nothing(request), nil
+	}
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
-		return o.nothing(), err
+		return o.nothing(request), err
 	}
 	if err := combines(op, &to, b.Datatype()); err != nil {
 		return proc.Request{}, err
@@ -54,9 +63,12 @@ func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.O
 }
 
 func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+	if o.combinePlain(operand(&b, op), &result, &to, op, request) {
+		return o.nothing(request), nil
+	}
 	size, none, err := o.mayGo(&to, &result)
 	if none || err != nil {
-		return o.nothing(), err
+		return o.nothing(request), err
 	}
 	if err := combines(op, &to, result.Datatype()); err != nil {
 		return proc.Request{}, err
@@ -99,7 +111,19 @@ func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	return nil
 }
 
+// operand returns what op combines; nil: nothing.
+func operand(b *proc.Buffer, op collective.Op) *proc.Buffer {
+	if op == datatype.NoOp {
+		return nil
+	}
+	return b
+}
+
 func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+	to := Target{rank, disp, 1, result.Datatype()}
+	if o.combinePlain(operand(&b, op), &result, &to, op, false) {
+		return nil
+	}
 	if err := o.single(&result); err != nil {
 		return err
 	}
@@ -111,7 +135,6 @@ func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op coll
 			return err
 		}
 	}
-	to := Target{rank, disp, 1, result.Datatype()}
 	_, err := o.GetAccumulate("FetchAndOp", b, result, to, op, false)
 	return err
 }
@@ -143,6 +166,10 @@ func alike(a, b *proc.Buffer) error {
 }
 
 func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+	to := Target{rank, disp, 1, b.Datatype()}
+	if o.swapPlain(&b, &compare, &result, &to) {
+		return nil
+	}
 	for _, x := range []*proc.Buffer{&b, &compare, &result} {
 		if err := o.single(x); err != nil {
 			return err
@@ -154,7 +181,6 @@ func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp i
 	if k, _ := b.Datatype().Kind(); !rma.Swappable(k) {
 		return fmt.Errorf("%w: %v cannot be compared and swapped", datatype.ErrType, b.Datatype())
 	}
-	to := Target{rank, disp, 1, b.Datatype()}
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
 		return err

@@ -43,13 +43,14 @@ type Win struct {
 
 // memory is the memory of the window.
 type memory struct {
-	w       *Win
-	mem     unsafe.Pointer // of this proc
-	extents []rma.Extent   // by rank
-	near    []bool         // ranks on this proc's machine, of windows whose memory is allocated
-	shared  *segments      // nil: all memory is the members' own
-	places  []place        // of the members whose memory the kernel copies for this proc; nil: of none
-	dynamic attachments    // of WinCreateDynamic
+	w          *Win
+	mem        unsafe.Pointer // of this proc
+	extents    []rma.Extent   // by rank
+	near       []bool         // ranks on this proc's machine, of windows whose memory is allocated
+	shared     *segments      // nil: all memory is the members' own
+	directions []direction    // of plain operations, by rank; nil: there are none
+	places     []place        // of the members whose memory the kernel copies for this proc; nil: of none
+	dynamic    attachments    // of WinCreateDynamic
 }
 
 // Origin is the state of the operations that this proc has begun.

@@ -1,0 +1,164 @@
+package window
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/rma"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// Operations on elements of one predefined datatype, which both sides have named, at a rank whose memory
+// this proc can access, take as long as their checks. The functions of this file check only what such an
+// operation needs and then do it. What they do not know to be right they leave alone, and return false:
+// the others of the package do it, or say what is wrong.
+
+// direction is where the memory of a rank is for this proc.
+type direction struct {
+	base   unsafe.Pointer // nil: operations there are not plain
+	extent rma.Extent
+	rep    datatype.Representation
+	lock   *atomic.Uint32 // of operations that are atomic; nil: the lock of the process is enough
+}
+
+// direct finds the memory that plain operations are done in. The process is locked.
+func (m *memory) direct() {
+	data := &m.w.Process.Data
+	if data.Signs() {
+		return
+	}
+	m.directions = make([]direction, m.w.c.Size())
+	for rank := range m.directions {
+		if base := m.base(rank); base != nil {
+			m.directions[rank] = direction{base, m.extents[rank], data.DataOf(m.w.peer(rank)), m.lockOf(rank)}
+		}
+	}
+}
+
+// plain returns the memory of b if an operation with it may be plain, and the kind of its elements.
+func (o *Origin) plain(b *proc.Buffer) (mem []byte, k datatype.Kind, ok bool) {
+	if o.w.Check() != nil {
+		return nil, k, false
+	}
+	return b.Plain()
+}
+
+// enter returns the memory of a plain operation on elements of k, of which this side has a type, if the
+// epoch admits it, and the lock there. The process is locked.
+func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bool) (mem []byte, lock *atomic.Uint32) {
+	m := &o.w.memory
+	if uint(to.Rank) >= uint(len(m.directions)) || to.Type != t || to.Count <= 0 || to.Disp < 0 {
+		return nil, nil
+	}
+	x := &m.directions[to.Rank]
+	high, off := bits.Mul64(uint64(to.Disp), uint64(x.extent.Unit))
+	more, n := bits.Mul64(uint64(to.Count), uint64(k.Size()))
+	if size := uint64(x.extent.Size); x.base == nil || high|more != 0 || off > size || n > size-off || !t.Identity(x.rep) {
+		return nil, nil
+	}
+	if p := o.w.Process; p.Failure != nil || p.Data.Guarded() || lostAt(o.w, to.Rank) != nil {
+		return nil, nil
+	}
+	if passive, fits := o.w.sync.now().Admits(to.Rank); !fits || request && !passive {
+		return nil, nil
+	}
+	o.w.sync.epochs.Use()
+	return unsafe.Slice((*byte)(unsafe.Add(x.base, off)), int(n)), x.lock
+}
+
+func (o *Origin) putPlain(b *proc.Buffer, to *Target, request bool) bool {
+	here, k, ok := o.plain(b)
+	if !ok || to.Count < b.Count() {
+		return false
+	}
+	o.w.Process.Lock()
+	there, _ := o.enter(to, b.Datatype(), k, request)
+	copy(there, here)
+	o.w.Process.Unlock()
+	return there != nil
+}
+
+func (o *Origin) getPlain(b *proc.Buffer, from *Target, request bool) bool {
+	here, k, ok := o.plain(b)
+	if !ok || from.Count > b.Count() {
+		return false
+	}
+	o.w.Process.Lock()
+	there, _ := o.enter(from, b.Datatype(), k, request)
+	copy(here, there)
+	o.w.Process.Unlock()
+	return there != nil
+}
+
+// combinePlain is Accumulate, and GetAccumulate with a result. b is nothing if the operation needs none.
+func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.Op, request bool) bool {
+	first := b
+	if b == nil {
+		first = result
+	}
+	here, k, ok := o.plain(first)
+	if !ok || to.Count != first.Count() || op.CheckAccumulate(first.Datatype()) != nil {
+		return false
+	}
+	var was []byte
+	if result != nil && result != first {
+		if was, _, ok = result.Plain(); !ok || result.Datatype() != first.Datatype() || len(was) != len(here) {
+			return false
+		}
+	} else if result != nil {
+		was = here
+	}
+	if len(was) > keptData {
+		return false
+	}
+	o.w.Process.Lock()
+	defer o.w.Process.Unlock()
+	there, lock := o.enter(to, first.Datatype(), k, request)
+	if there == nil || !aligned(k, here, there) {
+		return false
+	}
+	old := room(&o.direct.old, len(was))
+	l := hold(lock)
+	copy(old, there)
+	var err error
+	if b != nil {
+		err = op.Accumulate(here, there, k, to.Count)
+	}
+	l.release()
+	copy(was, old)
+	return err == nil // op, the kind, the lengths and the alignment have been checked
+}
+
+// swapPlain is CompareAndSwap.
+func (o *Origin) swapPlain(b, compare, result *proc.Buffer, to *Target) bool {
+	here, k, ok := o.plain(b)
+	with, k2, ok2 := compare.Plain()
+	was, k3, ok3 := result.Plain()
+	n := k.Size()
+	if !ok || !ok2 || !ok3 || k2 != k || k3 != k || len(here) != n || len(with) != n || len(was) != n || !rma.Swappable(k) {
+		return false
+	}
+	o.w.Process.Lock()
+	defer o.w.Process.Unlock()
+	there, lock := o.enter(to, b.Datatype(), k, false)
+	if there == nil {
+		return false
+	}
+	old := room(&o.direct.old, n)
+	l := hold(lock)
+	copy(old, there)
+	if string(old) == string(with) {
+		copy(there, here)
+	}
+	l.release()
+	copy(was, old)
+	return true
+}
+
+// aligned reports whether two pieces of memory are aligned for elements of k.
+func aligned(k datatype.Kind, a, b []byte) bool {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(a))) | uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return at&uintptr(k.Align()-1) == 0
+}
