@@ -23,6 +23,10 @@ type Masters struct {
 // NewMasters computes the masters of g. The table has all members.
 func NewMasters(g *Group, table *Clients) *Masters {
 	m := &Masters{group: g, table: table}
+	if client, ok := m.only(); ok {
+		m.clients, m.locals = []wire.ClientRank{client}, []*Group{NewGroup(0, g.size)}
+		return m
+	}
 	var locals []builder
 	for k := range g.runs {
 		r := &g.runs[k]
@@ -46,6 +50,20 @@ func NewMasters(g *Group, table *Clients) *Masters {
 		m.locals[i] = locals[i].group()
 	}
 	return m
+}
+
+// only returns the client of all members, if it is one whose procs have consecutive numbers.
+func (m *Masters) only() (client wire.ClientRank, ok bool) {
+	if m.group.size == 0 {
+		return 0, false
+	}
+	client, first, end := m.table.span(Proc(m.group.runs[0].first))
+	for k := range m.group.runs {
+		if low, high := m.group.runs[k].ends(); low < first || high >= end {
+			return 0, false
+		}
+	}
+	return client, true
 }
 
 // within returns how many steps of a run, from member p on, stay between first and end.

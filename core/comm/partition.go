@@ -38,9 +38,14 @@ func ReadChoice(b []byte) Choice {
 // Divide makes a part for each colour, in ascending order of colours; in each part, ranks are
 // ordered by key and then by rank (MPI-4.1, 7.4.2).
 func Divide(choices []Choice) Partition {
+	return divide(choices, func(color int32) bool { return color >= 0 })
+}
+
+// divide makes the parts of those colours that are wanted.
+func divide(choices []Choice, wanted func(color int32) bool) Partition {
 	ranks := make([]int32, 0, len(choices))
 	for r, c := range choices {
-		if c.Color >= 0 {
+		if wanted(c.Color) {
 			ranks = append(ranks, int32(r))
 		}
 	}
@@ -62,6 +67,15 @@ func Divide(choices []Choice) Partition {
 		ranks = ranks[n:]
 	}
 	return parts
+}
+
+// PartOf returns the part of a rank among those that Divide makes; ok is false without a colour.
+func PartOf(choices []Choice, rank int) (part Part, ok bool) {
+	color := choices[rank].Color
+	if color < 0 {
+		return Part{}, false
+	}
+	return divide(choices, func(c int32) bool { return c == color })[0], true
 }
 
 // Join combines each part with the group of the same colour on the other side. Parts without such a

@@ -39,6 +39,10 @@ func TestDivideAgainstLists(t *testing.T) {
 			if len(mine) != min(1, int(choices[r].Color)+1) || len(mine) == 1 && mine[0].Color != choices[r].Color {
 				t.Fatalf("rank %d of colour %d is in %v", r, choices[r].Color, mine)
 			}
+			part, ok := PartOf(choices, r)
+			if ok != (len(mine) == 1) || ok && (part.Color != mine[0].Color || !slices.Equal(part.Group.Procs(), mine[0].Group.Procs())) {
+				t.Fatalf("rank %d is in %v, %v, and in %v of all parts", r, part, ok, mine)
+			}
 		}
 		b := parts.Append(nil)
 		again, err := ReadPartition(b, max(1, len(choices)), 0)

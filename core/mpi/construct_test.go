@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
@@ -252,6 +253,29 @@ func TestSplitRows(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Few members of one site tell each other their choices in rounds that bring some of them twice; more
+// than 64 send them to rank 0.
+func TestSplitOfAnySize(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 64, 65} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			layout{procs: n}.run(t, func(t *testing.T, c *Comm) error {
+				colors := min(n, 3)
+				d, err := c.Split(c.Rank()%colors, -c.Rank())
+				if err != nil {
+					return err
+				}
+				var want []int
+				for r := n - 1; r >= 0; r-- {
+					if r%colors == c.Rank()%colors {
+						want = append(want, r)
+					}
+				}
+				return errors.Join(talks(c, d, want...), d.Free())
+			})
+		})
+	}
 }
 
 // One member's bad colour is an error of all, and what comes next works.

@@ -35,6 +35,10 @@ type agreement struct {
 	All  comm.Proposal
 	Side uint32 // flags of the other side's proposals
 
+	// words are what members give besides their proposals, all of one length: those of this member and
+	// then of the ranks before it, as far as they are known. Only dissemination carries them.
+	words []byte
+
 	open []openMessage
 	in   [][]byte // buffers of the receives under way
 	then func()   // called when the messages in open are done
@@ -53,6 +57,7 @@ type agreement struct {
 type openMessage struct {
 	r    *message.Request
 	recv bool
+	n    int // its length
 }
 
 // Agreement makes an agreement of the members of c, of which this is number seq.
@@ -83,11 +88,16 @@ func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 
 // start begins a round.
 func (x *agreement) start() {
-	if !x.inter && x.size <= maxDissemination && x.tree.Clients() == 1 && !x.p.Check {
+	if x.disseminates() {
 		x.disseminate(1)
 	} else {
 		x.gather()
 	}
+}
+
+// disseminates reports whether the members agree by dissemination.
+func (x *agreement) disseminates() bool {
+	return !x.inter && x.size <= maxDissemination && x.tree.Clients() == 1 && !x.p.Check
 }
 
 // CarryOn implements proc.BackgroundOp.
@@ -112,7 +122,7 @@ func (x *agreement) arrived() bool {
 		}
 		n := m.r.Status().Len
 		switch err := x.p.End(m.r, nil); {
-		case m.recv && (err == nil && n != agreementLen || errors.Is(err, message.ErrTruncate)):
+		case m.recv && (err == nil && int(n) != m.n || errors.Is(err, message.ErrTruncate)):
 			x.All.Fault = max(x.All.Fault, FaultCode(coll.ErrMismatch))
 		case err != nil && (m.recv || !x.told):
 			x.fail(err)
@@ -132,16 +142,17 @@ func (x *agreement) fail(err error) {
 
 // recv begins to receive from a rank, into a new buffer of in.
 func (x *agreement) recv(t *Exchange, rank int) {
-	b := make([]byte, agreementLen)
+	b := make([]byte, agreementLen+len(x.words))
 	x.in = append(x.in, b)
-	x.open = append(x.open, openMessage{t.Irecv(rank, b), true})
+	x.open = append(x.open, openMessage{t.Irecv(rank, b), true, len(b)})
 }
 
 func (x *agreement) send(t *Exchange, rank int) {
-	b := make([]byte, agreementLen)
+	b := make([]byte, agreementLen+len(x.words))
 	x.All.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.Side)
-	x.open = append(x.open, openMessage{t.Isend(rank, b), false})
+	copy(b[agreementLen:], x.words)
+	x.open = append(x.open, openMessage{t.Isend(rank, b), false, len(b)})
 }
 
 // addReceived combines the proposals received with that of this member.
@@ -153,6 +164,7 @@ func (x *agreement) addReceived() {
 			continue
 		}
 		x.All = x.All.With(p)
+		x.words = append(x.words, b[agreementLen:]...)
 	}
 	x.in = x.in[:0]
 }
@@ -160,6 +172,9 @@ func (x *agreement) addReceived() {
 // disseminate is a round of dissemination: each member sends what it knows to the rank at this
 // distance, and receives the same from the other direction. Combining a proposal twice does no
 // harm.
+//
+// What members know grows the same way everywhere, so that their messages of a round are equally
+// long. The last round brings some words a second time: they come after all others.
 func (x *agreement) disseminate(distance int) {
 	if distance >= x.size {
 		x.end()

@@ -77,7 +77,7 @@ func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error)
 	if !Ours(c) {
 		return nil, errors.Join(bad, proc.ForeignError("Create"))
 	}
-	return partition(c, collective.DoesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
+	return partition(c, c.Ordinal(), collective.DoesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
 		if group.Size() == 0 {
 			return nil
 		}
