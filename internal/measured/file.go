@@ -75,10 +75,11 @@ func (f *File) Add(a, b string, rtt time.Duration, rate float64, at time.Time) {
 	slices.SortFunc(f.Pairs, func(p, q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)) })
 }
 
-// Worst returns the longest round trip and the lowest rate in bytes per second of a site; 0: not known.
+// Worst returns the longest round trip and the lowest rate in bytes per second between a site and any
+// other of the file; 0: not known.
 func (f *File) Worst(site string) (rtt time.Duration, rate int64) {
 	for _, p := range f.Pairs {
-		if p.A != site && p.B != site {
+		if p.A != site && p.B != site || p.A == p.B {
 			continue
 		}
 		rtt = max(rtt, time.Duration(p.RTT*float64(time.Millisecond)))

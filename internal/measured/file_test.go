@@ -19,10 +19,11 @@ func TestKept(t *testing.T) {
 	f.Add("alpha", "gamma", 20*time.Millisecond, 0, at)
 	f.Add("alpha", "beta", 120*time.Millisecond, 25e6, at)
 	f.Add("gamma", "beta", 250*time.Millisecond, 100e6, at)
+	f.Add("alpha", "alpha", time.Second, 1e6, at) // by hand: no site is far from itself
 	if err := f.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = Read(path); err != nil || len(f.Pairs) != 3 {
+	if f, err = Read(path); err != nil || len(f.Pairs) != 4 {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	for site, want := range map[string]struct {

@@ -99,8 +99,8 @@ struct impi_dial {
 };
 
 /*
- * A transport. listen, configure and problem run on the library's thread and must not wait; dial and
- * greet have a thread of their own.
+ * A transport. listen and dial must be there. listen, configure and problem run on the library's
+ * thread and must not wait; dial and greet have a thread of their own.
  */
 struct impi_transport {
 	const char *name;     /* [a-z][a-z0-9-]*; the file is called impi-transport-NAME */

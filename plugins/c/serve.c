@@ -251,6 +251,10 @@ void impi_serve(const struct impi_transport *t, int argc, char **argv)
 	const char *cookie = getenv(COOKIE);
 	sigset_t set;
 	transport = t;
+	if (t->listen == NULL || t->dial == NULL) {
+		fprintf(stderr, "%s: its struct impi_transport has no %s: listen and dial must both be there\n", t->name, t->listen == NULL ? "listen" : "dial");
+		exit(2);
+	}
 	if (cookie == NULL || strcmp(cookie, COOKIE_VALUE) != 0)
 		by_hand(argc, argv);
 	unsetenv(COOKIE); /* processes that we start are no plugins */
