@@ -81,6 +81,9 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 		}
 	}
 	jobs := r.jobs()
+	if len(jobs) == 0 && o.Run != nil {
+		return nil, fmt.Errorf("%w: -run %v chooses no rule: it is a regular expression for their numbers and names, which a run without it prints; -quick leaves out the slow ones", ErrNotAPlugin, o.Run)
+	}
 	for i, j := range jobs {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -286,6 +286,14 @@ func TestUnknownPlane(t *testing.T) {
 	}
 }
 
+// Nor is anything tried by a run of rules that there are not.
+func TestUnknownRule(t *testing.T) {
+	_, err := Run(t.Context(), subject(""), Options{Quick: true, Run: regexp.MustCompile("T-NOPE-01")})
+	if !errors.Is(err, ErrNotAPlugin) || !strings.Contains(err.Error(), "T-NOPE-01") {
+		t.Error(err)
+	}
+}
+
 // Every rule of the contract holds for our own tcp, and the report says so in its
 // three forms.
 func TestOwnTransportIsSound(t *testing.T) {

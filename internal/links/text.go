@@ -157,10 +157,13 @@ func (p *Part) waits() string {
 	budget, setting := time.Duration(-1), ""
 	for _, r := range p.Ranks {
 		setting = cmp.Or(setting, r.Wait.Setting)
-		state := r.Wait.State
-		if r.Silent != "" {
+		state := cmp.Or(r.Wait.State, string(r.State))
+		switch {
+		case r.State == ProcLost:
+			state = string(ProcLost)
+		case r.Silent != "":
 			state = "silent"
-		} else {
+		default:
 			budget = r.Wait.Budget
 		}
 		if states[state]++; states[state] == 1 {
@@ -282,7 +285,7 @@ func (s *Speed) describe() string {
 
 func (p *Pair) state(now time.Time) string {
 	s := string(p.State)
-	if a := age(p.Since, now); a != "" {
+	if a := age(p.Since, now); a != "" && p.State != StateEnded { // of one that has ended it is known when it was made
 		s += " " + a
 	}
 	return s

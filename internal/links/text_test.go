@@ -116,6 +116,29 @@ func TestWaitingForPeople(t *testing.T) {
 	}
 }
 
+// TestWaitsOfTheLost: of procs that are lost it is not known how they wait, and a link that has ended is
+// as old as when it was made.
+func TestWaitsOfTheLost(t *testing.T) {
+	p := Part{Ranks: []Proc{
+		{Rank: 0, State: ProcRunning, Wait: Waiting{Setting: "auto", State: "computing"}},
+		{Rank: 1, State: ProcLost},
+		{Rank: 2, State: ProcInit},
+	}}
+	if got, want := p.waits(), "wait auto: sleep at once; now 1 computing, 1 lost, 1 in MPI_Init"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Ranks = p.Ranks[1:2]
+	if got := p.waits(); strings.Contains(got, "sleep") || !strings.Contains(got, "1 lost") {
+		t.Errorf("a site that is lost: %q", got)
+	}
+	now := time.Unix(10000, 0)
+	for state, want := range map[State]string{StateLinked: "linked 8 s", StateEnded: "ended"} {
+		if got := (&Pair{State: state, Since: now.Add(-8 * time.Second)}).state(now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestReportAsJSON: no field hides another, and none is lost.
 func TestReportAsJSON(t *testing.T) {
 	want := report()
