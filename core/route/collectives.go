@@ -52,8 +52,8 @@ const (
 // another site, and the lowest rate in bytes per second. What was not measured is 0.
 func CollectivesFeatures(choice CollectivesChoice, rtt time.Duration, rate int64) []string {
 	features := []string{collectivesFeature + string(cmp.Or(choice, CollectivesAuto))}
-	if us := rtt.Microseconds(); us > 0 {
-		features = append(features, rttFeature+strconv.FormatInt(us, 10))
+	if rtt > 0 {
+		features = append(features, rttFeature+strconv.FormatInt(max(1, rtt.Microseconds()), 10))
 	}
 	if kb := rate / 1000; kb > 0 {
 		features = append(features, rateFeature+strconv.FormatInt(kb, 10))

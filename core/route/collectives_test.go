@@ -24,6 +24,7 @@ func TestPlanCollectives(t *testing.T) {
 		"pinned to trees":       {[]*dynamic.Card{card(CollectivesDirect, 0, 0), card(CollectivesTree, 0, 0)}, 0, 1 << 20},
 		"pinned to all at once": {[]*dynamic.Card{auto, card(CollectivesDirect, 0, 0)}, wire.MaxClients, 1 << 20},
 		"near":                  {[]*dynamic.Card{auto, card(CollectivesAuto, 50*time.Microsecond, 0)}, 5, 1 << 20},
+		"nearer than 1 us":      {[]*dynamic.Card{auto, card(CollectivesAuto, 200*time.Nanosecond, 0)}, 2, 1 << 20},
 		"very near":             {[]*dynamic.Card{auto, card(CollectivesAuto, time.Microsecond, 1e9)}, 2, 1 << 20},
 		// Of eight sites 5.25 vectors more leave a site, which 62500 kB/s x 50 ms have to pay for.
 		"far":         {slices.Repeat([]*dynamic.Card{card(CollectivesAuto, 100*time.Millisecond, 62_500_000)}, 8), wire.MaxClients, 595238},

@@ -38,6 +38,7 @@ func (*Library) send(int, int32, unsafe.Pointer, int) (request, error) { return 
 func (*Library) poll(unsafe.Pointer, int, *arrival) (bool, error)      { return false, ErrNoLibrary }
 func (*Library) recv(int32, unsafe.Pointer, int) (request, error)      { return none, ErrNoLibrary }
 func (*Library) test(request) (bool, error)                            { return false, ErrNoLibrary }
+func (*Library) failure(int32) error                                   { return ErrNoLibrary }
 func (*Library) beginShorts() carrier                                  { return nil }
 
 // Shorts has nothing.
