@@ -22,7 +22,8 @@ func TestOperationsNeedNoTarget(t *testing.T) {
 			return err
 		}
 		mem := numbersOf(w)
-		if err := w.LockAll(0); err != nil {
+		// Who has its locks may compute only when the other one, whom it has to answer, has them too.
+		if err := errors.Join(w.LockAll(0), construct.PlainBarrier(c.in())); err != nil {
 			return err
 		}
 		if c.Rank() == 1 {
