@@ -103,7 +103,7 @@ func (c *Case) checkWorlds() error {
 		}
 	}
 	if len(c.Faults) > 0 || c.Resume != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
-		return fmt.Errorf("%w: jobs that meet have no faults but a step death, no resumed links and no foreign sites", ErrCase)
+		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links and no foreign sites", ErrCase)
 	}
 	return nil
 }

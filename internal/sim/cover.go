@@ -23,7 +23,7 @@ func worldsCounters() []string {
 	names := []string{
 		"meetings calls", "meetings calls that waited", "meetings links", "meetings ties", "meetings contexts agreed",
 		"meetings contexts private", "meetings spawned", "meetings not spawned", "meetings messages", "meetings names", "meetings names refused", "meetings names published again", "meetings names lost", "steps openport", "steps closeport", "steps meet", "steps spawn", "steps idup", "steps finish",
-		"steps merge", "steps intercomm", "steps disconnect", "steps publish", "steps unpublish", "steps lookup", "steps sever", "steps rejoin", "steps death", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
+		"steps merge", "steps intercomm", "steps disconnect", "steps publish", "steps unpublish", "steps lookup", "steps sever", "steps rejoin", "steps death", "steps fail", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
 	}
 	for _, side := range []string{"accept", "connect"} {
 		for at := range script.LastStep + 1 {
@@ -151,8 +151,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 	for _, rec := range x.records {
 		c.record(rec)
 	}
-	_, death := x.c.Program.Death()
-	if inOrder || death {
+	if _, death := x.victim(); inOrder || death {
 		c.program(x.c.Program, x.records)
 	}
 	if x.meeting != nil {

@@ -165,6 +165,9 @@ func (g *generator) worlds(c *Case) {
 	}
 	c.Links.Worlds = g.link(time.Millisecond)
 	c.Links.Worlds.Lend = g.pick(0, 0.5)
+	if g.One(3) {
+		c.Links.Worlds.Uneven = g.Between(2, 40)
+	}
 	if d, _ := c.Program.Death(); d.Stopped { // the root may stop while it lends memory
 		c.Links.Worlds.Lend = 0
 	}

@@ -102,13 +102,14 @@ func (x *execution) wrong(all []job.Result) *Failure {
 // number returns the number of a world; -1: it did not live long enough to get one.
 func (x *execution) number(r job.Result) int { return slices.Index(x.worlds, r.World) }
 
-// victim returns the world that ends because its root dies, if there is one.
+// victim returns the world that ends because its root dies or its Fail has come, if there is one.
 func (x *execution) victim() (world int, death bool) {
-	d, death := x.c.Program.Death()
-	if death {
+	if d, death := x.c.Program.Death(); death {
 		world, _ = d.Victim(x.c.Program)
+		return world, true
 	}
-	return world, death
+	world, _, fails := x.c.Program.Fails()
+	return world, fails
 }
 
 // inWorld names a world, if there are several.

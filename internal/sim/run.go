@@ -127,6 +127,10 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 		Ports: map[string]string{}, Gone: map[int]bool{}, Said: map[string]string{},
 		Waited: func() int { return x.meeting.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
 		NodeOf: x.nodeOf, Room: c.Names,
+		Kill: func(world int) {
+			k.After(0, func() { x.worlds[world].Strike(job.Fault{Kind: job.CrashProc}) })
+		},
+		Over: func(world int) bool { return x.worlds[world].Over() },
 	}
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})

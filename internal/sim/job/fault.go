@@ -120,7 +120,7 @@ type Hit struct {
 }
 
 func (w *World) commit(f Fault) {
-	if w.over() {
+	if w.Over() {
 		return
 	}
 	switch f.Kind {

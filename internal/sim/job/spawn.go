@@ -285,7 +285,7 @@ func (w *spawned) answer() {
 
 // check checks whether the world is over, and tells all that need to know.
 func (w *spawned) check() {
-	if w.over || w.world == nil && w.Refusal() == nil || w.world != nil && !w.world.over() {
+	if w.over || w.world == nil && w.Refusal() == nil || w.world != nil && !w.world.Over() {
 		return
 	}
 	w.over = true

@@ -124,7 +124,7 @@ func over(worlds []*World) bool {
 		if w.fault() != nil {
 			return true
 		}
-		if w.ended == nil && w.over() {
+		if w.ended == nil && w.Over() {
 			w.ended = &moment{at: w.k.Now(), event: w.k.Events()}
 		}
 		all = all && w.ended != nil
@@ -135,7 +135,7 @@ func over(worlds []*World) bool {
 // result returns how the job ended; err is why the kernel stopped.
 func (w *World) result(err error) Result {
 	r := Result{World: w, Struck: len(w.hits) > 0, Hits: w.hits}
-	over := w.over()
+	over := w.Over()
 	if err == nil && !over {
 		err = errors.New("nothing happens any more")
 	}
@@ -204,8 +204,8 @@ func (w *World) fault() error {
 	return w.cfg.Observer.Fault()
 }
 
-// over reports whether every part of the job has ended.
-func (w *World) over() bool {
+// Over reports whether every part of the job has ended.
+func (w *World) Over() bool {
 	if !w.server.ended {
 		return false
 	}

@@ -14,6 +14,7 @@ type LinkSpec struct {
 	Name     string
 	Delay    time.Duration // of each piece
 	Jitter   time.Duration // at most this much is added to Delay
+	Uneven   int           // Delay and Jitter of each link are so many times as long at most; below 2: not
 	Capacity int           // bytes that are under way, or have arrived and were not received
 	Chop     float64       // how likely Send and Recv move less than they could
 	Lend     float64       // how likely Lend does not copy
@@ -87,6 +88,10 @@ type piece struct {
 func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 	if spec.Capacity <= 0 {
 		panic(fmt.Sprintf("kernel: link %s holds %d bytes", spec.Name, spec.Capacity))
+	}
+	if spec.Uneven > 1 {
+		times := 1 + k.Between(0, time.Duration(spec.Uneven-1))
+		spec.Delay, spec.Jitter = times*spec.Delay, times*spec.Jitter
 	}
 	l := &Link{k: k, spec: spec, watcher: w}
 	for i := range l.Ends {

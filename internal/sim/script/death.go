@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -332,4 +333,112 @@ func (m *survivor) served(c *mpi.Comm, why error) (who int, err error) {
 		why = c.Disconnect()
 	}
 	return who, failed(why)
+}
+
+// Fail is the last step of a program: a proc of a spawned world dies, and its world with it, once
+// that world has no communicator with another one any more. That is no matter of the others (MPI
+// 4.1, 11.10.4), so the proc that spawned it waits until it is over, and its job must still end in
+// order.
+type Fail struct {
+	World string `line:"@"`
+}
+
+// Fails returns the world that fails, if one does, and the proc that has spawned it.
+func (p *Program) Fails() (world, spawner int, fails bool) {
+	for _, s := range p.Steps {
+		if f, ok := s.(Fail); ok && len(f.World) == 1 {
+			world = int(f.World[0]) - 'a'
+			s, fails := p.Spawned(world)
+			return world, s.Root, fails
+		}
+	}
+	return 0, 0, false
+}
+
+// check checks that the world was spawned, has spawned no other one and has no communicator with
+// others left.
+func (s Fail) check(p *Program, c *comms) error {
+	world, _, spawned := p.Fails()
+	if _, last := p.Steps[len(p.Steps)-1].(Fail); !last || !spawned {
+		return errors.New("it is the last step, and its world is spawned before")
+	}
+	if p.spawner(world) {
+		return fmt.Errorf("world %s has spawned another one, which would lose its parents", s.World)
+	}
+	if g := c.bridge(world); g != nil {
+		return fmt.Errorf("members of world %s have communicator %s with others", s.World, g.name)
+	}
+	return nil
+}
+
+// spawner reports whether a proc of a world spawns others.
+func (p *Program) spawner(world int) bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		x, ok := s.(Spawn)
+		return ok && p.WorldOf(x.Root) == world
+	})
+}
+
+// bridge returns a communicator of members of a world with others; nil if there is none.
+func (c *comms) bridge(world int) *group {
+	of := func(proc int) bool { w, _ := c.worldOf(proc); return w == world }
+	not := func(proc int) bool { return !of(proc) }
+	i := slices.IndexFunc(c.all, func(g *group) bool {
+		all := g.all()
+		return (g.live || g.of != nil) && slices.ContainsFunc(all, of) && slices.ContainsFunc(all, not)
+	})
+	if i < 0 {
+		return nil
+	}
+	return c.all[i]
+}
+
+// fail makes one of the spawned worlds fail when all else is over.
+func (g *meeting) fail() {
+	p := &Program{Procs: g.o.Procs, Worlds: g.o.Worlds, Steps: g.steps}
+	var may []string
+	for w := range g.o.Worlds {
+		if _, spawned := p.Spawned(w); spawned && !p.spawner(w) {
+			may = append(may, string(rune('a'+w)))
+		}
+	}
+	if len(may) > 0 && g.One(2) {
+		g.emit(Fail{Pick(g.Draws, may...)})
+	}
+}
+
+// fail is a proc's part of Fail. The first proc of the world dies when all others have come here,
+// as some may still be in a Disconnect from it before; what its links' ends still tell each other
+// by then does not matter.
+func (m *meeter) fail() error {
+	world, spawner, _ := m.a.p.Fails()
+	own, rank := m.comms.worldOf(m.me)
+	x := m.among.Shared()
+	switch {
+	case m.me == spawner:
+		m.log(m.a.p.Steps[m.step])
+		for n := 0; !x.Over(world); n++ {
+			m.idle(n)
+		}
+		m.env.Pause(m.among.Between(5*time.Millisecond, 10*time.Millisecond)) // until its node must have heard of it
+	case own == world && rank == 0:
+		m.log(m.a.p.Steps[m.step])
+		for n := 0; slices.ContainsFunc(m.a.everybody(), func(r int) bool { return !m.has(r, m.step) }); n++ {
+			m.idle(n)
+		}
+		x.Doomed = true
+		x.Kill(world)
+		for { // until it dies
+			m.idle(0)
+		}
+	}
+	return nil
+}
+
+// everybody returns all procs of the program.
+func (a *lives) everybody() (all []int) {
+	for r := range a.p.Procs {
+		all = append(all, r)
+	}
+	return all
 }

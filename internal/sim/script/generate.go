@@ -187,6 +187,7 @@ func (g *generator) run() {
 	for r := range g.memory {
 		g.detach(r)
 	}
+	m.fail()
 }
 
 // drain completes all messages under way.

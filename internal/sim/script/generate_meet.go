@@ -34,6 +34,9 @@ func apart(c *group) func(d *group) bool {
 // meet makes two groups of different worlds, or of worlds that are connected already, meet at a
 // port that is open or is opened for them.
 func (g *meeting) meet() {
+	if g.One(4) && g.again() {
+		return
+	}
 	c := g.pick(intra)
 	d := g.pick(apart(c))
 	if d == nil {
@@ -53,6 +56,45 @@ func (g *meeting) meet() {
 	if g.IntN(3) > 0 {
 		g.close(s.Port)
 	}
+}
+
+// again makes two worlds meet, part and meet once more, while one proc of the first one has another
+// communicator with the second. The links of its other procs are given up and needed again at the
+// same time. It returns false if there are no such worlds.
+func (g *meeting) again() bool {
+	world := func(c *group) bool { return c.live && c.fixed && !g.comms.self(c) }
+	c := g.pick(func(c *group) bool { return world(c) && len(c.members) > 1 })
+	if c == nil {
+		return false
+	}
+	d := g.pick(func(d *group) bool { return world(d) && d != c && !g.connected(c, d) })
+	if d == nil {
+		return false
+	}
+	root, with := Pick(g.Draws, c.members...), Pick(g.Draws, d.members...)
+	g.ports = append(g.ports, root)
+	port := len(g.ports)
+	g.emit(OpenPort{root, port})
+	meet := func(c string) *group {
+		s := Meet{Comm: c, With: d.name, New: g.name(), Root: root, WithRoot: with, Port: port}
+		g.construct(s, false)
+		return g.comms.byName[s.New]
+	}
+	first := meet(c.name)
+	g.allPairsOf([]*group{first})
+	g.drain()
+	meet(g.comms.title(root))
+	g.construct(Disconnect{first.name}, false)
+	g.allPairsOf([]*group{meet(c.name)})
+	g.close(port)
+	return true
+}
+
+// connected reports whether a communicator has members of two worlds.
+func (g *meeting) connected(c, d *group) bool {
+	return slices.ContainsFunc(g.comms.all, func(x *group) bool {
+		return (x.live || x.of != nil) && slices.ContainsFunc(x.all(), c.has) && slices.ContainsFunc(x.all(), d.has)
+	})
 }
 
 // spawn emits the next of the spawns in Options.

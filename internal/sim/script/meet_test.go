@@ -82,6 +82,9 @@ func TestMeetingsRefused(t *testing.T) {
 		"no name":                   {"lookup 0\n", "line 2"},
 		"a name by nobody":          {"lookup 3 heat\n", "rank 3"},
 		"a name of who is to go":    {"spawn a world=b new=x root=0 procs=1\npublish 2 heat text=p\ndisconnect x\nspawn a root=0 procs=9 fails=room\n", "depends on the timing"},
+		"a world fails in between":  {"spawn a world=b new=x root=0 procs=1\ndisconnect x\nfail b\nbarrier a\n", "it is the last step"},
+		"it fails connected":        {"spawn a world=b new=x root=0 procs=1\nfail b\n", "members of world b have communicator x with others"},
+		"it fails unspawned":        {open + meet + part + "fail b\n", "its world is spawned before"},
 		"a death beside":            {open + meet + part + "death at=3\n", "it is the only step"},
 	} {
 		p, err := Parse("procs 2 1\n" + c.text)

@@ -113,6 +113,8 @@ func (r *runner) do(s Step) error {
 		return r.construct(s)
 	case Death:
 		return (&survivor{meeter: meeter{r}, d: s}).live()
+	case Fail:
+		return (&meeter{r}).fail()
 	case Window:
 		return r.window(s)
 	}

@@ -28,11 +28,13 @@ type Among interface {
 
 // Shared is what all procs of a program of several worlds share beside MPI.
 type Shared struct {
-	Ports  map[string]string // the MPI names of ports by the program's names for them
-	Gone   map[int]bool      // procs that have died
-	Doomed bool              // the death of a root has been decided
-	Leaves int               // how many procs of the world that loses its root have called Disconnect
-	Waited func() int        // how many callers have waited at ports
+	Ports  map[string]string    // the MPI names of ports by the program's names for them
+	Gone   map[int]bool         // procs that have died
+	Doomed bool                 // the death of a root, or the failure of a spawned world, has been decided
+	Leaves int                  // how many procs of the world that loses its root have called Disconnect
+	Kill   func(world int)      // makes the first proc of a world die
+	Over   func(world int) bool // reports whether nothing is left of a world
+	Waited func() int           // how many callers have waited at ports
 	Count  func(what string)
 	NodeOf func(proc int) int // returns a number of the proc's node
 	Room   int                // for names in one scope; 0: the node's own limit

@@ -105,6 +105,10 @@ func (p *Program) Holds(s Spawn, i int) Hold {
 
 // involves reports whether some procs have a part in a step. c is the model some steps before.
 func (p *Program) involves(s Step, c *comms, procs []int) bool {
+	if f, fails := s.(Fail); fails { // it keeps its slots until then, and who spawned it waits
+		g := c.byName[f.World]
+		return g != nil && slices.ContainsFunc(procs, g.has)
+	}
 	v := reflect.ValueOf(s)
 	if f := v.FieldByName("Rank"); f.IsValid() && slices.Contains(procs, int(f.Int())) {
 		return true
