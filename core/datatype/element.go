@@ -27,21 +27,51 @@ var reflected = [...]Kind{
 	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
 }
 
-// KindOf returns the kind of T.
+// KindOf returns the kind of T. Each call of MPI on a slice asks for it: only types that have names of their
+// own take the time of package reflect.
 func KindOf[T Element]() Kind {
-	var zero T
-	switch any(zero).(type) {
-	case Pair[int16]:
+	switch any((*T)(nil)).(type) {
+	case *bool:
+		return Bool
+	case *int8:
+		return Int8
+	case *int16:
+		return Int16
+	case *int32:
+		return Int32
+	case *int64:
+		return Int64
+	case *int:
+		return Int
+	case *uint8:
+		return Uint8
+	case *uint16:
+		return Uint16
+	case *uint32:
+		return Uint32
+	case *uint64:
+		return Uint64
+	case *uint:
+		return Uint
+	case *float32:
+		return Float32
+	case *float64:
+		return Float64
+	case *complex64:
+		return Complex64
+	case *complex128:
+		return Complex128
+	case *Pair[int16]:
 		return PairInt16
-	case Pair[int32]:
+	case *Pair[int32]:
 		return PairInt32
-	case Pair[int64]:
+	case *Pair[int64]:
 		return PairInt64
-	case Pair[int]:
+	case *Pair[int]:
 		return PairInt
-	case Pair[float32]:
+	case *Pair[float32]:
 		return PairFloat32
-	case Pair[float64]:
+	case *Pair[float64]:
 		return PairFloat64
 	}
 	return reflected[reflect.TypeFor[T]().Kind()]

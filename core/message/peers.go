@@ -100,6 +100,9 @@ func (e *procs) Down(p Peer) error {
 	return nil
 }
 
+// SomeDown reports whether Down returns an error for a peer.
+func (e *procs) SomeDown() bool { return e.lost > 0 }
+
 // SentTo counts the messages whose first packet has left for p, or waits to.
 func (e *procs) SentTo(p Peer) uint64 {
 	q := e.peers.find(p)

@@ -102,6 +102,12 @@ func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtyp
 	return p.link.id, true
 }
 
+// SendFastBox is SendEager for a message that leaves as a fast-box message.
+func (e *sender) SendFastBox(to Peer, env Envelope, data []byte, dtype uint64) bool {
+	p := e.peers.find(to)
+	return p != nil && e.Failed(env.Context) == nil && p.writeFastBox(&env, data, dtype)
+}
+
 // idle reports whether a new packet to p may be committed at once: the window is open, and nothing
 // waits to leave for p or by its link. A peer that is down has no link.
 func (p *peer) idle() bool {

@@ -56,3 +56,56 @@ func TestNonBlockingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per exchange", a)
 	}
 }
+
+// What is started on the board, and what is waited for there, uses memory again.
+func TestBoardStartsAllocateNothing(t *testing.T) {
+	onlyBoards(t)
+	procs := onBoard(t, layout{procs: 2})
+	a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
+	var bufs [4][4]float64
+	both := func(x Request, e1 error, y Request, e2 error) {
+		if err := first(e1, e2, second(x.Wait()), second(y.Wait())); err != nil {
+			t.Error(err)
+		}
+	}
+	round := func() {
+		x, e1 := Ibarrier(a)
+		y, e2 := Ibarrier(b)
+		both(x, e1, y, e2)
+		x, e1 = Ibcast(a, bufs[0][:], 0)
+		y, e2 = Ibcast(b, bufs[1][:], 0)
+		both(x, e1, y, e2)
+		x, e1 = Iallreduce(a, bufs[0][:], bufs[2][:], Sum)
+		y, e2 = Iallreduce(b, bufs[1][:], bufs[3][:], Sum)
+		both(x, e1, y, e2)
+	}
+	for range 20 {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n > 0 {
+		t.Errorf("%v allocations per round", n)
+	}
+}
+
+func TestFencesAllocateNothing(t *testing.T) {
+	onlyBoards(t)
+	const warm, rounds = 20, 200
+	layout{procs: 2}.run(t, func(t *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(8, 1, nil)
+		if err != nil {
+			return err
+		}
+		fence := func() { err = first(err, w.Fence(0)) }
+		for range warm {
+			fence()
+		}
+		if c.Rank() == 1 {
+			for range rounds + 1 { // AllocsPerRun calls it once more
+				fence()
+			}
+		} else if n := testing.AllocsPerRun(rounds, fence); n > 0 {
+			t.Errorf("%v allocations", n)
+		}
+		return first(err, w.Free())
+	})
+}

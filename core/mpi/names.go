@@ -429,7 +429,8 @@ type Figures struct {
 // Request is a send or receive under way. The zero value is the null request,
 // which is complete. A completed request becomes null, one made by SendInit or
 // RecvInit becomes inactive. Copies of a Request denote the same operation; once
-// one of them was completed, using another is ErrRequest.
+// one of them was completed, using another is ErrRequest, unless nothing had to be
+// waited for, as for a short message that has left at once.
 type Request proc.Request
 
 // Unlimited is the size of MPI_BUFFER_AUTOMATIC: any number of messages fit (MPI-4.1, 3.6).

@@ -101,7 +101,7 @@ func (f *Figures) results() []Result {
 }
 
 // higher reports whether more of a unit is better.
-func (r Result) higher() bool { return slices.Contains([]string{"MB/s", "k/s"}, r.Unit) }
+func (r Result) higher() bool { return slices.Contains([]string{"MB/s", "k/s", "%"}, r.Unit) }
 
 // ratio returns how many times better a column is than another; false if one of them is
 // missing.

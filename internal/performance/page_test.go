@@ -26,7 +26,9 @@ func TestRowsAreJudged(t *testing.T) {
 		{"benchmark": "allreduce", "unit": "us", "procs": 2, "rows": [
 			{"size": 8, "values": {"impi": 2, "impi in C": 2, "openmpi": 1}, "spreads": {"impi": 0.2}}]},
 		{"benchmark": "rate", "unit": "k/s", "procs": 2, "rows": [
-			{"size": 8, "values": {"impi": 60, "impi in C": 300, "mpich": 50, "openmpi": 100}, "spreads": {"impi": 0.2}}]}]}`)
+			{"size": 8, "values": {"impi": 60, "impi in C": 300, "mpich": 50, "openmpi": 100}, "spreads": {"impi": 0.2}}]},
+		{"benchmark": "overlap", "unit": "%", "procs": 2, "rows": [
+			{"size": 8, "values": {"impi": 10, "impi in C": 30, "mpich": 5, "openmpi": 20}, "spreads": {"impi": 0.2}}]}]}`)
 	var b bytes.Buffer
 	if err := Write(&b, []Answer{a}); err != nil {
 		t.Fatal(err)
@@ -38,6 +40,7 @@ func TestRowsAreJudged(t *testing.T) {
 		"|  | 64 B | 2 | **0.50, not ≥ 0.8** | 2 | **0.50, not ≥ 0.8** |  | 1 |",
 		"| allreduce, us | 8 B | 2 | 0.50 | 2 | 0.50 |  | 1 |", // it has no goal
 		"| rate, k/s | 8 B | 60 | **0.60, not ≥ 0.8** | 300 | 3.00, ≥ 0.8 | 50 | 100 |",
+		"| overlap, % | 8 B | 10 | 0.50 | 30 | 1.50 | 5 | 20 |", // hiding more is better
 		"20 % in the median and at most 30 %",
 		"Not measured: `make performance ONLY=tcp`",
 	} {

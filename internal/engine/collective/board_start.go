@@ -22,6 +22,7 @@ const startMost = bigStep
 // boardStart is a nonblocking operation on the board.
 type boardStart struct {
 	proc.Steady
+	extra  proc.Extra // of its request
 	q      *boardQueue
 	a      Call
 	temps  []temp // to be unpacked at the end
@@ -41,6 +42,7 @@ type boardQueue struct {
 	open  []*boardStart // in their order
 	last  board.Turn    // of the operation that was started last
 	news  bool          // an operation may wait for something else than before, or a member may be down
+	room  bool          // one is over, so that there may be room for those that are not posted
 	spare []*boardStart
 }
 
@@ -86,7 +88,8 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	q := s.Started.(*boardQueue)
 	x := q.add(a, temps, block, board.NewTurn(cs.Next()))
 	q.advance()
-	return p.Begun(c, fn, x), true
+	x.extra.Fn = fn
+	return x.extra.Begun(c), true
 }
 
 // add adds an operation, which may be one that has ended.
@@ -96,6 +99,7 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 		x, q.spare = q.spare[n-1], q.spare[:n-1]
 	} else {
 		x = &boardStart{q: q}
+		x.extra.Op = x
 	}
 	x.a, x.temps, x.block, x.t = *a, temps, block, t
 	_, posts := given(q.s, a, block)
@@ -174,11 +178,15 @@ func (q *boardQueue) CarryOn() (over bool) {
 // is down fail.
 func (q *boardQueue) advance() {
 	for q.goOn() && q.news {
-		q.news = false
+		again := q.room && len(q.open) > 0
+		q.news, q.room = false, false
 		for _, x := range q.open {
 			if x.err = q.s.Lost(x.unfinished()); x.err != nil {
-				q.news = true
+				again = true
 			}
+		}
+		if !again {
+			return
 		}
 	}
 }
@@ -237,7 +245,7 @@ func (q *boardQueue) goOn() bool {
 	s.Notify()
 	s.Pending(n > 0)
 	if ended > 0 {
-		q.news = true // there may be room for those that are not posted
+		q.news, q.room = true, true
 		s.Over(ended)
 	}
 	return true
@@ -296,6 +304,13 @@ func (x *boardStart) Done() bool {
 		x.q.advance()
 	}
 	return x.over
+}
+
+// Look polls what the operation waits for, before its waiter looks at the links as well, and reports whether
+// it goes on.
+func (x *boardStart) Look() bool {
+	s := x.q.s
+	return x.posted && s.Place.Busy == 0 && s.Look(&x.needs)
 }
 
 // Status returns what Finish will return.

@@ -32,7 +32,8 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 			p = c.Process()
 			p.Lock()
 		}
-		if statuses == nil && !f.down && settle(q) {
+		if statuses == nil && (q.State != proc.Active || !f.down && settle(q)) {
+			q.Trivial()
 			continue
 		}
 		st, err := q.WaitBeside(f.down)
@@ -50,11 +51,11 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 }
 
 // settle completes the request of a message without an error whose status is not asked for, as
-// almost all are. It returns false if the request has to be completed by WaitBeside. The process
-// is locked.
+// almost all are. It returns false if the request has to be completed by WaitBeside. The request is
+// active, and the process is locked.
 func settle(q *proc.Request) bool {
 	r := q.Message()
-	if q.State != proc.Active || *q.Extra() != nil {
+	if *q.Extra() != nil {
 		return false
 	}
 	p := q.Comm().Process()

@@ -164,6 +164,9 @@ func (s *BoardPlace) lost() error { return s.Lost(s.wait.Left()) }
 
 // Lost returns the error of one of some members that is down, or nil.
 func (s *BoardPlace) Lost(members uint64) error {
+	if !s.C.p.Eng.SomeDown() {
+		return nil
+	}
 	for rank, proc := range s.procs {
 		if members&board.Member(rank) == 0 {
 			continue

@@ -127,6 +127,21 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	return false
 }
 
+// Look polls a wait, though only once where other procs want the core, and reports whether it is over.
+// It returns false if a goroutine wants the lock.
+func (s *BoardPlace) Look(w *board.Wait) bool {
+	p := s.C.p
+	for i := p.spin.PollsBeforeYield(); ; i-- {
+		if w.Over() {
+			return true
+		}
+		if i <= 0 || p.Driver.Wanted.Load() != 0 {
+			return false
+		}
+		poll.Pause()
+	}
+}
+
 // lookAtBoards wakes goroutines that sleep on turns if one of their waits at the board is over.
 func (bs *boards) lookAtBoards() (progress bool) {
 	for _, s := range bs.places {

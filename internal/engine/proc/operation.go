@@ -38,7 +38,19 @@ func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
 		c = p.Comms.Noted()
 	}
-	return Request{c: c, extra: &Extra{Op: op, Fn: fn}, standing: standing{Gen: op.Generation(), State: Active}}
+	return (&Extra{Op: op, Fn: fn}).Begun(c)
+}
+
+// Begun is Process.Begun for an operation that has the state of its request in its own memory, which is
+// used again when it has ended.
+func (x *Extra) Begun(c *Comm) Request {
+	return Request{c: c, extra: x, standing: standing{Gen: x.Op.Generation(), State: Active}}
+}
+
+// looker is an operation that waits for what another proc of the host writes to shared memory.
+type looker interface {
+	// Look polls that for a moment, and reports whether the operation may go on. The process is locked.
+	Look() bool
 }
 
 // Steady is embedded in operations that can neither be cancelled nor freed.

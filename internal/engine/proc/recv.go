@@ -103,6 +103,9 @@ func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) 
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
+	if !p.Data.foreign(from, k) {
+		return c.Active(fn, p.Endpoints.IrecvBytes(env, from, b), nil), nil
+	}
 	in := p.Data.payload(from, b, k)
 	return c.Active(fn, p.Irecv(env, from, &in), in.Items), nil
 }

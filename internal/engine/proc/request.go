@@ -9,7 +9,8 @@ import (
 // Request is a send or receive under way. The zero value is the null request,
 // which is complete. A completed request becomes null, one made by SendInit or
 // RecvInit becomes inactive. Copies of a Request denote the same operation; once
-// one of them was completed, using another is ErrRequest.
+// one of them was completed, using another is ErrRequest, unless nothing had to be
+// waited for, as for a short message that has left at once.
 type Request struct {
 	// Four fields, four words: a request is returned and copied in registers. Its
 	// message's stream, if any, is message.Request.User.
@@ -129,6 +130,9 @@ func (q *Request) wait() (Status, error) {
 func (q *Request) Await() {
 	if q.r != nil {
 		q.c.p.Account.AwaitRequest(q.r)
+		return
+	}
+	if x, ok := q.Op().(looker); ok && composed(q.c.p) && !q.c.p.Account.on() && x.Look() {
 		return
 	}
 	q.c.p.Account.AwaitFor(ForOther, message.NoPeer)
@@ -347,6 +351,9 @@ type starter interface{ Start(q *Request) error }
 func NoPartner(c *Comm, fn Maker) Request {
 	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
 }
+
+// Sent returns the request of a send of which nothing is left to be done.
+func Sent(c *Comm, fn Maker) Request { return NoPartner(c, fn) }
 
 // Unstarted returns an inactive persistent request.
 func Unstarted(c *Comm, x *Extra) Request {

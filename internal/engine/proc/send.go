@@ -40,6 +40,9 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
+	if mode == message.Standard && !p.Data.foreign(peer, k) && p.Eng.SendFastBox(peer, c.Envelope(tag), b, uint64(k)) {
+		return Sent(c, fn), nil
+	}
 	out := p.Data.payload(peer, b, k)
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }

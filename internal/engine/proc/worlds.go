@@ -113,6 +113,9 @@ func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
 	return int(client) < len(ws.p.Members.foreign) && ws.p.Members.foreign[client]
 }
 
+// SomeForeign reports whether there are procs that run another library.
+func (ws *worlds) SomeForeign() bool { return slices.Contains(ws.p.Members.foreign, true) }
+
 // Member returns how other worlds name a proc.
 func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
 	if !ws.Foreign(message.Peer(proc)) {

@@ -24,12 +24,11 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	}
 	p := e.w.Process
 	p.Lock()
+	defer p.Unlock()
 	if err := e.now().MayFence(); err != nil {
-		p.Unlock()
 		return err
 	}
 	err := e.w.origin.flushAll(true)
-	p.Unlock()
 	var lost error // an error of operations here, whose origins would find their windows unchanged
 	if errors.Is(err, message.ErrPeerDown) {
 		lost = err
@@ -37,19 +36,25 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	if e := e.w.meet(lost); e != nil {
 		return errors.Join(err, e)
 	}
-	p.Lock()
-	defer p.Unlock()
 	e.now().Fence(assert&rma.NoSucceed == 0)
 	e.tell(nil)
 	return err
 }
 
-// meet is a barrier, which fails at all members if failed is not nil at one.
+// meet is a barrier, which fails at all members if failed is not nil at one. The process is locked, but
+// may be unlocked meanwhile.
 func (w *Win) meet(failed error) error {
-	worst := []int32{0}
-	err := collective.ReduceAll(w.c, []int32{int32(construct.FaultCode(failed))}, worst, datatype.Max)
-	if err == nil && worst[0] != 0 {
-		err = construct.FailedElsewhere(uint32(worst[0]))
+	mine := int32(construct.FaultCode(failed))
+	worst, done, err := collective.Worst(w.c, mine)
+	if !done {
+		w.Process.Unlock()
+		all := []int32{0}
+		err = collective.ReduceAll(w.c, []int32{mine}, all, datatype.Max)
+		worst = all[0]
+		w.Process.Lock()
+	}
+	if err == nil && worst != 0 {
+		err = construct.FailedElsewhere(uint32(worst))
 	}
 	return err
 }
