@@ -6,13 +6,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -40,6 +44,19 @@ var (
 	hypre = pack{Hypre, []string{
 		"cd src && ./configure --disable-fortran --with-MPI --enable-shared CFLAGS=-O1 && make -j2 && make -j2 -C test struct sstruct ij",
 	}, []string{"src/hypre/lib"}}
+	// The archive has no configure.
+	pnetcdf = pack{PnetCDF, []string{
+		"autoreconf -i",
+		"./configure --disable-fortran --disable-cxx --disable-dependency-tracking --enable-shared --disable-static MPICC=\"$CC\" CFLAGS=-O1",
+		"make -j2 -C src",
+		"make -C test/common tests",
+		"make -j2 -C test/testcases tests",
+		"make -j2 -C test/nonblocking tests",
+	}, []string{"src/libs/.libs"}}
+	sundials = pack{SUNDIALS, []string{
+		"cmake -S . -B build -DENABLE_MPI=ON -DBUILD_CVODES=OFF -DBUILD_IDAS=OFF -DBUILD_STATIC_LIBS=OFF -DEXAMPLES_INSTALL=OFF -DCMAKE_C_FLAGS=-O1",
+		"make -j2 -C build",
+	}, nil}
 )
 
 // make builds the pack, or ends the test, and returns its folder.
@@ -54,7 +71,8 @@ func (p pack) make(t *testing.T) (dir string, k *ctest.Kit) {
 	if given := os.Getenv(ctest.Installed); given != "" {
 		k.Dir = given
 	}
-	dir = strings.TrimSuffix(archive, ".orig.tar.gz") + "-" + p.recipe(t, k)
+	name, _, _ := strings.Cut(archive, ".orig.")
+	dir = name + "-" + p.recipe(t, k)
 	unlock, err := lock(t.Context(), filepath.Dir(archive), func() { t.Log("waiting for another one that builds") })
 	if err != nil {
 		t.Fatal(err)
@@ -199,4 +217,99 @@ func TestHypre(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPnetCDF runs PnetCDF's own tests of blocking and nonblocking accesses on one site and on two.
+func TestPnetCDF(t *testing.T) {
+	soak.Only(t, "the library is compiled for a minute")
+	for name, packages := range map[string]string{"autoreconf": "autoconf automake", "libtoolize": "libtool", "m4": "m4"} {
+		skips.ProgramOf(t, name, packages)
+	}
+	dir, k := pnetcdf.make(t)
+	var programs []string
+	for _, folder := range []string{"testcases", "nonblocking"} {
+		list, err := filepath.Glob(filepath.Join(dir, "test", folder, ".libs", "*"))
+		if err != nil || len(list) < 10 {
+			t.Fatalf("%d programs of %s were compiled: %v", len(list), folder, err)
+		}
+		programs = append(programs, list...)
+	}
+	for sites := 1; sites <= 2; sites++ {
+		work := t.TempDir()
+		for _, program := range programs {
+			name := filepath.Base(program)
+			t.Run(fmt.Sprintf("%s on %d sites", name, sites), func(t *testing.T) {
+				out := pnetcdf.run(t, k, dir, work, sites, 4, program, filepath.Join(work, name+".nc"))
+				if strings.Contains(out, "fail") || !strings.Contains(out, "pass") && !strings.Contains(out, "skip") {
+					t.Errorf("it does not say that it has passed:\n%.4000s", out)
+				}
+			})
+		}
+	}
+}
+
+// TestSUNDIALS runs tests of SUNDIALS' vectors and linear solvers, which check themselves, and some of
+// its examples, whose results are compared with those that come with them.
+func TestSUNDIALS(t *testing.T) {
+	soak.Only(t, "the library is compiled for half a minute")
+	skips.ProgramOf(t, "cmake", "cmake")
+	dir, k := sundials.make(t)
+	number := `([0-9][-+.e0-9]*)`
+	for _, c := range []struct {
+		words   string
+		results string // matches a line with results; empty: the program says SUCCESS
+	}{
+		{"nvector/parallel/test_nvector_mpi 5000 4 0", ""},
+		{"nvector/mpiplusx/test_nvector_mpiplusx 5000 4 0", ""},
+		{"sunlinsol/spgmr/parallel/test_sunlinsol_spgmr_parallel 100 1 1 50 1e-3 0", ""},
+		{"sunlinsol/spbcgs/parallel/test_sunlinsol_spbcgs_parallel 100 1 50 1e-3 0", ""},
+		{"sunlinsol/sptfqmr/parallel/test_sunlinsol_sptfqmr_parallel 100 1 50 1e-3 0", ""},
+		{"sunlinsol/spfgmr/parallel/test_sunlinsol_spfgmr_parallel 100 1 50 1e-3 0", ""},
+		{"cvode/parallel/cvDiurnal_kry_p", `^At .*c1, c2 = +\S+ +` + number},
+		{"cvode/parallel/cvDiurnal_kry_bbd_p", `^At .*c1, c2 = +\S+ +` + number},
+		{"ida/parallel/idaFoodWeb_kry_p", `^\S* +` + number + " +" + number + ` +\|`},
+		{"kinsol/parallel/kinFoodWeb_kry_p", `^ ` + number + ` \S+ \S+ ` + number},
+	} {
+		words := strings.Fields(c.words)
+		program := filepath.Join(dir, "build", "examples", words[0])
+		for sites := 1; sites <= 2; sites++ {
+			t.Run(fmt.Sprintf("%s on %d sites", filepath.Base(program), sites), func(t *testing.T) {
+				out := sundials.run(t, k, dir, t.TempDir(), sites, 4, append([]string{program}, words[1:]...)...)
+				if c.results == "" {
+					if !strings.Contains(out, "SUCCESS") || strings.Contains(out, "FAIL") {
+						t.Errorf("it does not say that it has passed:\n%.4000s", out)
+					}
+					return
+				}
+				text, err := os.ReadFile(filepath.Join(dir, "examples", words[0]+".out"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := resultsOf(t, out, c.results), resultsOf(t, string(text), c.results)
+				if len(got) != len(want) || len(want) < 4 {
+					t.Fatalf("%d results, want %d:\n%.4000s", len(got), len(want), out)
+				}
+				for i := range want {
+					if d := math.Abs(got[i] - want[i]); d > 0.02*math.Abs(want[i]) {
+						t.Errorf("result %d is %g, not %g:\n%.4000s", i, got[i], want[i], out)
+					}
+				}
+			})
+		}
+	}
+}
+
+// resultsOf returns what the groups of a regular expression match in the lines of a text.
+func resultsOf(t *testing.T, text, line string) (all []float64) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?m)"+line).FindAllStringSubmatch(text, -1) {
+		for _, s := range m[1:] {
+			x, err := strconv.ParseFloat(s, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, x)
+		}
+	}
+	return all
 }

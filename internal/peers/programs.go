@@ -52,8 +52,20 @@ var Hypre = Program{origin{
 	"c214084bddc61a06f3758d82947f7f831e76d7e3edeac2c78bb82d597686e05d",
 }}
 
+// PnetCDF writes and reads netCDF files from many procs. Its tests check what they read.
+var PnetCDF = Program{origin{
+	"PnetCDF", "pnetcdf", "pnetcdf_1.12.3.orig.tar.xz",
+	"8f54023ffbbd3c8137e5422b44e32324113d5690f1da0cb7ecd5842c2de850a9",
+}}
+
+// SUNDIALS solves differential and algebraic equations whose vectors are spread over procs.
+var SUNDIALS = Program{origin{
+	"SUNDIALS", "sundials", "sundials_6.4.1+dfsg1.orig.tar.xz",
+	"c61157f1d4be06c704bea40cb131eb63ba2dada161989071604d0a0959cdf04a",
+}}
+
 // Programs are all of them.
-var Programs = []Program{HPCC, NetPIPE, P4est, Suite, HDF5, FFTW, Hypre}
+var Programs = []Program{HPCC, NetPIPE, P4est, Suite, HDF5, FFTW, Hypre, PnetCDF, SUNDIALS}
 
 // FetchPrograms gets the sources of all programs, unless they are there, and says on out
 // what it does.

@@ -14,8 +14,8 @@ import (
 )
 
 const help = `Fetches and builds LAM/MPI 7.1.4, the other MPI that the tests run with; fetches the
-HPC Challenge, NetPIPE, p4est, HDF5, FFTW, hypre and MPICH's test programs, which they compile with
-our library; builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench; and Nomad's agent, for
+HPC Challenge, NetPIPE, p4est, HDF5, FFTW, hypre, PnetCDF, SUNDIALS and MPICH's test programs, which
+they compile with our library; builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench; and Nomad's agent, for
 the one test of it.
 
 usage: go run ./internal/peers/make [-there|-tests]
