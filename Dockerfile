@@ -3,6 +3,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY plugins/sdk/go.mod plugins/sdk/go.sum plugins/sdk/
 RUN go mod download
 COPY cmd cmd
 COPY config config

@@ -8,7 +8,10 @@ LIB     ?= lib
 # Where make install puts everything, behind DESTDIR if that is set.
 PREFIX  ?= /usr/local
 DESTDIR ?=
-PKGS    ?= ./...
+# The SDK is a module of its own, which ./... leaves out.
+SDK     := github.com/openimpi/impi/plugins/sdk/...
+ALL     := ./... $(SDK)
+PKGS    ?= $(ALL)
 # A file of the tests that may be skipped: the others fail if they are. Empty: all may be.
 STRICT  ?=
 # How often a test that failed runs again: 0 never.
@@ -95,6 +98,7 @@ install: build ## install programs, library, headers, man pages, docs and system
 	cp docs/grafana.json internal/packaging/names.env $(DESTDIR)$(PREFIX)/share/impi/
 	@for d in plugins/c examples/plugins/python/src; do mkdir -p $(DESTDIR)$(PREFIX)/share/impi/sdk/$$d; done
 	cp plugins/c/*.[ch] plugins/c/Makefile $(DESTDIR)$(PREFIX)/share/impi/sdk/plugins/c/
+	find plugins/sdk -type f ! -path '*/testdata/*' ! -name '*_test.go' -exec cp --parents {} $(DESTDIR)$(PREFIX)/share/impi/sdk/ \;
 	cp examples/plugins/python/src/*.py $(DESTDIR)$(PREFIX)/share/impi/sdk/examples/plugins/python/src/
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
 	if test -e out/impi.cdx.json; then cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
@@ -163,7 +167,7 @@ PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/mat
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
 soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours
-ifeq ($(PKGS),./...)
+ifeq ($(PKGS),$(ALL))
 	@$(MAKE) --no-print-directory soak-plain PKGS="$(PLAIN)"
 	@$(call race-without,$(PLAIN))
 else
@@ -171,7 +175,7 @@ else
 endif
 
 # Runs the tests of all packages but those of $(1) with the race detector.
-race-without = all=$$($(GO) list $(LONGEST) ./...) && but=$$($(GO) list $(1)) || exit 1; \
+race-without = all=$$($(GO) list $(LONGEST) $(ALL)) && but=$$($(GO) list $(1)) || exit 1; \
 	$(MAKE) --no-print-directory soak-race PKGS="$$(echo "$$all" | grep -vxF "$$but" | tr '\n' ' ')"
 
 # The clusters of cmd/impi-node take nine minutes with it, for which CI has no time.
@@ -189,7 +193,8 @@ lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKGS)
-	$(LINT) run $(PKGS)
+	$(LINT) run $(filter-out $(SDK),$(PKGS))
+	cd plugins/sdk && $(GO) tool -modfile=../../tools.mod golangci-lint run ./...
 
 bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)

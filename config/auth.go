@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/openimpi/impi/internal/keyfile"
+	"github.com/openimpi/impi/plugins/sdk/support/keyfile"
 )
 
 // auth decides what authentication s offers: that of its own auth blocks, or of the job's,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // insideName is the variant without plugins.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
 )
 
 // floorAddress is the environment variable by which the first process of a floor

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/conformance/protocol"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // The test binary is also the plugin that is judged.

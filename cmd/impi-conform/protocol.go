@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance/report"
 	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/internal/peers"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // trial is a command line of "impi-conform protocol".

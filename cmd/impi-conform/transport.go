@@ -13,8 +13,8 @@ import (
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // request is a command line.

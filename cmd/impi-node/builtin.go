@@ -6,7 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/tcp"

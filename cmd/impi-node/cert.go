@@ -12,7 +12,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
-	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
 )
 
 //go:embed help/cert.txt

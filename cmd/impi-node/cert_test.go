@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // certs runs impi-node cert in a folder, which relative paths start from.

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // checker finds what a node would refuse at its start, from the job file, this machine's

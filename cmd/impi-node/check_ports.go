@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // ports counts the ports that the node of a site opens in the port_range of a built-in

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // encryptRemedy says how to get encrypted links.

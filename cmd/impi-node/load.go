@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/reload"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // local returns a function that reports whether an address is this machine's.

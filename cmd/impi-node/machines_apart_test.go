@@ -10,7 +10,7 @@ import (
 
 	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // programApart is where impi-node, and the procs' program, are on machines that are apart. nodeApart is

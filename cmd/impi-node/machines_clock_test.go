@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/pki"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
 )
 
 // onClock has impi-node run on a machine that is up for a longer time than this one.
@@ -58,7 +58,7 @@ const wrongBy = "IMPI_TEST_CLOCK"
 // is the only place where what one machine says of the time matters to another.
 func wrongClock(t *testing.T) (path string) {
 	t.Helper()
-	return builtWith(t, "../../transports/identity/load.go", "now: time.Now}", `now: func() time.Time {
+	return builtWith(t, "../../plugins/sdk/transports/identity/load.go", "now: time.Now}", `now: func() time.Time {
 		d, _ := time.ParseDuration(os.Getenv("`+wrongBy+`"))
 		return time.Now().Add(d)
 	}}`)

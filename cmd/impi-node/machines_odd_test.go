@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // TestMachinesWithAnInterfaceThatLeadsNowhere: machines with a second interface whose network does

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // rewriteOn changes the job file of a machine that is apart.

@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/transcript"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // machineJob writes the job of two sites, each on three machines of two procs, and gives the

@@ -21,7 +21,7 @@ import (
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 )

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openimpi/impi/internal/conformance"
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // listed is an installed plugin and, if it starts, what it reports about itself.

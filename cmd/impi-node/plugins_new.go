@@ -16,6 +16,7 @@ import (
 	"text/template"
 
 	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk"
 )
 
 // scaffold is a complete transport plugin, as templates.
@@ -23,14 +24,18 @@ import (
 //go:embed scaffold/*.tmpl
 var scaffold embed.FS
 
-const ourModule = "github.com/openimpi/impi"
+const (
+	ourModule = "github.com/openimpi/impi"
+	sdkModule = ourModule + "/" + sdkFolder // what a plugin requires
+	sdkFolder = "plugins/sdk"               // where a source tree has it
+)
 
 // seed has the values for the templates.
 type seed struct {
 	Name, Module, Vendor, Go string
-	Version                  string   // of our module
-	Replace                  string   // a checkout of it, or empty
-	Requires                 []string // what the checkout requires
+	Version                  string   // of the SDK
+	Replace                  string   // a source tree with it, or empty
+	Requires                 []string // what the SDK there requires
 }
 
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
@@ -59,11 +64,11 @@ func pluginsNew(o *pluginOptions, std streams) error {
 	if err := s.write(dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	of := s.Version
+	of := "release " + s.Version
 	if s.Replace != "" {
-		of = "the source in " + s.Replace
+		of = "in " + filepath.Join(s.Replace, sdkFolder)
 	}
-	_, err := fmt.Fprintf(std.out, "%s is a working transport, which builds against impi %s. Next:\n  cd %s\n  less README.md\n", dir, of, dir)
+	_, err := fmt.Fprintf(std.out, "%s is a working transport, which builds against the SDK %s. Next:\n  cd %s\n  less README.md\n", dir, of, dir)
 	return err
 }
 
@@ -78,16 +83,17 @@ func goVersion() string {
 }
 
 // errNoSource is the error where a new module would require what cannot be had.
-var errNoSource = errors.New("this impi-node was not installed from a release, so there is none that a module could require: " +
-	"give the source tree of impi from which it was built, with -impi CHECKOUT")
+var errNoSource = errors.New("this impi-node was built from no release and is not beside the source of the SDK, so that there is nothing that " +
+	"a module could require: give a source tree of impi, with -impi CHECKOUT")
 
-// require says of which impi the new module is: of the checkout that was given, else of the one in
-// which this program or the working folder is, else of the release from which this program was installed.
+// require says which SDK the new module requires: that of the checkout that was given, else of the one in
+// which this program or the working folder is, else what make install has put beside this program, else
+// the release that belongs to this program's.
 func (s *seed) require(given, dir string) error {
 	info, _ := debug.ReadBuildInfo()
 	self, _ := os.Executable() // without it there are other places
 	here, _ := os.Getwd()
-	return s.requireOf(given, dir, info, filepath.Dir(self), here)
+	return s.requireOf(given, dir, info, filepath.Dir(self), here, "/usr/bin") // packages have what is shared below /usr
 }
 
 func (s *seed) requireOf(given, dir string, info *debug.BuildInfo, places ...string) error {
@@ -96,6 +102,11 @@ func (s *seed) requireOf(given, dir string, info *debug.BuildInfo, places ...str
 	}
 	for _, at := range places {
 		if root := checkoutAbove(at); root != "" {
+			return s.against(root, dir)
+		}
+	}
+	for _, at := range places {
+		if root := filepath.Join(at, "..", "share", "impi", "sdk"); filepath.IsAbs(at) && isCheckout(root) {
 			return s.against(root, dir)
 		}
 	}
@@ -120,25 +131,29 @@ func checkoutAbove(dir string) string {
 	return ""
 }
 
-// isCheckout reports whether a folder is the root of a source tree of impi.
+// isCheckout reports whether a folder is the root of a source tree of impi, or has the SDK where that has it.
 func isCheckout(dir string) bool {
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && bytes.HasPrefix(mod, []byte("module "+ourModule+"\n"))
+	mod, err := os.ReadFile(filepath.Join(dir, sdkFolder, "go.mod"))
+	return err == nil && bytes.HasPrefix(mod, []byte("module "+sdkModule+"\n"))
 }
 
-// releaseOf is the version of the module from which a program was installed; empty if it was built
-// from a source tree: only what was downloaded has a checksum.
+// release matches versions that are tags, which those of other commits and changed files are not.
+var release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+
+// releaseOf is the release of the SDK that was published with the one from which a program was built;
+// empty if it was built from another commit.
 func releaseOf(info *debug.BuildInfo) string {
-	if info == nil || info.Main.Path != ourModule || info.Main.Sum == "" {
+	if info == nil || info.Main.Path != ourModule || !release.MatchString(info.Main.Version) {
 		return ""
 	}
-	return info.Main.Version
+	return "v" + sdk.Version
 }
 
+// requirement matches lines of a go.mod, but for modules that only tests use, which a comment says.
 var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)
 
-// against makes the new module build against a checkout without network access: it copies
-// the checkout's requirements and checksums.
+// against makes the new module build against a checkout without network access: it copies the
+// requirements and checksums of the SDK there.
 func (s *seed) against(checkout, dir string) error {
 	root, err := filepath.Abs(checkout)
 	if err != nil {
@@ -147,18 +162,18 @@ func (s *seed) against(checkout, dir string) error {
 	if !isCheckout(root) {
 		return fmt.Errorf("-impi %s: that is no checkout of %s", checkout, ourModule)
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root, sdkFolder, "go.mod"))
 	if err != nil {
 		return err
 	}
 	for _, m := range requirement.FindAllStringSubmatch(string(mod), -1) {
 		s.Requires = append(s.Requires, m[1]+" // indirect")
 	}
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	sums, err := os.ReadFile(filepath.Join(root, sdkFolder, "go.sum"))
 	if err != nil {
 		return err
 	}
-	s.Replace, s.Version = root, "v0.0.0"
+	s.Replace, s.Version = root, "v"+sdk.Version
 	return os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/plugins/sdk"
 )
 
 // pluginDir has this test binary as the plugin for tcp, a program that is no plugin,
@@ -249,8 +251,17 @@ func TestPluginsNewRequires(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere := t.TempDir()
-	built := &debug.BuildInfo{Main: debug.Module{Path: ourModule, Version: "v0.1.0"}}
-	installed := &debug.BuildInfo{Main: debug.Module{Path: ourModule, Version: "v1.2.3", Sum: "h1:x"}}
+	prefix := t.TempDir() // as make install leaves it
+	text, err := os.ReadFile(filepath.Join(root, sdkFolder, "go.mod"))
+	source := filepath.Join(prefix, "share", "impi", "sdk")
+	if err := errors.Join(err, os.MkdirAll(filepath.Join(source, sdkFolder), 0o755), os.WriteFile(filepath.Join(source, sdkFolder, "go.mod"), text, 0o644),
+		os.WriteFile(filepath.Join(source, sdkFolder, "go.sum"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	of := func(version string) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Path: ourModule, Version: version}}
+	}
+	built, released, version := of("v0.1.1-0.20260101000000-0123456789ab"), of("v1.2.3"), "v"+sdk.Version
 	for name, c := range map[string]struct {
 		given            string
 		info             *debug.BuildInfo
@@ -258,10 +269,12 @@ func TestPluginsNewRequires(t *testing.T) {
 		version, replace string
 		err              string
 	}{
-		"a checkout":         {root, built, []string{nowhere}, "v0.0.0", root, ""},
+		"a checkout":         {root, built, []string{nowhere}, version, root, ""},
 		"no checkout":        {nowhere, built, []string{root}, "", "", "no checkout of"},
-		"inside of one":      {"", built, []string{nowhere, filepath.Join(root, "cmd", "impi-node")}, "v0.0.0", root, ""},
-		"installed":          {"", installed, []string{nowhere}, "v1.2.3", "", ""},
+		"inside of one":      {"", built, []string{nowhere, filepath.Join(root, "cmd", "impi-node")}, version, root, ""},
+		"installed":          {"", released, []string{filepath.Join(prefix, "bin"), nowhere}, version, source, ""},
+		"a release":          {"", released, []string{nowhere}, version, "", ""},
+		"changed":            {"", of("v1.2.3+dirty"), []string{nowhere}, "", "", "-impi CHECKOUT"},
 		"built and moved":    {"", built, []string{nowhere}, "", "", "-impi CHECKOUT"},
 		"nothing to be seen": {"", nil, []string{""}, "", "", "-impi CHECKOUT"},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // pluginsVerify runs impi-node plugins verify. It starts no plugin.

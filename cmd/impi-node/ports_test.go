@@ -11,7 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // TestPortsSuffice: a job of two sites of three machines runs, with all its direct links, between firewalls that

@@ -19,9 +19,9 @@ import (
 	"github.com/openimpi/impi/internal/cmdline/terminal"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // rewrite changes a job file.

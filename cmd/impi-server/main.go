@@ -25,7 +25,7 @@ import (
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 //go:embed help.txt

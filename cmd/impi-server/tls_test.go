@@ -9,9 +9,9 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // TestCertificatesOfTheServer: a site with a certificate of the same CA joins, and its

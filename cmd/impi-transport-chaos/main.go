@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/support/chaos"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // TestMain makes the test's program the plugin that it tests.

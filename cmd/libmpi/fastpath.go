@@ -33,14 +33,14 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
-	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/abi/handles"
 	measure "github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
 // The sizes and offsets must be the same in both languages, or the length of an array is negative.

@@ -11,7 +11,7 @@ enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 2, FASTBOX_PIECE = 16 << 10, FASTBOX_ALIGN = 64, MAX_FASTBOX = 64 << 10, ENVELOPE_COST = 320, FAR_LEAST = 6 << 10 };
 
-// A fast-box message and where it lies: see core/link.
+// A fast-box message and where it lies: see plugins/sdk/link.
 struct place {
 	_Atomic uint64_t mark;
 	uint64_t context;

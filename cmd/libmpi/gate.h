@@ -90,7 +90,7 @@ static inline struct comm *find(MPI_Comm comm)
 	return c->handle == h && h != 0 ? c : NULL;
 }
 
-// far_move copies to memory that another core reads next, as package core/ntcopy does.
+// far_move copies to memory that another core reads next, as package plugins/sdk/support/ntcopy does.
 static inline void far_move(void *to, const void *from, uint64_t n)
 {
 #if defined(__x86_64__)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // The exit statuses of a node whose job did not fail by a proc's own status.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // TestWhoIsToBlame: of two reports of one node, in any order, which one is told.

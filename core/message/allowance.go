@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // The memory that an unexpected message takes at its receiver, as both sides count it: an

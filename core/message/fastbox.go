@@ -3,9 +3,9 @@ package message
 import (
 	"math"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/match"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // FastBoxes is the part of link.FastBoxLink by which short messages are sent and taken

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 	"golang.org/x/sys/unix"
 )
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/meet"
@@ -21,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // testNodes is the nodes of all procs of a test, in memory: what they do for procs of

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // withStrangers starts one proc of a job of three whose links to the others end

@@ -2,10 +2,10 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Proc is a rank that is not its whole program: one of several in a simulator.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 // lengths are message lengths around each limit of the jobs below.

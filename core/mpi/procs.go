@@ -5,9 +5,9 @@ package mpi
 import (
 	"io"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // World is the rank's MPI_COMM_WORLD.

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
@@ -21,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // still is a machine on which nothing ever happens, its poll set and timer.

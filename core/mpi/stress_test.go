@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/proc"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"golang.org/x/sys/unix"
 )
 

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 func TestBufferBounds(t *testing.T) {

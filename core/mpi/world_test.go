@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 	"golang.org/x/sys/unix"
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/flow"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/names"
@@ -17,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // table has every sentinel of core. An error may wrap several; the first row counts, so

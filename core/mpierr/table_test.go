@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // TestTableIsComplete looks for exported sentinels in the source of core. core/mpi

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 // A HELLO that does not fit what the acceptor knows ends the Link or, if it is for

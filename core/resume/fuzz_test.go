@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // A HELLO is read in one way only, and written the same way again.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const helloBody = 40

@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/openimpi/impi/core/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 var someHello = Hello{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // maxSteps bounds how often one call of ours reads from the underlying link, so that a peer

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 // acceptorOf makes an acceptor whose dialler is the test: it has sent "abcd" in

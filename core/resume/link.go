@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Defaults for what a Config leaves out, and the largest window, in bytes.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 // pair is both ends of a Link and the underlying link that they use.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // TestModel explores all interleavings of two real Links, their users, their

@@ -3,7 +3,7 @@ package resume
 import (
 	"encoding/binary"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // quickSize is up to how many bytes are copied behind the frame's header, so that the frame

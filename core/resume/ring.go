@@ -1,6 +1,6 @@
 package resume
 
-import "github.com/openimpi/impi/core/link"
+import "github.com/openimpi/impi/plugins/sdk/link"
 
 // ring has room for size bytes of a stream. Its user knows which positions it holds. The
 // memory is allocated when it is first needed.

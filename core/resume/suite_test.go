@@ -6,12 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/support/memory"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/support/memory"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // fragile makes resumed links over in-memory ones that are cut again and again: the conformance

@@ -2,7 +2,7 @@ package startup
 
 import (
 	"errors"
-	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 	"strings"
 	"testing"
 	"time"

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/watchdog"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // program is a fuzzer's input, read as operations.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // kinds are the actions that a server has left, without their bytes.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // ServerConfig says which job a server serves.

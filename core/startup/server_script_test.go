@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // TestServerDialogues runs testdata/server: what connections do, and what the

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 func TestProspectAfter(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // whole is a server and its clients, joined by byte queues. What is on its way

@@ -66,7 +66,7 @@ var facePrefixes = map[string]string{
 
 // faceImports are the packages that generated files may need.
 var faceImports = []string{
-	"core/comm", "core/datatype", "core/link", "core/message", "core/mpierr", "core/rma", "internal/engine/calls", "internal/engine/collective", "internal/engine/construct",
+	"core/comm", "core/datatype", "plugins/sdk/link", "core/message", "core/mpierr", "core/rma", "internal/engine/calls", "internal/engine/collective", "internal/engine/construct",
 	"internal/engine/file", "internal/engine/life", "internal/engine/meet", "internal/engine/object", "internal/engine/p2p",
 	"internal/engine/proc", "internal/engine/window",
 }

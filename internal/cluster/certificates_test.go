@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // identityOf makes a certificate of ca for a host that trusts some CAs.

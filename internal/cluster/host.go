@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // The errors of hosts.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // badge is an SVG of two fields, as READMEs show them. Texts are set to their width, so that it

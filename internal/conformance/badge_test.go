@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // A badge is XML whatever the plugin calls itself, and claims no more than the run has shown.

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 var callCases = []Case{

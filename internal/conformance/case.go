@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Kind says which half of the verdict a rule belongs to.

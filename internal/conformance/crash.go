@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // crashCases are done for each data plane.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 var giveUpCases = []Case{

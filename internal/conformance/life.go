@@ -9,10 +9,10 @@ import (
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 var lifeCases = []Case{

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/conformance/report"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Result is how one case ended.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Options say what to try.

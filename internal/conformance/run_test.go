@@ -18,13 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/transporttest"
 )
 
 // The test binary is also the plugin that is judged: our tcp, with a fault.

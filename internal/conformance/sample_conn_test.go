@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // later is behind how many bytes faults begin, so that greetings pass.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // connFaults make a connection with a fault of one that is sound. A plugin with one of them passes bytes

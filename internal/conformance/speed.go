@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/tcp"
 )
 

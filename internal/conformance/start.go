@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 var startCases = []Case{

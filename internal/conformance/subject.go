@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Subject is the plugin that is judged.

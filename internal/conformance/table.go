@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/conformance/report"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Line is one result as a line of the table.

@@ -3,7 +3,7 @@ package conformance
 import (
 	"time"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // trust is how long the cases of a run may wait. A plugin of which several cases have hung is

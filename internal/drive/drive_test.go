@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 // loopOwner is a machine whose time moves when the test says so, and the owner of a driver.

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const (

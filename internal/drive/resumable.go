@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/resumable"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // The intervals after which the timer checks resumable links: while an answer is expected,

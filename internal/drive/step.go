@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Everywhere makes the next Step ask the poll set about all endpoints.

@@ -16,7 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Sizes of the tables.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/membership"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Rule says that connections to a host of a site have to come through.

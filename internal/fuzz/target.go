@@ -16,7 +16,7 @@ import (
 
 // target is a fuzz function.
 type target struct {
-	pkg  string // relative to the module
+	pkg  string // its folder, from the working one
 	dir  string
 	name string
 }
@@ -26,9 +26,8 @@ func (t target) String() string { return t.pkg + "." + t.name }
 
 // listed is what is used of an entry of go list -json.
 type listed struct {
-	Dir, ImportPath           string
+	Dir                       string
 	TestGoFiles, XTestGoFiles []string
-	Module                    *struct{ Path string }
 }
 
 // function matches the head of a fuzz function.
@@ -41,7 +40,7 @@ func list(patterns []string, only string) ([]target, error) {
 		return nil, err
 	}
 	var stderr bytes.Buffer
-	cmd := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles,Module"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-json=Dir,TestGoFiles,XTestGoFiles"}, patterns...)...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -65,9 +64,13 @@ func list(patterns []string, only string) ([]target, error) {
 
 // targets reads the package's tests.
 func (p *listed) targets() (targets []target, err error) {
-	pkg := p.ImportPath
-	if p.Module != nil {
-		pkg = strings.TrimPrefix(strings.TrimPrefix(pkg, p.Module.Path), "/")
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := filepath.Rel(here, p.Dir)
+	if err != nil {
+		return nil, err
 	}
 	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 		text, err := os.ReadFile(filepath.Join(p.Dir, file))

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/route"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Advise fills in what would make the pairs of a job faster. It has no advice for pairs

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Local is the machine of real programs: the kernel's clock, epoll and sleep.

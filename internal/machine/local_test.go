@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 func localPair(t *testing.T) (Set, [2]int) {

@@ -7,9 +7,9 @@ package machine
 import (
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Machine is the computer as a proc sees it. docs/simulator.md describes the simulator's.

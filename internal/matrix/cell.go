@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/provenance"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Cell is one field of the matrix: the job that is run for it.

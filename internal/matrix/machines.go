@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // machinesPerSite is how many machines a site has in cells that have several. Each has as many procs as

@@ -12,12 +12,14 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Check returns the type errors of the module at root with all faults of a list. It checks only the
@@ -87,12 +89,33 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// listPackages returns the packages in folders of the module at root and all that they import. Export
+// importPath is that of the package in a folder, by the go.mod that is nearest above it: go list knows
+// folders of the module at root by their names, but not those of a module inside of it.
+func importPath(root, dir string) (string, error) {
+	for above := dir; ; above = path.Dir(above) {
+		text, err := os.ReadFile(filepath.Join(root, above, "go.mod"))
+		if errors.Is(err, fs.ErrNotExist) && above != "." {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(string(text), "module "), "\n")
+		below, err := filepath.Rel(above, dir)
+		return path.Join(name, filepath.ToSlash(below)), err
+	}
+}
+
+// listPackages returns the packages in folders of the module at root, or of one inside of it, and all that they import. Export
 // is the compiler's description of a package, which it makes if it is not in the cache.
 func listPackages(ctx context.Context, root string, dirs []string) (all []listed, err error) {
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "os", "strconv"} // those of switchFile, too
 	for _, dir := range dirs {
-		args = append(args, "./"+dir)
+		at, err := importPath(root, dir)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, at)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	var stderr bytes.Buffer

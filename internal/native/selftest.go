@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Figures are what is measured between ranks 0 and 1, each the median of several rounds.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Short messages do not go into the stream of a link but by messages of their own, for which receives are

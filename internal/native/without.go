@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Loads reports whether this build of the program can load a site's MPI.

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // boardFor makes the board of a host's procs. Without one, why says the reason:

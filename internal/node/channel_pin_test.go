@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // havingPlanes is a transport with the data planes of tcp.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // withTransport gives all sites a transport with settings for each.

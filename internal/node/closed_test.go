@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // estranged is a job of two sites with certificates of different CAs.

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/direct"
@@ -24,7 +23,8 @@ import (
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // ownHost is a host of the site with its packet switch.

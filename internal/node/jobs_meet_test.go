@@ -13,10 +13,10 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/names"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/internal/vendors"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // sharedNames starts a server for names, and gives what has a job use it.

@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/support/chaos"

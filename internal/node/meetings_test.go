@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/meet"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 var portKey = []byte("a key of thirty-two bytes, or so")

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
@@ -36,6 +35,7 @@ import (
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/ui"
 	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // node is one site's agent process.

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 func init() {

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/reload"
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // rereads has sites read their job again, from what file returns then.

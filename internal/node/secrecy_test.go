@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // strict is a route that must be encrypted.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // relayed puts a relay between the sites of a job and their server.

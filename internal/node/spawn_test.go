@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/node/lifetime"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/transcript"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // spawnJob is a job whose procs spawn.

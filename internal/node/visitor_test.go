@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // heardByVisitor is what a visitor prints of a message.

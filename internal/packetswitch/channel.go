@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Channel is a channel that outlives its connections. Any goroutine may call Take and Lose;

@@ -5,10 +5,10 @@ import (
 	"io"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // endpoint is the switch's end of a link.

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
-	memory "github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	memory "github.com/openimpi/impi/plugins/sdk/support/ring"
 )
 
 // ringPair makes a link through memory, whose ends tell of nothing without Arm.

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Lingering is how long a channel waits for the peer's end after both FINIs.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/launch/launchtest"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // TestSharedNeedsOneThread: goroutines that wait hold no threads.

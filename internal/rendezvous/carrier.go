@@ -6,8 +6,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // maxUnsent is how many bytes a carrier accepts that the network has not taken yet.
@@ -15,7 +15,7 @@ const maxUnsent = 256 << 10
 
 // carrier makes a connection below a resumableConn the link that core/resume needs: one
 // goroutine reads ahead, one writes what was queued. All fields are guarded by the owner's
-// lock, and the methods of link.Link are called with it. By hand: transports/conn makes a link of a
+// lock, and the methods of link.Link are called with it. By hand: plugins/sdk/transports/conn makes a link of a
 // connection too, but with a socket pair or a ring for a process that polls.
 type carrier struct {
 	owner  *resumableConn

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Client is a client's connection to the server while the job runs. Neither side sends

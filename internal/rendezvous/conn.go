@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // conn is a connection of the server. One goroutine reads and one writes, so that a client

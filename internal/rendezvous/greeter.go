@@ -15,8 +15,8 @@ import (
 
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // MaxResume is the default of how long a server keeps the session of a client that has lost

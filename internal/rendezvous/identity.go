@@ -3,7 +3,7 @@ package rendezvous
 import (
 	"path/filepath"
 
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // Identity is the certificate of a site, or of impi-server.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/unproved"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // purpose is what a connection is for, as its first byte shows.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // Own says how to talk to a server of ours: over TLS, inside which both sides prove the

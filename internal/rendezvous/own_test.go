@@ -21,10 +21,10 @@ import (
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
 	"github.com/openimpi/impi/internal/transcript"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 var keyed = startup.Auth{HasKey: true, Key: 0x4b45594b45594b45}

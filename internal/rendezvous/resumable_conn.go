@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
 	"github.com/openimpi/impi/internal/transcript"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}

@@ -13,10 +13,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports/identity"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // NameService is the name service of a job (package names).

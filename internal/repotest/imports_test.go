@@ -1,6 +1,7 @@
 package repotest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -8,16 +9,14 @@ import (
 // layers of core, and of the engine: a package imports only packages of the same part with a lower
 // number.
 var layers = map[string]int{
-	"core/ntcopy": -1,
-	"core/sums":   -1,
-	"core/wire":   0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/names": 0, "core/agree": 0,
+	"core/sums": -1,
+	"core/wire": 0, "core/board": 0, "core/names": 0, "core/agree": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1, "core/membership": 1,
 	"core/route": 2, "core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
 	"core/mpierr": 4, "core/ending": 4,
 	"core/spawn": 5,
 	"core/mpi":   6,
-	doubles:      9, // for tests alone
 
 	// The rooms of the engine behind core/mpi.
 	"internal/engine/calls": -1, "internal/engine/proc": 0, "internal/engine/p2p": 1, "internal/engine/object": 1, "internal/engine/collective": 2, "internal/engine/construct": 3,
@@ -34,64 +33,80 @@ type direction struct {
 
 var noOthers = []string{}
 
+// sdk is the module that plugins are written with, which the rest of the repository is made of as well.
+const sdk = "plugins/sdk"
+
+// pure are the packages of the SDK that core is built upon. What holds for core holds for them.
+var pure = []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy", "plugins/sdk/support/unproved"}
+
+// isPure reports whether what a package does must not depend on the machine.
+func isPure(dir string) bool { return fits("core/...", dir) || slices.Contains(pure, dir) }
+
 // directions: the first one whose from fits counts.
 var directions = []direction{
-	{from: "core/mpi", ours: []string{"core/...", "internal/engine/..."}, others: noOthers},
+	{from: "core/mpi", ours: []string{"core/...", "internal/engine/...", "plugins/sdk/link"}, others: noOthers},
 	{
 		from:   engine,
-		ours:   []string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/native", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/support/trace"},
+		ours:   append([]string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/native", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/relay", "transports/support/trace"}, pure...),
 		others: []string{"golang.org/x/sys/..."},
 	},
-	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
-	{from: "transports", ours: []string{"core/link"}, others: noOthers},
-	{from: "transports/support/trace/...", ours: []string{"transports", "transports/socket", "core/link", "core/wire"}},
-	{from: "transports/shm/...", ours: []string{"transports", "transports/socket", "transports/support/ring", "transports/unix", "core/link"}},
-	{from: "transports/conn/...", ours: []string{"transports", "transports/support/ring", "core/link"}},
-	{from: "transports/stripe", ours: []string{"transports", "transports/conn", "core/link"}},
-	{from: "transports/support/relay/...", ours: []string{"transports", "transports/support/ring", "transports/socket", "core/link"}},
-	{from: "transports/support/ring", ours: []string{"transports", "core/link", "core/ntcopy"}},
-	{from: "transports/...", ours: []string{"transports", "transports/socket", "transports/conn", "transports/stripe", "transports/identity", "core/link", "core/unproved", "internal/keyfile"}},
-	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
-	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "transports/support/ring", "transports/conn", "core/link", "plugins/proto/...", "plugins/sdk/..."}},
-	{from: "plugins/...", ours: []string{"transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/conn", "core/link", "plugins/...", "internal/launch"}},
-	{from: "config/...", ours: []string{"internal/hostlist", "internal/keyfile", "internal/hcldepth", "internal/pluginlock"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version", "aead.dev/minisign"}},
+	{from: "core/...", ours: append([]string{"core/..."}, pure...), others: noOthers},
+
+	// Nothing of the SDK needs anything of ours that is outside.
+	{from: "plugins/sdk/link/...", ours: []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy"}, others: noOthers},
+	{from: "plugins/sdk/support/ring", ours: []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy"}},
+	{from: "plugins/sdk/support/relay", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
+	{from: "plugins/sdk/support/memory", ours: []string{"plugins/sdk/transports", "plugins/sdk/link"}, others: noOthers},
+	{from: "plugins/sdk/support/pki/...", ours: []string{"plugins/sdk/support/pki"}, others: noOthers},
+	{from: "plugins/sdk/support/...", ours: nil, others: noOthers},
+	{from: "plugins/sdk/transports", ours: []string{"plugins/sdk/link"}, others: noOthers},
+	{from: "plugins/sdk/transports/conn", ours: []string{"plugins/sdk/transports", "plugins/sdk/support/ring", "plugins/sdk/link"}},
+	{from: "plugins/sdk/transports/stripe", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/link"}},
+	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile"}},
+	{from: "plugins/sdk/proto/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/proto/..."}},
+	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
+
+	{from: "transports/support/trace/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/link", "core/wire"}},
+	{from: "transports/shm/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "transports/unix", "plugins/sdk/link"}},
+	{from: "transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/transports/conn", "plugins/sdk/transports/stripe", "plugins/sdk/transports/identity", "plugins/sdk/link", "plugins/sdk/support/unproved"}},
+	{from: "plugins/...", ours: []string{"plugins/...", "internal/launch"}},
+	{from: "config/...", ours: []string{"internal/hostlist", "plugins/sdk/support/keyfile", "internal/hcldepth", "internal/pluginlock"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version", "aead.dev/minisign"}},
 	{from: "internal/hcldepth", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/..."}},
 	{from: "internal/pluginlock", ours: []string{"internal/hcldepth"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version"}},
 	{from: "internal/distribution", ours: []string{"config", "internal/cmdline", "internal/pluginlock"}},
 	{from: "include", ours: nil, others: noOthers},
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/meetings", ours: []string{"core/...", "internal/wireup"}, others: noOthers},
-	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
+	{from: "internal/poll", ours: []string{"plugins/sdk/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/startup", "core/board"}},
 	{from: "internal/hostlist", ours: nil, others: noOthers},
 	{from: "internal/exported", ours: nil, others: noOthers},
-	{from: "internal/keyfile", ours: nil, others: noOthers},
 	{from: "internal/launch", ours: nil},
 	{from: "internal/launch/pmi", ours: nil},
 	{from: "internal/launch/pmix", ours: []string{"internal/launch/pmi"}},
-	{from: "internal/native", ours: []string{"core/link", "internal/poll"}},
+	{from: "internal/native", ours: []string{"plugins/sdk/link", "internal/poll"}},
 	{from: "internal/bootstrap", ours: []string{"core/wire", "internal/launch/pmi", "internal/launch/pmix", "internal/wireup"}},
-	{from: "internal/fastpath", ours: []string{"core/board", "core/link"}, others: noOthers},
-	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},
-	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
-	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},
-	{from: "internal/packetswitch", ours: []string{"core/...", "internal/drive", "internal/machine", "internal/poll", "transports/socket", "transports/support/ring"}, others: []string{"golang.org/x/sys/..."}},
+	{from: "internal/fastpath", ours: []string{"core/board", "plugins/sdk/link"}, others: noOthers},
+	{from: "internal/resumable", ours: []string{"plugins/sdk/link", "core/resume"}, others: noOthers},
+	{from: "internal/machine", ours: []string{"plugins/sdk/link", "internal/poll", "internal/wireup"}, others: noOthers},
+	{from: "internal/drive", ours: []string{"plugins/sdk/link", "plugins/sdk/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},
+	{from: "internal/packetswitch", ours: []string{"core/...", "plugins/sdk/link", "internal/drive", "internal/machine", "internal/poll", "plugins/sdk/transports/socket", "plugins/sdk/support/ring"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/wan", ours: nil, others: noOthers},
 	{from: "internal/measured", ours: nil, others: noOthers},
 	{from: "internal/mutant", ours: nil, others: noOthers},
-	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
+	{from: "internal/sim/...", ours: []string{"core/...", "plugins/sdk/link/...", "plugins/sdk/support/unproved", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},
 	{
 		// It knows the contract, the protocol and the node's client; and our tcp, to
 		// compare with.
 		from: "internal/conformance/...",
-		ours: []string{"core/link", "transports", "transports/transporttest", "transports/tcp", "plugins/host", "plugins/proto/...", "internal/conformance/..."},
+		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/conformance/..."},
 	},
 	{
 		// The agent process knows the contract and no transport.
 		from: "internal/node/...",
 		ours: []string{
-			"core/...", "transports", "transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/proto/...",
+			"core/...", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/pki", "plugins/sdk/transports", "plugins/sdk/transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/sdk/proto/...",
 			"internal/...",
 		},
 	},

@@ -17,7 +17,7 @@ import (
 const Module = "github.com/openimpi/impi"
 
 // Repo is a repository: its text files, with the Go ones parsed. Nested modules
-// and testdata have their text only.
+// but the SDK, and testdata, have their text only.
 type Repo struct {
 	Top   []string // folders at the top that are part of the repository
 	Go    []*GoFile
@@ -25,7 +25,7 @@ type Repo struct {
 	Fset  *token.FileSet
 }
 
-// GoFile is one Go file of the repository's own module.
+// GoFile is one Go file of the repository's own module, or of the SDK's.
 type GoFile struct {
 	Path      string // from the root, with slashes
 	Dir       string // the same for its package
@@ -109,7 +109,7 @@ func Read(root fs.FS) (*Repo, error) {
 				r.Top = append(r.Top, name)
 			}
 			_, own := fs.Stat(root, name+"/go.mod")
-			nested[name] = own == nil || nested[path.Dir(name)] || d.Name() == "testdata"
+			nested[name] = own == nil && name != sdk || nested[path.Dir(name)] || d.Name() == "testdata"
 			return nil
 		case !d.Type().IsRegular():
 			return nil

@@ -1,7 +1,7 @@
 package resumable
 
 import (
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // idle looks whether anything has come, without the state machine, and reports whether

@@ -10,8 +10,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Feature is the name, on business cards, of resumable links.

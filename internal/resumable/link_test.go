@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
 var start = time.Unix(1000, 0)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/conformance"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Plugins in C of the version before, and of the one after as well, keep the rules about versions.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // block is a piece of a page: shell commands, or a file whose name is the

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // A MissingError is wrapped when this machine has not what a plugin is built or run with.

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 const root = "../.."
@@ -117,7 +117,7 @@ func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
 		}
 		files = append(files, list...)
 	}
-	allowed := []string{"core/link", "plugins/sdk", "transports", "transports/conn", "transports/identity", "transports/socket", "transports/transporttest"}
+	allowed := []string{"plugins/sdk/link", "plugins/sdk", "plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/transports/identity", "plugins/sdk/transports/socket", "plugins/sdk/transports/transporttest"}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -136,7 +136,7 @@ func TestGoGuestUsesWhatVendorsGet(t *testing.T) {
 func TestPythonMessagesAreUpToDate(t *testing.T) {
 	path := skips.Program(t, "protoc")
 	out := t.TempDir()
-	if text, err := exec.Command(path, "-I"+root+"/plugins/proto", "--python_out="+out, "transport.proto").CombinedOutput(); err != nil {
+	if text, err := exec.Command(path, "-I"+root+"/plugins/sdk/proto", "--python_out="+out, "transport.proto").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	want, err := os.ReadFile(filepath.Join(out, "transport_pb2.py"))
@@ -148,7 +148,7 @@ func TestPythonMessagesAreUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if descriptor(got) != descriptor(want) {
-		t.Error("transport_pb2.py is not made of plugins/proto/transport.proto: run make in examples/plugins/python")
+		t.Error("transport_pb2.py is not made of plugins/sdk/proto/transport.proto: run make in examples/plugins/python")
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 func TestAbout(t *testing.T) {

@@ -3,7 +3,7 @@ package host
 import (
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // BenchmarkStart is a plugin's start until it is ready.

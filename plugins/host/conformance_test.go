@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // suiteLarge and suiteLinks are how many bytes the suite moves and how many links it makes

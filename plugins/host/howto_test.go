@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/skips"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // howto builds the plugin that docs/plugin-howto.md shows, with other options of the SDK if they are not empty.

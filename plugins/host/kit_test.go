@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // limit is how long a test waits for something before it is called a hang.

@@ -23,13 +23,13 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 	"github.com/openimpi/impi/transports/quic"
-	"github.com/openimpi/impi/transports/socket"
 	"github.com/openimpi/impi/transports/tcp"
 	unixlink "github.com/openimpi/impi/transports/unix"
 )

@@ -3,12 +3,12 @@ package host
 import (
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/support/relay"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/support/relay"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Origin says how a link was made.

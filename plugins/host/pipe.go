@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto/pipe"
-	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/support/relay"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto/pipe"
+	"github.com/openimpi/impi/plugins/sdk/support/relay"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
 // pipes are the links of an instance whose data plane is "grpc".

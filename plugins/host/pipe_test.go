@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // A proc that holds a link whose peer has ended it, and does nothing with it, must not keep a plugin

@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/support/relay"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/support/relay"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // opening is a link in the plugin that is about to be opened.

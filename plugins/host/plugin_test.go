@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 func TestLinkThroughPlugin(t *testing.T) {

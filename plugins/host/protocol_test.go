@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // A plugin one version older or newer makes links like any other; the log, its status and

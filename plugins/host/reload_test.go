@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // A reload: another process, the same address, links that go on.

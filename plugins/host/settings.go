@@ -11,8 +11,8 @@ import (
 
 	pb "google.golang.org/protobuf/proto"
 
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Complete checks settings against a schema and adds the defaults. It returns all faults:

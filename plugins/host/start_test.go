@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Each way in which a start fails has its own error, with a remedy.

@@ -3,7 +3,7 @@ package host
 import (
 	"context"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // Stats asks the plugin for its counters. It does not start the plugin.

@@ -20,10 +20,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // The traps of go-plugin and of Go that others fell into, a test for each.

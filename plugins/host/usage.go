@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // Usage is what a process uses of the machine.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // speak records the version that the node and this plugin use, and logs what is missing if

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // The state with which the process was started.

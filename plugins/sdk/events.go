@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // events are the events that the node has not handled yet. An event stays until its link is

@@ -13,13 +13,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
-	"github.com/openimpi/impi/plugins/proto/pipe"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/proto/pipe"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
 // The sizes of rings that a node may ask for.

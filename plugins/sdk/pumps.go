@@ -5,8 +5,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
 // pumps are the links whose bytes this process passes on.

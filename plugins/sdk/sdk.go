@@ -17,9 +17,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Options say what to serve.

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/openimpi/impi/plugins/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
 // What go-plugin's client, which is in the node, tells a plugin in its environment.

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
-	"github.com/openimpi/impi/plugins/proto/handover"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 func TestInfo(t *testing.T) {

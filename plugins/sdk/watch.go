@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/plugins/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/proto/handover"
 )
 
 // watchNode ends the process when the descriptor channel ends: the node has died or does

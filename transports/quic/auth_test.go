@@ -10,9 +10,9 @@ import (
 
 	quicgo "github.com/quic-go/quic-go"
 
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/internal/pki/pkitest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
 

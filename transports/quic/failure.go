@@ -7,10 +7,10 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 // errSilent says that a handshake has not ended in the time that the dialler has.

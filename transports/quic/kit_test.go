@@ -5,9 +5,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/internal/pki/pkitest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/quic"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/identity"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 func TestSuite(t *testing.T) {

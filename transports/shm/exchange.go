@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
 )
 
 // The exchange: the dialler sends hello with the region's descriptor; the listener answers

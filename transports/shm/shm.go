@@ -1,5 +1,5 @@
 // Package shm is the transport through shared memory, for endpoints on one machine that run
-// as one user. Each link is a region of two rings (transports/support/ring). The dialler
+// as one user. Each link is a region of two rings (plugins/sdk/support/ring). The dialler
 // makes it and hands it over a Unix socket, which afterwards wakes sleepers and shows the
 // other side's death. Once the procs have the link, neither another process nor the kernel
 // is in its path.
@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 	sockets "github.com/openimpi/impi/transports/unix"
 )
 

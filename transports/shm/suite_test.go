@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/shm"
-	"github.com/openimpi/impi/transports/transporttest"
 )
 
 func privateDir(t *testing.T) string {

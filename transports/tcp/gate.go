@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/unproved"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // refusalsEvery is the minimum interval between two reports of refused peers.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 // Listen opens a port at at.Host, or at the setting bind if that is set. The listener's

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/identity"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 var schema = append([]transports.Setting{

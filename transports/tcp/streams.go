@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/stripe"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 const (

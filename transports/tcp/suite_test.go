@@ -3,9 +3,9 @@ package tcp_test
 import (
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/transporttest"
 )
 
 func TestSuite(t *testing.T) {

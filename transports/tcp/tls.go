@@ -9,9 +9,9 @@ import (
 	"net"
 	"time"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/pki/pkitest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/transporttest"
 )
 
 var withTLS = map[string]any{"tls": true}

@@ -3,8 +3,8 @@ package unix
 import (
 	"errors"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 var schema = []transports.Setting{

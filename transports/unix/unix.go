@@ -10,9 +10,9 @@ import (
 
 	sys "golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 const name = "unix"

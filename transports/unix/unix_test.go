@@ -16,7 +16,7 @@ import (
 	sys "golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/skips"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/unix"
 )
 

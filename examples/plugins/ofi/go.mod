@@ -2,7 +2,7 @@ module example.com/impi-transport-ofi
 
 go 1.26.0
 
-require github.com/openimpi/impi v0.0.0
+require github.com/openimpi/impi/plugins/sdk v1.0.0
 
 require (
 	github.com/fatih/color v1.13.0 // indirect
@@ -17,4 +17,4 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/openimpi/impi => ../../..
+replace github.com/openimpi/impi/plugins/sdk => ../../../plugins/sdk

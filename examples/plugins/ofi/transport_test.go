@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 func configured(t testing.TB, given map[string]any) *transport {

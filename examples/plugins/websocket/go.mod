@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/coder/websocket v1.8.15
-	github.com/openimpi/impi v0.0.0
+	github.com/openimpi/impi/plugins/sdk v1.0.0
 )
 
 require (
@@ -20,4 +20,4 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/openimpi/impi => ../../..
+replace github.com/openimpi/impi/plugins/sdk => ../../../plugins/sdk

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // authority is a CA and the folder that its certificates are in.

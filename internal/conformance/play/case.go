@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/conformance/iut"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Level says how binding a case's rule is.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // A peer that sends what nobody wants when it is asked something, and not before, is

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/peers"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // An implementation that nobody here wrote passes what it does right, and fails where

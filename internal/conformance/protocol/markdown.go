@@ -8,7 +8,7 @@ import (
 
 	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/report"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // tally counts the cases of one chapter by level and verdict.

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance/iut"
 	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/report"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Options say what to try.

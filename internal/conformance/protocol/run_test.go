@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Our own implementation keeps every rule, SHOULDs included.

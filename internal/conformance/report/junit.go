@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // The elements of JUnit's XML that CI systems read.

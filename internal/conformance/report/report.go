@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // Row is one case and how it ended.

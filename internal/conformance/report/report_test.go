@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/transports/transporttest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 var rows = []Row{

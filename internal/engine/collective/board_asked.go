@@ -6,9 +6,9 @@ import (
 	"math/bits"
 
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
 // What is lent can be memory that the kernel reads for nobody else, such as a mapping of a device, and

@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
 // allreduceLent is Allreduce where members lend their operands: each combines its part of all of them,

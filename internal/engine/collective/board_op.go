@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
 // bcastBytes returns a function that plans a Bcast of b from rank 0 by messages.

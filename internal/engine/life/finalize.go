@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 func Init() error {

@@ -3,11 +3,11 @@ package life
 import (
 	"fmt"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // What a simulator gives a rank that shares its process with others.

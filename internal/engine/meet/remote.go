@@ -7,11 +7,11 @@ import (
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Remote is the proc at the other end of a temporary link, before the two sides know each other's

@@ -6,13 +6,13 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // boardKey is the key of the bell's event in the poll set.

@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
-	"github.com/openimpi/impi/transports/support/relay"
-	"github.com/openimpi/impi/transports/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/relay"
+	"github.com/openimpi/impi/plugins/sdk/support/ring"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // NodeConn is a proc's connection to the node that has started it.

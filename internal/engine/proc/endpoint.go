@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/comm"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
@@ -17,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const (

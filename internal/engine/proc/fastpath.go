@@ -6,12 +6,12 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // looksBeforeYield is how often Go looks for C to leave the gate before it offers its core.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const (

@@ -86,7 +86,14 @@ func built(t *testing.T) (dir string) {
 			env = append(env, words...)
 		case "COPY":
 			if !strings.HasPrefix(words[0], "--") {
-				cmd = exec.CommandContext(t.Context(), "cp", append(append([]string{"-r"}, words[:len(words)-1]...), src)...)
+				to := src
+				if last := words[len(words)-1]; strings.HasSuffix(last, "/") {
+					to = filepath.Join(src, last)
+				}
+				if err := os.MkdirAll(to, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				cmd = exec.CommandContext(t.Context(), "cp", append(append([]string{"-r"}, words[:len(words)-1]...), to)...)
 				cmd.Dir = root
 			}
 		case "RUN":

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/tcp"
 )
 

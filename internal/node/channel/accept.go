@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // add gives a link its number.

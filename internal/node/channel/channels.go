@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/packetswitch"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Settings are what channels need of a node.

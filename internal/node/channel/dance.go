@@ -13,12 +13,12 @@ import (
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // dancer connects one host with all others: it carries out what agent.Dance

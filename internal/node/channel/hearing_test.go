@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // A host that may be slow to shake hands has one round more than one to which there is no way.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/accept"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/packetswitch"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // OnDemand reports whether the channel between one of the site's hosts and another host is made when

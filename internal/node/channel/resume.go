@@ -9,7 +9,6 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/accept"
@@ -18,8 +17,9 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/resumable"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // prompt is a link that can be told to acknowledge at once, as socket.Link can.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // sleepers waits for links in one thread, so that strangers who connect and say nothing cost no thread

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 func sockets(t *testing.T) (a, b *socket.Link) {

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // FallBacks tells the operator of links that are not what the file prefers most. What holds

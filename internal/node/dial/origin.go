@@ -1,9 +1,9 @@
 package dial
 
 import (
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // planeReason tells why a link has its data plane: as the plugin's host has noted it, or as it is for all

@@ -7,7 +7,7 @@ import (
 
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // TestShare: all ways to a host together take no longer than there is, however many there are, and

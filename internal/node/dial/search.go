@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Search dials and waits as a dynamic.Search decides.

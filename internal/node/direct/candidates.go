@@ -3,7 +3,7 @@ package direct
 import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // candidates lists all transports that the route, this node or one of both cards names, and says of

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // acceptsAndHangsUp is a transport whose peers do what peer says with a link, and

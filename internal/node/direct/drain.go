@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Using are the links whose bytes pass through a plugin.

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {

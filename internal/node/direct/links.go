@@ -14,7 +14,6 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/accept"
@@ -24,6 +23,7 @@ import (
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Pair is a local proc and another, perhaps on the same node.

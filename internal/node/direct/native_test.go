@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // TestNativePairs: which pairs use the site's own MPI, and what is said of it and of the transports.

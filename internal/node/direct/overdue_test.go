@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // The message says whether the limit or the plugin's pause has ended a link.

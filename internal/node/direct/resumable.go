@@ -9,13 +9,13 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/accept"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 func newSession() (s dynamic.Session) {

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // connectLimit is how long a connect may take where the proc gives no time.

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Settings are what meetings need of their node.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // AcceptConnect accepts or refuses a connection to a port, whose greeting has proved that the caller

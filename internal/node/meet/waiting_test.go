@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // pairOfLinks are the ends of a link.

@@ -29,7 +29,7 @@ import (
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Settings are what a member needs of its node.

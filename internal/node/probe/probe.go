@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/accept"
@@ -20,6 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // A probe finds out how fast the nodes of two procs can talk by a transport: it

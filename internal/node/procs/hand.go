@@ -3,10 +3,10 @@ package procs
 import (
 	"fmt"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Hand gives a proc a link with the message about it, in which it fills in the data plane and the

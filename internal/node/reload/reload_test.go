@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 const base = `

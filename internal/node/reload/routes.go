@@ -7,7 +7,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // routing compares the routes of the file with those that hold now, route by route.

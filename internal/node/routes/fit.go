@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Planes names the data planes that a transport can have.

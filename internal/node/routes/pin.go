@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Where all packets go by the channel, a route's data_plane holds for that, too: if the channel cannot

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // What routes say of encryption holds for a pair of sites, for links between procs and for channels:

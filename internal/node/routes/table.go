@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Table is what a site knows of its routes, and of what the other sites of its job want.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // RouteTo is the site's route to the site of a rank.

@@ -23,7 +23,7 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Server is the server of a job.

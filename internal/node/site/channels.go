@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // chooseChannels finds the transport for the channels between hosts. Foreign

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Host is one IMPI host of the site, with the listeners for the channels and direct links of its procs.

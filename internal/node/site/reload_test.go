@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
-	"github.com/openimpi/impi/transports/support/memory"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/support/memory"
 )
 
 // The test binary is also a plugin.

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/plugins/host"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // BeginTransports starts, in the background, the plugins of all transports that a route of the site

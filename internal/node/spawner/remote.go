@@ -8,11 +8,11 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // A node asks another one of its job to spawn procs there: over a link like that between two procs

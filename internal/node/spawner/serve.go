@@ -7,11 +7,11 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Judge decides about a request of another node. It is accepted from other sites of the job, on links

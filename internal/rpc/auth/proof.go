@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/openimpi/impi/internal/pki"
-	"github.com/openimpi/impi/transports/identity"
+	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
 // Kind has what all Servers and clients of a service share. Clients and servers of different kinds refuse

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/openimpi/impi/core/unproved"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // Limits of connections that have not proved the key.

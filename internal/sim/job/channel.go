@@ -4,11 +4,11 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // resumedChannel makes the lower link of a resumable channel that a host dials. A link that breaks

@@ -3,8 +3,8 @@ package job
 import (
 	"io"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // conn is an end of a link to the server. It queues what the link does not take yet.

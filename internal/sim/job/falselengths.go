@@ -1,9 +1,9 @@
 package job
 
 import (
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // falseLengths writes false lengths into packets that have no data, as LAM/MPI does. It changes

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Resume says that direct links, and channels between own sites, survive the loss of their lower

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // server drives a startup.Server.

@@ -6,12 +6,12 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // hostSwitch is the packet switch of a host, which runs as a task.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // TestFastBoxesKeepTheOrder sends bytes, a message in a box, and bytes. The message is there before the

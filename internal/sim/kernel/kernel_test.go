@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 var nasty = LinkSpec{Name: "ab", Delay: 50 * time.Microsecond, Jitter: 200 * time.Microsecond, Capacity: 700, Chop: 0.5}

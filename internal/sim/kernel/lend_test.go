@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // lenders makes the ends of a link that lends whenever it can.

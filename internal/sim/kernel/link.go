@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // LinkSpec says how a link behaves.
@@ -49,7 +49,7 @@ type Link struct {
 	boxes   int // fast-box messages that were sent
 }
 
-// End is one end of a Link. It implements core/link's Link; its handle is a
+// End is one end of a Link. It implements plugins/sdk/link's Link; its handle is a
 // number that only Sets of the same kernel know.
 type End struct {
 	Name   string // "link name, end 0"

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Set is a task's set of links to wait for. It implements machine.Set.

@@ -10,11 +10,11 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/cluster"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/sim/tree"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
 // How long a message takes between hosts of a site, and between a head and the server. Links have

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports/socket"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // realJob runs the ranks of a job as goroutines, with a socket between each two that exchange

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
 	unixsocket "github.com/openimpi/impi/transports/unix"

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/transports"
-	"github.com/openimpi/impi/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
 // ErrCut is wrapped by the error of a link that was broken on purpose.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // Faults say what happens to the bytes that one side of a link sends. To disturb both

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/shm"
 	"github.com/openimpi/impi/transports/support/chaos"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/transporttest"
 	"github.com/openimpi/impi/transports/unix"
 )
 

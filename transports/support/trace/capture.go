@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Capture writes the packets of links to a pcapng file, which Wireshark opens with the

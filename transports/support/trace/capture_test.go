@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
 )

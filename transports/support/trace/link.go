@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Option changes how a trace interprets or keeps a link's bytes.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 	"github.com/openimpi/impi/transports/support/trace"
 )
 

@@ -4,10 +4,10 @@ import (
 	"io"
 	"testing"
 
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
-	"github.com/openimpi/impi/transports/transporttest"
 )
 
 func TestSuite(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // Link writes the packets that l sends and receives to w, one line each, which begins with

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
-	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
+	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/support/trace"
 	"github.com/openimpi/impi/transports/tcp"
 )

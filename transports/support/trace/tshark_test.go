@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/link/linktest"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 	"github.com/openimpi/impi/transports/support/trace"
 )
 

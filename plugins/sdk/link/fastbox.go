@@ -1,0 +1,386 @@
+package link
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
+)
+
+// FastBoxLink is a link that also carries fast-box messages (docs/plugin-protocol.md):
+// short messages, each in a line of memory of its own, which both sides see if it is a Memory,
+// too. The receiver polls the line in which the message itself arrives, and neither side makes
+// or parses a packet.
+//
+// A fast-box message has a position in the stream: it comes after that many bytes and
+// before those that follow. So fast-box messages and packets keep the order in which they
+// were sent. The calls for sending count as Send and those for receiving as Recv, for the
+// rule about concurrent calls.
+type FastBoxLink interface {
+	Link
+
+	// TakeFastBoxes announces that this side takes fast-box messages. It is called once,
+	// before the link is used. It returns false if the link has no fast boxes.
+	TakeFastBoxes() bool
+
+	// FastBoxRoom returns the place of the next fast-box message, of n bytes, which comes
+	// after everything that was sent before. PostFastBox sends it. It returns nil if there is
+	// no room for so many, if something reserved is not committed, or if the other side takes
+	// no such messages. Then a packet has to be sent.
+	FastBoxRoom(n int) *EagerMessage
+
+	// PostFastBox copies the data of the message for which FastBoxRoom returned a place, and
+	// its length, and sends it.
+	PostFastBox(data []byte)
+
+	// NextFastBox returns the fast-box message that comes before any other byte, or nil.
+	// The other side can still change it, so each field must be read only once.
+	NextFastBox() *EagerMessage
+
+	// BegunFastBox is NextFastBox for a message some of whose data may still be missing.
+	BegunFastBox() *EagerMessage
+
+	// FastBoxData returns the data of m, which NextFastBox returned; n is its length as it
+	// was read. It returns nil if there can be no such message. The other side can still
+	// change the data.
+	FastBoxData(m *EagerMessage, n uint32) []byte
+
+	// FastBoxTaken says that the message of NextFastBox, with n bytes, is not needed any
+	// more.
+	FastBoxTaken(n uint32)
+
+	// FastBoxesAt returns the positions in the two streams of the next fast-box messages,
+	// and whether code with direct access to the boxes could send and take some now.
+	FastBoxesAt() (out, in uint64, sends, takes bool)
+
+	// MoveFastBoxes moves this side's state of the fast boxes to other memory, so that C
+	// code can use it, too, while no goroutine calls the link.
+	MoveFastBoxes(to *FastBoxes)
+
+	// FastBoxesAgreed reports whether the other side takes fast-box messages.
+	FastBoxesAgreed() bool
+
+	// FastBoxesSent returns how many fast-box messages were sent.
+	FastBoxesSent() uint64
+
+	// FastBoxesCharged returns what the fast-box messages that were sent cost by FastBoxCost,
+	// FastBoxesTaken what those that were taken cost.
+	FastBoxesCharged() uint64
+	FastBoxesTaken() uint64
+
+	// LimitFastBoxes stops sending fast-box messages before they cost more than charge in
+	// all. At first there is no limit.
+	LimitFastBoxes(charge uint64)
+
+	// ReviewFastBoxes asks code with direct access to the boxes to take no more messages by
+	// itself once those that were taken cost so much in all.
+	ReviewFastBoxes(taken uint64)
+
+	// WakeForFastBox wakes the other side if it sleeps. Code with direct access to the
+	// boxes calls it after it has sent a message.
+	WakeForFastBox()
+}
+
+const (
+	// FastBoxCount is how many fast-box messages one direction holds.
+	FastBoxCount = 64
+	// InFastBox is how many bytes of data a fast box itself has room for. The first 32 are
+	// in the line that the receiver polls.
+	InFastBox = 96
+	// MaxFastBox is the longest data of a fast-box message in any link, in bytes: data of
+	// more than InFastBox lie in memory behind the boxes, if there is some.
+	MaxFastBox = MaxFastBoxArea / FastBoxShare
+	// MaxFastBoxArea is the most memory for such data in one direction.
+	MaxFastBoxArea = 128 << 10
+	// EnvelopeCost is what each message costs that is kept until it is received, beside its
+	// data, in bytes.
+	EnvelopeCost = 320
+	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
+	// them.
+	fastBoxLag = FastBoxCount / 4
+	// FastBoxShare is the part of the memory for data that one message may use.
+	FastBoxShare = 2
+	// FastBoxAlign is a multiple at which data begin there.
+	FastBoxAlign = 64
+	// FastBoxPiece is how much of longer data is written before the reader may copy it, so
+	// that both copy at the same time.
+	FastBoxPiece = 16 << 10
+	// leastPage is the size of the smallest pages of machines.
+	leastPage = 4 << 10
+	// patience is how often a reader looks for the next piece before it does other things.
+	patience = 4 << 10
+)
+
+// FastBoxCost is what a fast-box message with n bytes of data counts in the limit of what a
+// receiver keeps: an envelope, and the data, rounded up as memory is allocated.
+func FastBoxCost(n uint32) uint64 {
+	return EnvelopeCost + 1<<bits.Len32(max(n, 128)-1)
+}
+
+// EagerMessage is a message in standard mode from one proc of a link to the other, in a fast box.
+type EagerMessage struct {
+	Context uint64
+	Rank    int32 // of the sender in the communicator
+	Tag     int32
+	Len     uint32 // bytes of data
+	Kind    uint32 // kind of the data, for information
+
+	// Data are the data if there are no more than InFastBox, else their offset in the
+	// memory for data, in the first four bytes, and, if there are more than FastBoxPiece,
+	// how many of them have been written, in the next four.
+	Data [InFastBox]byte
+}
+
+func (m *EagerMessage) offset() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data)) }
+func (m *EagerMessage) filled() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data[4])) }
+
+// FastBoxPart returns how many of n bytes of data of m are there.
+func FastBoxPart(m *EagerMessage, n uint32) uint32 {
+	if n <= FastBoxPiece {
+		return n
+	}
+	return min(n, atomic.LoadUint32(m.filled()))
+}
+
+// CopyFastBox copies all data of m, as they come, and reports whether they came soon. It
+// stops otherwise, and another one begins anew.
+func CopyFastBox(to, data []byte, m *EagerMessage) bool {
+	n := uint32(len(data))
+	for done, i := uint32(0), 0; i < patience; i++ {
+		if part := FastBoxPart(m, n); part > done {
+			copy(to[done:], data[done:part])
+			done, i = part, 0
+		}
+		if done == n {
+			return true
+		}
+	}
+	return n == 0
+}
+
+// fastBox is the place of a fast-box message. The upper half of mark is the number of the
+// message, from 1, the lower half its position in the stream, both modulo 2^32. mark is
+// written last.
+type fastBox struct {
+	mark    atomic.Uint64
+	message EagerMessage
+}
+
+// FastBoxPage is the memory of the fast-box messages of one direction.
+type FastBoxPage [FastBoxCount]fastBox
+
+// FastBoxPageSize is the size of a FastBoxPage.
+const FastBoxPageSize = int(unsafe.Sizeof(FastBoxPage{}))
+
+// FastBoxPageAt returns the page at the start of b, which must be aligned to 8 bytes.
+func FastBoxPageAt(b []byte) *FastBoxPage {
+	return (*FastBoxPage)(unsafe.Pointer(&b[:FastBoxPageSize][0]))
+}
+
+// FastBoxes is one side's state of the fast-box messages of both directions.
+type FastBoxes struct {
+	Out    *FastBoxPage   // written by this side
+	In     *FastBoxPage   // written by the other side
+	Read   *atomic.Uint64 // messages of Out that the other side has taken
+	Told   *atomic.Uint64 // messages of In that this side has taken, for the other side
+	Sleeps *atomic.Uint32 // 1 while the other side sleeps
+	Bytes  *atomic.Uint64 // bytes of the stream that the other side has written
+
+	Sent  uint64 // messages sent since the beginning
+	Seen  uint64 // last value of Read
+	Taken uint64 // messages taken since the beginning
+
+	Charged  uint64 // what those that were sent cost
+	Limit    uint64 // the most that they may cost
+	Received uint64 // what those that were taken cost
+	Review   uint64 // from which cost on only Go takes messages
+	Payload  uint64 // bytes of data that code with direct access has sent
+
+	// Memory for longer data of each direction: Area bytes, a power of two, or 0.
+	OutData, InData *byte
+	OutArea, InArea uint64
+	Placed          uint64               // bytes of OutData that were used since the beginning
+	Freed           uint64               // those of them that the other side needs no more
+	Owed            uint64               // bytes of InData that were taken and not told of
+	Ends            [FastBoxCount]uint64 // Placed after each message
+
+	// Carrier is of a link whose other side does not see this memory: by what C code that carries the
+	// messages knows the link. They are not written to Out and OutData then.
+	Carrier unsafe.Pointer
+}
+
+// CarrierCalls are functions of C for the messages of links with a Carrier.
+type CarrierCalls struct {
+	Pump unsafe.Pointer // int (void *all, int most): takes at most so many messages, of all links, into their boxes
+	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
+	Took unsafe.Pointer // void (void *carrier, uint64_t taken): is told how many messages were taken
+	All  unsafe.Pointer
+
+	// Collective operations of what carries the messages.
+	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins one, whose number is -1 if it is over
+	Test  unsafe.Pointer // int (void *library, int32_t number): 0 if it is over, or -1
+	Lib   unsafe.Pointer
+}
+
+// longest returns the longest data that go through an area.
+func longest(area uint64) uint64 { return max(InFastBox, area/FastBoxShare) }
+
+// Room returns the place of the next fast-box message, of n bytes, to be filled in and posted,
+// or nil.
+func (l *FastBoxes) Room(n int) *EagerMessage {
+	if !l.Admits(n) {
+		return nil
+	}
+	if n > InFastBox {
+		end := l.place(uint64(n)) + uint64(n)
+		if end-l.Freed > l.OutArea {
+			l.look()
+			if end-l.Freed > l.OutArea {
+				return nil
+			}
+		}
+	}
+	return &l.Out[l.Sent%FastBoxCount].message
+}
+
+// Admits reports whether the next message may have n bytes, and a box is free for it.
+func (l *FastBoxes) Admits(n int) bool {
+	if uint64(n) > longest(l.OutArea) || l.Charged+FastBoxCost(uint32(n)) > l.Limit {
+		return false
+	}
+	if l.Sent-l.Seen >= FastBoxCount {
+		l.look()
+	}
+	return l.Sent-l.Seen < FastBoxCount
+}
+
+// Posted counts a message of n bytes that a Carrier has taken.
+func (l *FastBoxes) Posted(n int) {
+	l.Charged += FastBoxCost(uint32(n))
+	l.Sent++
+}
+
+// place returns where the next n bytes of data go, counted from the beginning: in one piece.
+func (l *FastBoxes) place(n uint64) uint64 {
+	at := l.Placed
+	if rest := l.OutArea - at&(l.OutArea-1); rest < n {
+		at += rest
+	}
+	return at
+}
+
+// look finds out how many messages the other side has taken. It ignores an impossible
+// number.
+func (l *FastBoxes) look() {
+	seen := l.Read.Load()
+	if n := l.Sent - seen; n > FastBoxCount || n >= l.Sent-l.Seen {
+		return
+	}
+	l.Seen = seen
+	l.Freed = l.Ends[(seen-1)%FastBoxCount]
+}
+
+// Post sends data in the message for which Room has returned a place; at is its position in
+// the stream. The caller then checks whether the other side sleeps; the last store is not
+// reordered with that check.
+func (l *FastBoxes) Post(data []byte, at uint64) {
+	i, n := l.Sent%FastBoxCount, uint64(len(data))
+	if n > FastBoxPiece {
+		touch(data)
+	}
+	box := &l.Out[i]
+	box.message.Len = uint32(n)
+	to := box.message.Data[:]
+	placed := l.Placed
+	if n > InFastBox {
+		start := l.place(n)
+		placed = (start + n + FastBoxAlign - 1) &^ (FastBoxAlign - 1)
+		start &= l.OutArea - 1
+		*box.message.offset(), *box.message.filled() = uint32(start), 0
+		to = unsafe.Slice(l.OutData, l.OutArea)[start : start+n]
+	}
+	if n <= FastBoxPiece {
+		ntcopy.Copy(to, data) // if data are not there, nothing has changed
+	}
+	l.Placed, l.Ends[i] = placed, placed
+	l.Charged += FastBoxCost(uint32(n))
+	l.Sent++
+	mark := l.Sent<<32 | at&math.MaxUint32
+	if n <= FastBoxPiece {
+		box.mark.Swap(mark)
+		return
+	}
+	box.mark.Store(mark)
+	for part := 0; len(data) > part; {
+		part += ntcopy.Copy(to[part:], data[part:min(len(data), part+FastBoxPiece)])
+		atomic.SwapUint32(box.message.filled(), uint32(part))
+	}
+}
+
+// touch reads a byte of each page, so that data that are not there fault before their message has
+// begun.
+//
+//go:noinline
+func touch(data []byte) (sum byte) {
+	for i := 0; i < len(data); i += leastPage {
+		sum += data[i]
+	}
+	return sum + data[len(data)-1]
+}
+
+// Next returns the fast-box message whose position is at, or nil if there is none yet, or if
+// its data are not complete.
+func (l *FastBoxes) Next(at uint64) *EagerMessage {
+	m := l.Begun(at)
+	if m == nil {
+		return nil
+	}
+	if n := m.Len; FastBoxPart(m, n) < n && uint64(n) <= longest(l.InArea) { // impossible ones are for the caller
+		return nil
+	}
+	return m
+}
+
+// Begun is Next for a message some of whose data may be missing.
+func (l *FastBoxes) Begun(at uint64) *EagerMessage {
+	p := &l.In[l.Taken%FastBoxCount]
+	if p.mark.Load() != (l.Taken+1)<<32|at&math.MaxUint32 {
+		return nil
+	}
+	return &p.message
+}
+
+// Content returns the data of m, whose length was read as n, or nil if there can be no such
+// message.
+func (l *FastBoxes) Content(m *EagerMessage, n uint32) []byte {
+	if n <= InFastBox {
+		return m.Data[:n]
+	}
+	at := uint64(atomic.LoadUint32(m.offset())) // once: the other side can write to it
+	if uint64(n) > longest(l.InArea) || at > l.InArea-uint64(n) {
+		return nil
+	}
+	return unsafe.Slice(l.InData, l.InArea)[at : at+uint64(n) : at+uint64(n)]
+}
+
+// Take says that the message of Next, whose length was read as n, is not needed any more.
+func (l *FastBoxes) Take(n uint32) {
+	l.Taken++
+	l.Received += FastBoxCost(n)
+	if n > InFastBox {
+		l.Owed += uint64(n)
+	}
+	if l.Taken%fastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/8 {
+		l.Owed = 0
+		l.Told.Store(l.Taken)
+	}
+}
+
+// Ahead returns how many bytes after position at come before the next fast-box message; ok
+// is false if there is none. If the other side writes nonsense the number is nonsense.
+func (l *FastBoxes) Ahead(at uint64) (n uint32, ok bool) {
+	mark := l.In[l.Taken%FastBoxCount].mark.Load()
+	return uint32(mark) - uint32(at), uint32(mark>>32) == uint32(l.Taken+1)
+}

@@ -1,0 +1,203 @@
+package stripe
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// inBlock is memory of one connection for a block that was received.
+type inBlock struct {
+	home  chan *inBlock
+	bytes []byte // allocated when it is used first
+	n     int    // of the block
+	read  int    // of these
+}
+
+// input is what has been received and not read.
+type input struct {
+	start    sync.Once // of the goroutines that receive
+	mu       sync.Mutex
+	news     sync.Cond
+	blocks   map[uint64]*inBlock // those that were received, by their numbers
+	next     uint64              // which is read next
+	open     int                 // connections that bring more of them
+	end      uint64              // how many there are in all, once ended is set
+	ended    bool
+	late     bool // the deadline has passed
+	deadline *time.Timer
+}
+
+func (in *input) init(conns int) {
+	in.open = conns
+	in.news.L = &in.mu
+	in.blocks = make(map[uint64]*inBlock)
+}
+
+func (in *input) wake() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.news.Broadcast()
+}
+
+// release forgets blocks that nobody will read.
+func (in *input) release() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	clear(in.blocks)
+}
+
+// setDeadline bounds how long Read waits.
+func (in *input) setDeadline(t time.Time) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.deadline != nil {
+		in.deadline.Stop()
+		in.deadline = nil
+	}
+	in.late = false
+	if t.IsZero() {
+		return
+	}
+	var mine *time.Timer
+	mine = time.AfterFunc(time.Until(t), func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if in.deadline == mine {
+			in.late = true
+			in.news.Broadcast()
+		}
+	})
+	in.deadline = mine
+}
+
+// Read copies the next bytes of the stream. It returns io.EOF after the last one, and an error if the
+// connection has failed, even if some bytes came before that.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	in := &c.in
+	in.start.Do(c.startReceiving)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for {
+		b := in.blocks[in.next]
+		switch {
+		case b != nil:
+			n = copy(p, b.bytes[b.read:b.n])
+			if b.read += n; b.read == b.n {
+				delete(in.blocks, in.next)
+				in.next++
+				b.home <- b // which has room for all that it has lent
+			}
+			return n, nil
+		case in.open == 0 && in.next == in.end: // all connections say so
+			return 0, io.EOF
+		case c.failure() != nil:
+			return 0, c.failure()
+		case in.late:
+			return 0, os.ErrDeadlineExceeded
+		}
+		in.news.Wait()
+	}
+}
+
+func (c *Conn) startReceiving() {
+	for _, x := range c.conns {
+		go c.receive(x)
+	}
+}
+
+// receive takes the blocks of one connection until its end.
+func (c *Conn) receive(x transports.Conn) {
+	home := make(chan *inBlock, inHand)
+	for range inHand {
+		home <- &inBlock{home: home}
+	}
+	var head [headSize]byte
+	for first, last := true, uint64(0); ; first = false {
+		if _, err := io.ReadFull(x, head[:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF // what ends in order has said so
+			}
+			c.fail(err)
+			return
+		}
+		n, number := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint64(head[4:])
+		switch {
+		case n > blockSize:
+			c.fail(fmt.Errorf("%w: a block of %d bytes", ErrProtocol, n))
+			return
+		case n > 0 && !first && number <= last:
+			c.fail(fmt.Errorf("%w: block %d comes after block %d", ErrProtocol, number, last))
+			return
+		case n == 0:
+			if err := c.in.endsAt(number, first, last); err != nil {
+				c.fail(err)
+			}
+			return
+		}
+		last = number
+		var b *inBlock
+		select {
+		case b = <-home:
+		case <-c.broken:
+			return
+		}
+		if b.bytes == nil {
+			b.bytes = make([]byte, blockSize)
+		}
+		b.n, b.read = int(n), 0
+		if _, err := io.ReadFull(x, b.bytes[:n]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			c.fail(err)
+			return
+		}
+		if err := c.in.arrived(number, b); err != nil {
+			c.fail(err)
+			return
+		}
+	}
+}
+
+// arrived adds a block.
+func (in *input) arrived(number uint64, b *inBlock) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if number < in.next || in.blocks[number] != nil || in.ended && number >= in.end {
+		return fmt.Errorf("%w: block %d comes twice, or after the end", ErrProtocol, number)
+	}
+	in.blocks[number] = b
+	if number == in.next {
+		in.news.Signal()
+	}
+	return nil
+}
+
+// endsAt notes that a connection has brought its last block, and how many there are in all.
+func (in *input) endsAt(end uint64, none bool, last uint64) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	beyond := in.next > end || !none && last >= end
+	for number := range in.blocks {
+		beyond = beyond || number >= end
+	}
+	if beyond || in.ended && in.end != end {
+		return fmt.Errorf("%w: the stream ends at block %d, and also at another one", ErrProtocol, end)
+	}
+	in.end, in.ended = end, true
+	if in.open--; in.open == 0 && uint64(len(in.blocks)) != end-in.next {
+		return fmt.Errorf("%w: the stream has ended, but of its %d blocks some did not come", ErrProtocol, end)
+	}
+	in.news.Broadcast()
+	return nil
+}
