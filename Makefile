@@ -72,14 +72,14 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		set -e; mkdir -p $(LIB)/pkgconfig; \
 		$(GO) build $(SAME) -buildmode=c-shared -o $(LIB)/libmpi_abi.so.1 -ldflags "-buildid= -extldflags '-Wl,-soname,libmpi_abi.so.1 -Wl,--version-script=$(CURDIR)/cmd/libmpi/exports.map'" ./cmd/libmpi; \
 		rm -f $(LIB)/libmpi_abi.so.h $(LIB)/libmpi_abi.h; \
-		for f in calls special callbacks choices descriptors calls8 special8 callbacks8 choices8 descriptors8; do \
+		for f in calls special callbacks choices descriptors extensions calls8 special8 callbacks8 choices8 descriptors8 extensions8; do \
 			case $$f in *8) of=-DIMPI_INTEGER8;; *) of=;; esac; source=$$f; test $$f = calls8 || source=$${f%8}; \
 			$$($(GO) env CC) -std=gnu11 -O2 -Wall -Wextra -fPIC $$of -Iinclude -c -o $(LIB)/$$f.o cmd/impifort/library/$$source.c; \
 		done; \
 		rm -f $(LIB)/libimpi_fortran.a $(LIB)/libimpi_fortran8.a; \
-		(cd $(LIB); ar rcsD libimpi_fortran.a calls.o special.o callbacks.o choices.o descriptors.o; \
-		ar rcsD libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o; \
-		rm calls.o special.o callbacks.o choices.o descriptors.o calls8.o special8.o callbacks8.o choices8.o descriptors8.o); \
+		(cd $(LIB); ar rcsD libimpi_fortran.a calls.o special.o callbacks.o choices.o descriptors.o extensions.o; \
+		ar rcsD libimpi_fortran8.a calls8.o special8.o callbacks8.o choices8.o descriptors8.o extensions8.o; \
+		rm calls.o special.o callbacks.o choices.o descriptors.o extensions.o calls8.o special8.o callbacks8.o choices8.o descriptors8.o extensions8.o); \
 		ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so; ln -sf libmpi_abi.so.1 $(LIB)/libmpi_abi.so.0; \
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; cp internal/mpiexec/files/impi-* $(LIB)/; \
 	fi

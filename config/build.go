@@ -223,6 +223,9 @@ func (s *siteDraft) protocol() {
 	fill(&s.Protocol, own, shared)
 	if s.Protocol.Measured != "" {
 		s.Protocol.Measured = absolute(s.dir, s.Protocol.Measured)
+		if s.Protocol.MeasuredPos = shared.at("measured"); own.has("measured") {
+			s.Protocol.MeasuredPos = own.at("measured")
+		}
 	}
 	if s.Protocol.AckMark <= s.Protocol.HiWater {
 		return

@@ -200,9 +200,15 @@ func spin() kind {
 // progress parses to how often procs that compute look after their messages.
 func progress() kind {
 	return written(`"0" or a time from "50us" to "1s"`, `"1ms"`, func(s string) (any, *wrong) {
-		d, err := time.ParseDuration(s)
-		return matched(d, err == nil && (d == 0 || d >= 50*time.Microsecond && d <= time.Second))
+		d, ok := ParseProgress(s)
+		return matched(d, ok)
 	})
+}
+
+// ParseProgress parses what progress may be in a wait block. ok is false if that is something else.
+func ParseProgress(s string) (d time.Duration, ok bool) {
+	d, err := time.ParseDuration(s)
+	return d, err == nil && (d == 0 || d >= 50*time.Microsecond && d <= time.Second)
 }
 
 func checksum() kind {

@@ -377,6 +377,7 @@ type Protocol struct {
 	// or "tree". Measured is the file of round trips between sites by which "auto" decides; empty: none.
 	Collectives string `hcl:"collectives"`
 	Measured    string `hcl:"measured"` // absolute, or empty
+	MeasuredPos Pos    // zero if Measured is empty
 
 	Dialect Dialect  `hcl:"dialect"` // the same in all sites of a job; empty: Published
 	IPv4    IPv4Form `hcl:"ipv4"`    // of addresses that are sent; both are understood; empty: IPv4Compatible

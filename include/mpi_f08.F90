@@ -284,6 +284,9 @@ module mpi_f08
   integer, parameter :: MPI_SEEK_CUR = 401
   integer, parameter :: MPI_SEEK_END = 402
   integer, parameter :: MPI_SEEK_SET = 403
+  integer, parameter :: MPIX_ERR_PROC_FAILED = 101
+  integer, parameter :: MPIX_ERR_PROC_FAILED_PENDING = 102
+  integer, parameter :: MPIX_ERR_REVOKED = 103
   abstract interface
     subroutine MPI_User_function(invec, inoutvec, len, datatype)
       import
@@ -8020,6 +8023,97 @@ module mpi_f08
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface
+  interface MPIX_Comm_revoke
+    subroutine MPIX_Comm_revoke_f08( &
+      comm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_is_revoked
+    subroutine MPIX_Comm_is_revoked_f08( &
+      comm, flag, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      logical, intent(out) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_shrink
+    subroutine MPIX_Comm_shrink_f08( &
+      comm, newcomm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: newcomm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_ishrink
+    subroutine MPIX_Comm_ishrink_f08( &
+      comm, newcomm, request, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: newcomm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_agree
+    subroutine MPIX_Comm_agree_f08( &
+      comm, flag, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(inout) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_iagree
+    subroutine MPIX_Comm_iagree_f08( &
+      comm, flag, request, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(inout), asynchronous :: flag
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_failure_ack
+    subroutine MPIX_Comm_failure_ack_f08( &
+      comm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_failure_get_acked
+    subroutine MPIX_Comm_failure_get_acked_f08( &
+      comm, failedgrp, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(out) :: failedgrp
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_get_failed
+    subroutine MPIX_Comm_get_failed_f08( &
+      comm, failedgrp, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(out) :: failedgrp
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface MPIX_Comm_ack_failed
+    subroutine MPIX_Comm_ack_failed_f08( &
+      comm, num_to_ack, num_acked, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: num_to_ack
+      integer, intent(out) :: num_acked
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
   interface
     function MPI_Wtime() result(seconds)
       double precision :: seconds
@@ -15574,6 +15668,97 @@ module mpi_f08
       fh, ierror)
       import
       type(MPI_File), intent(in) :: fh
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_revoke
+    subroutine PMPIX_Comm_revoke_f08( &
+      comm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_is_revoked
+    subroutine PMPIX_Comm_is_revoked_f08( &
+      comm, flag, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      logical, intent(out) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_shrink
+    subroutine PMPIX_Comm_shrink_f08( &
+      comm, newcomm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: newcomm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_ishrink
+    subroutine PMPIX_Comm_ishrink_f08( &
+      comm, newcomm, request, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Comm), intent(out) :: newcomm
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_agree
+    subroutine PMPIX_Comm_agree_f08( &
+      comm, flag, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(inout) :: flag
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_iagree
+    subroutine PMPIX_Comm_iagree_f08( &
+      comm, flag, request, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(inout), asynchronous :: flag
+      type(MPI_Request), intent(out) :: request
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_failure_ack
+    subroutine PMPIX_Comm_failure_ack_f08( &
+      comm, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_failure_get_acked
+    subroutine PMPIX_Comm_failure_get_acked_f08( &
+      comm, failedgrp, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(out) :: failedgrp
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_get_failed
+    subroutine PMPIX_Comm_get_failed_f08( &
+      comm, failedgrp, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      type(MPI_Group), intent(out) :: failedgrp
+      integer, optional, intent(out) :: ierror
+    end subroutine
+  end interface
+  interface PMPIX_Comm_ack_failed
+    subroutine PMPIX_Comm_ack_failed_f08( &
+      comm, num_to_ack, num_acked, ierror)
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in) :: num_to_ack
+      integer, intent(out) :: num_acked
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface

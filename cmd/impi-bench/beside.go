@@ -23,6 +23,7 @@ var variants = map[string]func(*options){
 	"no-resume": func(o *options) { o.resume = "false" },
 	"calls":     func(o *options) { o.calls = true },
 	"progress":  func(o *options) { o.looks = "1ms" },
+	"survive":   func(o *options) { o.survive = true },
 	"timeline":  func(o *options) { o.timeline = true },
 	eachName:    func(o *options) { o.timeline, o.each = true, true },
 	"channel":   func(o *options) { o.path = "channel" },

@@ -40,6 +40,7 @@ type options struct {
 	vendor    vendor
 	plane     string // data plane that the route pins; empty: none
 	path      string // "direct" or "channel"
+	survive   bool   // the job goes on without procs that are lost
 	resume    string // "true", "false", or what the node would choose
 	calls     bool   // the procs measure their calls of MPI
 	looks     string // how often the procs look after messages while they compute; empty: never

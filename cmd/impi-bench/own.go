@@ -113,7 +113,7 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	if w.o.resume != "" {
 		prefer += "\n  resume = " + w.o.resume
 	}
-	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
+	fmt.Fprintf(&b, "job {\n  embedded_server {}\n  survive = %v\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", w.o.survive, quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
 	if w.o.calls {
 		b.WriteString("metrics {\n  listen = \"127.0.0.1:0\"\n  calls  = true\n}\n")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/measured"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/plugins/sdk/transports"
@@ -154,6 +155,25 @@ func (c *checker) plugin(t config.Transport, err error) {
 func (c *checker) may(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
 	caps, known := c.links[offered{s.Name, name}]
 	return !known || meets(caps)
+}
+
+// measured warns of files of round trips that cannot be read.
+func (c *checker) measured() {
+	for _, s := range c.local {
+		p := s.Protocol
+		var wrong *measured.FileError
+		if p.Measured == "" || !errors.As(readable(p.Measured), &wrong) {
+			continue
+		}
+		d := c.job.Fault(p.MeasuredPos, fmt.Sprintf("%s: %s: the job runs as though nothing had been measured", wrong.Where(), wrong.Problem), wrong.Remedy())
+		d.Severity = config.Warning
+		c.found = append(c.found, d)
+	}
+}
+
+func readable(path string) error {
+	_, err := measured.Read(path)
+	return err
 }
 
 // pins checks that each route that pins data planes has a transport with one of them.

@@ -32,6 +32,7 @@ type options struct {
 	logJSON  bool
 	noPrefix bool
 	bind     string
+	progress string
 
 	container bool // site and host are those of this container
 }
@@ -50,6 +51,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.logJSON, "log-json", false, "")
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "")
 	f.StringVar(&o.bind, "bind", "", "`"+strings.Join(config.Bindings, "|")+"`")
+	f.StringVar(&o.progress, "progress", "", "")
 	return f
 }
 
@@ -106,6 +108,9 @@ func (o *options) checkWords() error {
 	if o.bind != "" && !slices.Contains(config.Bindings, o.bind) {
 		return fmt.Errorf("-bind %q: write core or none", o.bind)
 	}
+	if _, ok := config.ParseProgress(o.progress); o.progress != "" && !ok {
+		return fmt.Errorf("-progress %q: write 0, or a time from 50us to 1s such as 1ms", o.progress)
+	}
 	if o.logLevel != "" && !slices.Contains(levels, o.logLevel) {
 		return fmt.Errorf("-log-level %q: write trace, debug, info, warn or error", o.logLevel)
 	}
@@ -122,6 +127,9 @@ func (o *options) apply(s *config.Site) {
 	}
 	if o.bind != "" {
 		s.Program.Bind = config.Bind(o.bind) // for all parts: they have the site's binding
+	}
+	if d, ok := config.ParseProgress(o.progress); ok {
+		s.Progress = d
 	}
 	if o.noPrefix {
 		s.Program.PrefixOutput = false
@@ -151,6 +159,9 @@ func (o *options) args(p nodeSpec) []string {
 	}
 	if o.bind != "" {
 		args = append(args, "-bind", o.bind)
+	}
+	if o.progress != "" {
+		args = append(args, "-progress", o.progress)
 	}
 	return args
 }

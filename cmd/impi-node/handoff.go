@@ -16,6 +16,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
@@ -52,10 +53,11 @@ type outcome struct {
 }
 
 // news is a node's message to its launcher after the first one: its last one, or before that, that it has
-// taken changes of the job file.
+// taken changes of the job file, or that the job goes on without procs.
 type news struct {
 	outcome
-	Reloaded bool `json:"reloaded,omitempty"`
+	Reloaded bool       `json:"reloaded,omitempty"`
+	Loss     *wire.Lost `json:"loss,omitempty"`
 }
 
 // handoff is a node's end of the socket.
@@ -148,6 +150,11 @@ func (h *handoff) reloaded() {
 	if h != nil {
 		_ = json.NewEncoder(h.conn).Encode(news{Reloaded: true}) // the launcher may have ended
 	}
+}
+
+// lost tells the launcher that the job goes on without procs. Other nodes tell it the same.
+func (h *handoff) lost(l wire.Lost) {
+	_ = json.NewEncoder(h.conn).Encode(news{Loss: &l}) // the launcher may have ended
 }
 
 // drawKey sets a random key for a job whose file says nothing about authentication.

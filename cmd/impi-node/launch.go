@@ -12,10 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/mpiexec"
+	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
@@ -76,7 +80,8 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
 	again := &relauncher{serving: s, job: job, first: nodes[0].site.Name, addresses: told.Addresses, fixed: o.logLevel != "", log: log}
-	await(running, func() { forward(syscall.SIGTERM) }, again.reload, job.Survive)
+	losses := &lossLog{log: log}
+	await(running, func() { forward(syscall.SIGTERM) }, again.reload, losses.say, job.Survive)
 	release()
 	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
@@ -158,8 +163,8 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 // await waits for all nodes and reads their last messages. If one fails before the job has begun
 // there, it calls endOthers after a while, because nodes that do not learn of the failure from the
 // server would wait for that site. With survive the others go on without a node that has died. reloaded is
-// called when a site has taken changes of the job file.
-func await(running []*siteProcess, endOthers func(), reloaded func(site string), survive bool) {
+// called when a site has taken changes of the job file, and lost when a node has heard that procs are lost.
+func await(running []*siteProcess, endOthers func(), reloaded func(site string), lost func(wire.Lost), survive bool) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
 	all := make(chan struct{})
@@ -175,14 +180,17 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string),
 	})
 	for _, p := range running {
 		wg.Go(func() {
-			dec := json.NewDecoder(io.LimitReader(p.conn, 1<<20))
+			dec := json.NewDecoder(io.LimitReader(p.conn, mostNews))
 			var heeds heeding
 			_ = dec.Decode(&heeds)
 			close(p.heeds)
 			for more := heeds.Signals; more; {
 				var n news
 				p.reported = dec.Decode(&n) == nil
-				if more = p.reported && n.Reloaded; more {
+				switch more = p.reported && (n.Reloaded || n.Loss != nil); {
+				case n.Loss != nil:
+					lost(*n.Loss)
+				case n.Reloaded:
 					reloaded(p.site.Name)
 				}
 				p.outcome = n.outcome
@@ -240,5 +248,23 @@ func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
 	}
-	await(running, func() {}, func(string) {}, false)
+	await(running, func() {}, func(string) {}, func(wire.Lost) {}, false)
+}
+
+// mostNews bounds what a node tells its launcher, in bytes: a line for each proc that is lost by itself.
+const mostNews = 64 << 20
+
+// lossLog says once what all nodes of a launcher hear.
+type lossLog struct {
+	mu     sync.Mutex
+	losses ending.Losses
+	log    hclog.Logger
+}
+
+func (l *lossLog) say(x wire.Lost) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, news := range l.losses.Take(x) {
+		l.log.Warn(node.GoesOnWithout, "first_rank", news.First, "last_rank", news.Last, "reason", news.Text)
+	}
 }

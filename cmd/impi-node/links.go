@@ -50,7 +50,7 @@ func linksCommand() *cmdline.Command {
 // fewPairs is the number of pairs up to which a node also shows unused ones.
 const fewPairs = 16
 
-func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
+func (o *linksOptions) run(_ []string, out, errw io.Writer) (int, error) {
 	if o.keep != "" && !o.measure {
 		return statusUsage, errors.New("-keep keeps what -measure measures: give both")
 	}
@@ -62,8 +62,10 @@ func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
 	if o.measure || o.explain {
 		links.MeasureAll(context.Background(), jobs, found, o.Deadline, o.explain)
 	}
+	var kept []measured.Pair
 	if o.keep != "" {
-		if err := keep(o.keep, jobs, time.Now()); err != nil {
+		var err error
+		if kept, err = keep(o.keep, jobs, time.Now()); err != nil {
 			return statusPartial, err
 		}
 	}
@@ -74,28 +76,33 @@ func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
 	if err := o.print(out, &report); err != nil {
 		return statusPartial, err
 	}
+	for _, p := range kept {
+		fmt.Fprintf(errw, "impi-node links: kept in %s: between %s and %s a round trip of %s and %.0f Mb/s\n",
+			o.keep, p.A, p.B, links.Duration(time.Duration(p.RTT*float64(time.Millisecond))), p.Rate)
+	}
 	return linksStatus(jobs), nil
 }
 
-// keep adds what was measured between sites to a file, for protocol { measured } of later jobs.
-func keep(path string, jobs []links.Job, now time.Time) error {
+// keep adds what was measured between sites to a file, for protocol { measured } of later jobs. It returns
+// what it has added.
+func keep(path string, jobs []links.Job, now time.Time) (kept []measured.Pair, err error) {
 	f, err := measured.Read(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n := 0
 	for i := range jobs {
 		for _, p := range jobs[i].Pairs {
 			if s := p.Speed; s != nil && s.How == links.HowProbe && s.Problem == "" && p.SiteA != p.SiteB && p.SiteA != "" && p.SiteB != "" {
-				f.Add(p.SiteA, p.SiteB, 2*s.HalfTrip, s.Rate, now)
-				n++
+				added := f.Add(p.SiteA, p.SiteB, 2*s.HalfTrip, s.Rate, now)
+				kept = slices.DeleteFunc(kept, func(q measured.Pair) bool { return q.A == added.A && q.B == added.B }) // as f does
+				kept = append(kept, added)
 			}
 		}
 	}
-	if n == 0 {
-		return fmt.Errorf("nothing was measured between two sites, so that %s stays as it is: try again with -all and a longer -deadline, while procs of two sites have direct links", path)
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("nothing was measured between two sites, so that %s stays as it is: try again with -all and a longer -deadline, while procs of two sites have direct links", path)
 	}
-	return f.Write(path)
+	return kept, f.Write(path)
 }
 
 // nothing returns the message if no job was found, with hints where it may be.

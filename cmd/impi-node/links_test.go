@@ -170,8 +170,9 @@ func TestCollectivesByWhatWasMeasured(t *testing.T) {
 	if status, _, errs := first.links(t, "-keep", kept); status != statusUsage || !strings.Contains(errs, "-measure") {
 		t.Errorf("-keep alone: status %d, %s", status, errs)
 	}
-	if status, _, errs := first.links(t, "-measure", "-keep", kept); status != statusOK {
-		t.Fatalf("status %d: %s", status, errs)
+	status, _, errs := first.links(t, "-measure", "-keep", kept)
+	if told := `kept in ` + regexp.QuoteMeta(kept) + `: between alpha and beta a round trip of [\d.]+ [um]s and \d+ Mb/s\n$`; status != statusOK || !regexp.MustCompile(told).MatchString(errs) {
+		t.Fatalf("status %d: %q does not match %s", status, errs, told)
 	}
 	next := startJob(t, 2, "-config", file(t, twoSites+`protocol { measured = "`+kept+`" }`))
 	says(next, `all at once up to \d+ sites, .*; the longest round trip that was measured is [\d.]+.*s`)
@@ -179,7 +180,7 @@ func TestCollectivesByWhatWasMeasured(t *testing.T) {
   measured    = "`+kept+`"
   collectives = "tree"
 }`))
-	says(pinned, `up and down a tree; the file of site 0 says so`)
+	says(pinned, `up and down a tree; the file of site alpha \(client 0\) says so`)
 }
 
 // TestLinksOfEachRoute: what a route does to a pair is what links says of it.

@@ -98,6 +98,9 @@ func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Ad
 	c.pins()
 	c.secrecy()
 	c.certificates()
+	if try {
+		c.measured() // a start does without a file that is wrong, and the node says so
+	}
 	return job, inOrder(dedupe(c.found))
 }
 

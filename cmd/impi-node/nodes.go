@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/reload"
@@ -25,6 +26,7 @@ type nodeSpec struct {
 	starter       chan struct{}        // closed when the node that has started this one is gone; nil if none has
 	source        *reload.Source       // where site comes from; nil: there is no file that can be read again
 	reloaded      func()               // tells a launcher that changes of the file were taken; may be nil
+	lost          func(wire.Lost)      // tells a launcher without which procs the job goes on; may be nil
 	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
 	clusterConfig member.ClusterConfig // how it finds the other hosts, if a launcher has said so
 }

@@ -67,7 +67,7 @@ func runJob(o *options, std streams) int {
 	o.apply(&p.site)
 	if h != nil {
 		h.apply(&p.site)
-		p.reloaded = h.reloaded
+		p.reloaded, p.lost = h.reloaded, h.lost
 		return h.report(runNode(o, job, p, h.order, signals, std))
 	}
 	drawKey(&p.site.Auth)
@@ -212,7 +212,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 		cluster.Fault = cmp.Or(p.fault, err)
 	}
 	return node.Run(ctx, node.Options{
-		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals, File: p.source, Reload: again, Reloaded: p.reloaded,
+		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals, File: p.source, Reload: again, Reloaded: p.reloaded, Lost: p.lost,
 		BoundBefore: told.BoundBefore, Bound: told.Bound, Waited: told.Waited,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})

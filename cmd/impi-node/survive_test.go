@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,6 +52,11 @@ site "gamma" {
 		want := "site " + name + ": its node was killed by SIGKILL; the job went on without it"
 		if status != 137 || strings.Count(out, "went on") != 2 || !strings.Contains(lines[len(lines)-1], want) {
 			t.Errorf("site %s: status %d, %q, %s", name, status, out, err)
+		}
+		// Both nodes that are left have heard of it. One of them says why, without words of the protocol.
+		warned := regexp.MustCompile(`the job goes on without procs that are lost: first_rank=\d last_rank=\d reason="?site ` + regexp.QuoteMeta(name) + ` at [^ ]+ is lost: its connection has (ended without a word|broken: .*): see on that machine`)
+		if n := strings.Count(err, "goes on without procs that are lost"); n != 1 || !warned.MatchString(err) || strings.Contains(err, "EOF") {
+			t.Errorf("site %s: %d warnings in\n%s\nwant %s", name, n, err, warned)
 		}
 	}
 }

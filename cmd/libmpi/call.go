@@ -239,6 +239,9 @@ func fatal(fn string, which int32, o *object, err error) string {
 	if o != nil {
 		where = fmt.Sprintf(" (%s %#x)", o.sort, o.handle)
 	}
+	if mpi.ErrorClass(err).OfLoss() {
+		where += "; with MPI_ERRORS_RETURN in the place of its error handler (MPI_Comm_set_errhandler) the program can go on without lost procs"
+	}
 	return describe(fn, which, err) + where
 }
 

@@ -3,6 +3,7 @@ package ending
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
@@ -126,11 +127,14 @@ func ChannelLost(host string, err error) *Failure {
 	if errors.As(err, &told) {
 		return ToldBy(told.Text)
 	}
-	f := ConnectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, err), err)
+	f := ConnectionLost(fmt.Sprintf("%s is lost: its connection has broken: %v", host, err), err)
 	var silent *link.SilentError
 	switch {
 	case errors.Is(err, agent.ErrProtocol):
+		f.Text = fmt.Sprintf("%s closed its channel before the job's end: %v", host, err)
 		f.Weight = Decided
+	case errors.Is(err, io.EOF):
+		f.Text = fmt.Sprintf("%s is lost: its connection has ended without a word", host)
 	case errors.Is(err, agent.ErrUnreached):
 		f.Text = fmt.Sprintf("%s was not reached: %v", host, err)
 	case errors.As(err, &silent):

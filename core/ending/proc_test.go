@@ -3,6 +3,7 @@ package ending
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -97,7 +98,8 @@ func TestChannelLost(t *testing.T) {
 		text   string
 		weight Weight
 	}{
-		{errors.New("end of file"), "beta closed its channel before the job's end: end of file", Lost},
+		{errors.New("reset"), "beta is lost: its connection has broken: reset", Lost},
+		{fmt.Errorf("no FINI: %w", io.EOF), "beta is lost: its connection has ended without a word", Lost},
 		{fmt.Errorf("%w: no way", agent.ErrUnreached), "beta was not reached: " + agent.ErrUnreached.Error() + ": no way", Lost},
 		{fmt.Errorf("%w: bad rank", agent.ErrProtocol), "beta closed its channel before the job's end: " + agent.ErrProtocol.Error() + ": bad rank", Decided},
 		{silent, "nothing was heard from beta for 2s: " + link.ErrSilent.Error(), Lost},

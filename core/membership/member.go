@@ -57,6 +57,9 @@ const (
 	Lost
 	// Missing: at the head, Hosts have not come in time.
 	Missing
+	// Without: Hosts, a child and all below it, are lost, for Err, and the site goes on without them: see
+	// GoOn.
+	Without
 )
 
 // Step is something to be done.
@@ -87,6 +90,7 @@ type Member struct {
 	finished   bool // this host has finished
 	told       bool // the parent or the owner was told that all below and this one have finished
 	over       bool // the job is over: no host is reported as lost or missing any more
+	goesOn     bool // without children that are lost
 	said       []int
 	beat       time.Time // when the next sign of life is due
 	now        time.Time
@@ -236,11 +240,15 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
+// GoOn says that from now on the site goes on without children that are lost: what they have not finished is
+// not waited for. The hosts below them are lost with them, as they lose their parent.
+func (m *Member) GoOn() { m.goesOn = true }
+
 // End records that the job is over, for whatever reason: from then on no host is reported as lost
 // or missing.
 func (m *Member) End() {
 	m.over = true
-	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing })
+	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing || s.Kind == Without })
 }
 
 // Gone records that the connection to the parent or a child has ended, and why.
@@ -375,6 +383,15 @@ func (m *Member) finish() {
 func (m *Member) lose(who int, n *neighbour, why error) {
 	n.there, n.left = false, true
 	if m.over {
+		return
+	}
+	if m.goesOn && who > m.cfg.Self {
+		n.finished = true
+		var hosts []int
+		m.cfg.Below(who, func(h int) { hosts = append(hosts, h) })
+		slices.Sort(hosts)
+		m.steps = append(m.steps, Step{Kind: Without, Hosts: hosts, Err: why})
+		m.finish()
 		return
 	}
 	m.over = true

@@ -300,6 +300,51 @@ func TestLostHosts(t *testing.T) {
 	}
 }
 
+// TestGoesOn: a host that goes on without others reports a child that is lost with all below it, does not wait for
+// what they have not finished, and still loses a child later; without its parent it cannot go on.
+func TestGoesOn(t *testing.T) {
+	tree, why := Tree{7, 2}, errors.New("reset")
+	m := member(t, tree, 0)
+	for child := 1; child <= 2; child++ {
+		if err := m.Attach(child, begin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.GoOn()
+	steps(m)
+	m.Finish(begin)
+	m.Gone(1, why, begin)
+	m.Gone(1, why, begin)
+	got := steps(m)
+	if len(got) != 1 || got[0].Kind != Without || !slices.Equal(got[0].Hosts, []int{1, 3, 4}) || !errors.Is(got[0].Err, why) {
+		t.Fatalf("%+v", got)
+	}
+	m.Tick(begin.Add(time.Hour))
+	got = slices.DeleteFunc(steps(m), func(s Step) bool { return s.Kind == Beat || s.Kind == Missing }) // those below had not come
+	if len(got) != 2 || got[0].Kind != Without || !slices.Equal(got[0].Hosts, []int{2, 5, 6}) || !errors.Is(got[0].Err, ErrSilent) || got[1].Kind != Finished {
+		t.Errorf("%+v", got)
+	}
+	if err := m.Attach(1, begin); !errors.Is(err, ErrTwice) {
+		t.Errorf("a host that was lost comes again: %v", err)
+	}
+	child := member(t, tree, 1)
+	child.Join(begin)
+	child.GoOn()
+	steps(child)
+	child.Gone(0, why, begin)
+	if got := steps(child); len(got) != 1 || got[0].Kind != Lost || got[0].Hosts[0] != 0 {
+		t.Errorf("without its parent: %+v", got)
+	}
+	over := member(t, tree, 0)
+	_ = over.Attach(1, begin)
+	over.GoOn()
+	over.Gone(1, why, begin)
+	over.End()
+	if got := slices.DeleteFunc(steps(over), func(s Step) bool { return s.Kind == Wait }); len(got) > 0 {
+		t.Errorf("after the end: %+v", got)
+	}
+}
+
 // TestBeats: every neighbour that is there gets a sign of life in time.
 func TestBeats(t *testing.T) {
 	m := member(t, Tree{7, 2}, 1)

@@ -333,6 +333,20 @@ func TestFatalErrorsEndTheJob(t *testing.T) {
 	}
 }
 
+// What ends by a loss might have gone on: the text says how.
+func TestFatalErrorOfALoss(t *testing.T) {
+	rank := NewError(mpierr.Rank)
+	for _, why := range []error{ErrProcFailed, ErrRevoked, rank} {
+		d := dies(t, func(c *Comm) {
+			_ = c.SetErrhandler(ErrorsAreFatal)
+			_ = c.CallErrhandler(why)
+		})
+		if said, want := strings.Contains(d.said.Reason, "with mpi.ErrorsReturn in the place of its error handler (SetErrhandler) the program can go on"), why != rank; said != want {
+			t.Errorf("%q: %v", d.said.Reason, said)
+		}
+	}
+}
+
 // A class of the program's own is no exit status; an unnamed communicator has a number.
 func TestFatalErrorOfTheProgram(t *testing.T) {
 	class, err := AddErrorClass()

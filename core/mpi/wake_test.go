@@ -311,3 +311,77 @@ func TestBlockingSendLeavesAtOnce(t *testing.T) {
 		t.Errorf("%d bytes have left, %v", n, err)
 	}
 }
+
+// tally is a link that counts how often it is written to, and takes nothing while it is full.
+type tally struct {
+	link.Link
+	writes int
+	full   bool
+}
+
+func (l *tally) Send(batch [][]byte) (int, error) {
+	l.writes++
+	if l.full {
+		return 0, nil
+	}
+	return l.Link.Send(batch)
+}
+
+// TestShortMessagesShareWrites: a lone message leaves at once, while more of them are gathered: those that a
+// program begins in a row, and those for which the link has no room yet.
+func TestShortMessagesShareWrites(t *testing.T) {
+	job := layout{procs: 2, spin: "0"}.job(0)
+	job.HiWater = 1000 // nobody acknowledges packets here
+	p, err := proc.NewProcess(job, nil, machine.Local{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := socketPair()
+	l := &tally{Link: a}
+	connect(t, p, 1, l)
+	p.Endpoints.Flusher.Stop()
+	p.Endpoints.Armed = true // nobody comes to flush
+	world := (*Comm)(p.Comms.World)
+	in := make([]byte, 1000*wire.HeaderSize)
+	wrote := func(what string, writes, messages int) {
+		t.Helper()
+		if n, err := b.Recv([][]byte{in}); n != messages*wire.HeaderSize || err != nil {
+			t.Errorf("%s: %d bytes have left, %v, want %d messages", what, n, err, messages)
+		}
+		if l.writes != writes {
+			t.Errorf("%s: %d writes, want %d", what, l.writes, writes)
+		}
+		l.writes = 0
+	}
+	begin := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := Isend(world, []byte{}, 1, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waits := func() {
+		p.Lock()
+		p.Endpoints.FlushAll()
+		p.Unlock()
+	}
+	begin(1)
+	wrote("a lone message", 1, 1)
+	waits()
+	begin(100)
+	wrote("the first of a row", 1, 1)
+	waits()
+	wrote("the others", 1, 99)
+	for range 3 {
+		if err := Send(world, []byte{}, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		wrote("a blocking one", 1, 1)
+	}
+	l.full = true
+	begin(100)
+	l.writes, l.full = 0, false
+	waits()
+	wrote("what a full link was given", 1, 100)
+}

@@ -23,6 +23,10 @@ var extensions = [...]struct{ name, text string }{
 	{"MPIX_ERR_REVOKED", "communicator is revoked"},
 }
 
+// OfLoss reports whether an operation with this class has failed because procs are lost, or because the
+// communicator is revoked, so that the program can go on.
+func (c Class) OfLoss() bool { return c.extends() }
+
 // extends reports whether the class is one of extensions.
 func (c Class) extends() bool { return c >= ProcFailed && c <= Revoked }
 

@@ -76,13 +76,13 @@ func number(c *dynamic.Card, feature string) int64 {
 }
 
 // PlanCollectives returns how sites with these cards, one of each, exchange messages. A site without a card, or
-// whose card says nothing of this, knows trees only.
-func PlanCollectives(cards []*dynamic.Card) (c Collectives) {
+// whose card says nothing of this, knows trees only. name names a site, by its place in cards.
+func PlanCollectives(cards []*dynamic.Card, name func(int) string) (c Collectives) {
 	tree, direct := -1, -1 // a site that wants it
 	for i, card := range cards {
 		if card == nil || !card.Has(collectivesFeature+string(CollectivesAuto)) && !card.Has(collectivesFeature+string(CollectivesDirect)) &&
 			!card.Has(collectivesFeature+string(CollectivesTree)) {
-			return Collectives{Why: fmt.Sprintf("site %d does not say that it knows another way", i)}
+			return Collectives{Why: name(i) + " does not say that it knows another way"}
 		}
 		if card.Has(collectivesFeature+string(CollectivesTree)) && tree < 0 {
 			tree = i
@@ -98,9 +98,9 @@ func PlanCollectives(cards []*dynamic.Card) (c Collectives) {
 	c.DirectLong = c.long(len(cards))
 	switch {
 	case tree >= 0:
-		c.Direct, c.Why = 0, fmt.Sprintf("the file of site %d says so", tree)
+		c.Direct, c.Why = 0, "the file of "+name(tree)+" says so"
 	case direct >= 0:
-		c.Direct, c.Why = wire.MaxClients, fmt.Sprintf("the file of site %d says so", direct)
+		c.Direct, c.Why = wire.MaxClients, "the file of "+name(direct)+" says so"
 	case c.RTT == 0:
 		c.Direct, c.Why = usualDirect, "no round trip between sites was measured"
 	default:

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -35,9 +36,21 @@ func TestPlanCollectives(t *testing.T) {
 		"not a number":   {[]*dynamic.Card{auto, {Features: []string{"collectives-auto", "collectives-rtt-us-x", "collectives-rate-kb-99999999999999999999"}}}, 16, 1 << 20},
 		"without limits": {slices.Repeat([]*dynamic.Card{card(CollectivesAuto, 100*time.Hour, 1e15)}, 3), wire.MaxClients, 1 << 30},
 	} {
-		got := PlanCollectives(c.cards)
+		got := PlanCollectives(c.cards, func(i int) string { return fmt.Sprint("site ", i) })
 		if got.Direct != c.direct || got.DirectLong != c.long || got.Why == "" {
 			t.Errorf("%s: %+v, want %d and %d", name, got, c.direct, c.long)
+		}
+	}
+}
+
+// TestCollectivesName: whoever asks why is told the site, as its users call it.
+func TestCollectivesName(t *testing.T) {
+	auto, tree, direct := &dynamic.Card{Features: CollectivesFeatures("", 0, 0)}, &dynamic.Card{Features: CollectivesFeatures(CollectivesTree, 0, 0)}, &dynamic.Card{Features: CollectivesFeatures(CollectivesDirect, 0, 0)}
+	for want, cards := range map[string][]*dynamic.Card{
+		"the file of beta says so": {auto, tree}, "the file of alpha says so": {direct, auto}, "beta does not say that it knows another way": {auto, {}},
+	} {
+		if got := PlanCollectives(cards, func(i int) string { return []string{"alpha", "beta"}[i] }); got.Why != want {
+			t.Errorf("%q, want %q", got.Why, want)
 		}
 	}
 }

@@ -34,12 +34,17 @@ func GenerateFortran(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	constants, err := fortranConstants(text)
+	extensionText, beside, err := readExtensions(root)
 	if err != nil {
 		return nil, err
 	}
+	constants, err := fortranConstants(text + extensionText)
+	if err != nil {
+		return nil, err
+	}
+	both := slices.Concat(all, beside)
 	return map[string]string{
-		fortranHeader: mpif(constants), fortranModule: moduleMPI(all), fortranModule08: moduleF08(constants, all),
+		fortranHeader: mpif(constants), fortranModule: moduleMPI(both), fortranModule08: moduleF08(constants, both), fortranExtensions: extensions(beside),
 		fortranCalls: fortranFunctions(all, false), fortranCalls8: fortranFunctions(all, true), fortranDescriptors: descriptors(all),
 	}, nil
 }
@@ -80,7 +85,11 @@ type procedure struct {
 	choice  bool       // it has buffers
 }
 
-func (p *procedure) name() string { return strings.TrimPrefix(p.Name, "MPI_") }
+// name is the name without MPI_, or MPIX_.
+func (p *procedure) name() string {
+	_, name, _ := strings.Cut(p.Name, "_")
+	return name
+}
 
 // symbol is the name for the linker, in C.
 func (p *procedure) symbol() string { return strings.ToLower(p.name()) }
@@ -139,6 +148,7 @@ var (
 	textType   = regexp.MustCompile(`^(?:const )?char \*+( \*)?$`)
 	bufferType = regexp.MustCompile(`^(?:const )?void \*$`)
 	funcType   = regexp.MustCompile(`^(MPI_\w+_function(?:_c)?) \*$`)
+	agrees     = regexp.MustCompile(`^MPIX_Comm_i?agree$`) // their flag is bits
 	logicals   = regexp.MustCompile(`^(flag|commute|reorder|periods|remain_dims|weighted|high)$`)
 )
 
@@ -181,7 +191,7 @@ func (p *procedure) describe(a Arg) (dummy, error) {
 	case handleType.MatchString(t):
 		d.role, d.kind = handle, handleType.FindStringSubmatch(t)[1]
 	case numberType.MatchString(t):
-		d.role, d.logical = number, logicals.MatchString(a.Name)
+		d.role, d.logical = number, logicals.MatchString(a.Name) && !agrees.MatchString(p.Name)
 	default:
 		return d, fmt.Errorf("%s is a %s, which Fortran does not have", a.Name, a.Type)
 	}
@@ -205,6 +215,8 @@ func (p *procedure) changes(a Arg) bool {
 		return strings.HasSuffix(strings.TrimSuffix(p.Name, "_c"), "mrecv") || strings.HasSuffix(strings.TrimSuffix(p.Name, "_c"), "Mrecv")
 	case strings.HasPrefix(p.Name, "MPI_Status_set_"):
 		return a.Name == "status"
+	case agrees.MatchString(p.Name):
+		return a.Name == "flag"
 	case p.Name == "MPI_Dims_create":
 		return a.Name == "dims"
 	}

@@ -56,7 +56,7 @@ func fortranFunction(p, to *procedure, eight bool) string {
 	}
 	params := slices.Concat(c.params, []string{"integer *ierror"}, c.lengths)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nvoid pmpi_%s_(%s)\n{\n\tint code = MPI_SUCCESS;\n", p.symbol(), strings.Join(params, ", "))
+	fmt.Fprintf(&b, "\nvoid p%s_(%s)\n{\n\tint code = MPI_SUCCESS;\n", strings.ToLower(p.Name), strings.Join(params, ", "))
 	for _, line := range c.before {
 		b.WriteString("\t" + line + "\n")
 	}
@@ -67,7 +67,11 @@ func fortranFunction(p, to *procedure, eight bool) string {
 	for _, line := range c.after {
 		b.WriteString("\t" + line + "\n")
 	}
-	fmt.Fprintf(&b, "\tif (ierror != NULL)\n\t\t*ierror = code;\n}\nNAMES(%s)\n", p.symbol())
+	names := "NAMES"
+	if strings.HasPrefix(p.Name, "MPIX_") {
+		names = "NAMES_X"
+	}
+	fmt.Fprintf(&b, "\tif (ierror != NULL)\n\t\t*ierror = code;\n}\n%s(%s)\n", names, p.symbol())
 	return b.String()
 }
 

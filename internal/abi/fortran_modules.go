@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	constantLine = regexp.MustCompile(`(?m)^#define (MPI_\w+) +(.+?)(?: */\*.*)?$`)
+	constantLine = regexp.MustCompile(`(?m)^#define (MPIX?_\w+) +(.+?)(?: */\*.*)?$`)
 	asHandle     = regexp.MustCompile(`^\(\(MPI_(\w+)\)(0x[0-9a-f]+)\)$`)
 	asNumber     = regexp.MustCompile(`^\(?(-?\d+)\)?$`)
 	// absent begin the names of constants that are for C alone.
@@ -313,6 +313,9 @@ func (d *dummy) declared(procedure string, f08 bool) []string {
 	}
 	if d.logical {
 		return one("logical", dims)
+	}
+	if f08 && d.Name == "flag" && writtenLater[procedure] {
+		intent += ", asynchronous"
 	}
 	if d.Name == "array_of_errcodes" || strings.HasSuffix(d.Name, "weights") && d.out {
 		intent = "" // nothing may be wanted

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ func TestFortranUpToDate(t *testing.T) {
 // for those that Fortran does not have.
 func TestFortranAll(t *testing.T) {
 	text := map[string]string{}
-	for _, name := range []string{fortranCalls, fortranDescriptors, fortranModule, fortranModule08} {
+	for _, name := range []string{fortranCalls, fortranDescriptors, fortranExtensions, fortranModule, fortranModule08} {
 		b, err := os.ReadFile("../../" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -41,9 +42,13 @@ func TestFortranAll(t *testing.T) {
 	if err != nil || len(all) < 400 {
 		t.Fatalf("%d procedures, %v", len(all), err)
 	}
-	for _, p := range all {
+	_, beside, err := readExtensions(os.DirFS("../.."))
+	if err != nil || len(beside) != 10 {
+		t.Fatalf("%d procedures of mpi-ext.h, %v", len(beside), err)
+	}
+	for _, p := range slices.Concat(all, beside) {
 		// What is special has names that macros make: internal/ctest links all.
-		if !p.special && !strings.Contains(text[fortranCalls], "void pmpi_"+p.symbol()+"_(") {
+		if !p.special && !strings.Contains(text[fortranCalls]+text[fortranExtensions], "void p"+strings.ToLower(p.Name)+"_(") {
 			t.Errorf("the library has no %s", p.Name)
 		}
 		for _, prefix := range []string{"", "P"} {

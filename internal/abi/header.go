@@ -34,26 +34,29 @@ const (
 	Float              // double
 )
 
-var prototype = regexp.MustCompile(`^(int|double|MPI_Aint|[A-Za-z_]+ \*?)\s*(P?MPI_\w+)\((.*)\)(?: [A-Z_]+\(.*\))?;`)
+var prototype = regexp.MustCompile(`^(int|double|MPI_Aint|[A-Za-z_]+ \*?)\s*(P?MPIX?_\w+)\((.*)\)(?: [A-Z_]+\(.*\))?;`)
 
 // ParseHeader returns the functions that the text of mpi.h declares, MPI_ ones only,
 // in its order. Each prototype is on one line.
-func ParseHeader(text string) ([]Function, error) {
+func ParseHeader(text string) ([]Function, error) { return parseHeader(text, "mpi.h", "MPI_") }
+
+// parseHeader is ParseHeader for a header with such a name, and functions whose names begin so.
+func parseHeader(text, file, begins string) ([]Function, error) {
 	var fns []Function
 	seen := map[string]bool{}
 	for n, line := range strings.Split(text, "\n") {
 		m := prototype.FindStringSubmatch(strings.TrimSpace(line))
-		if m == nil || strings.HasPrefix(line, "typedef") || !strings.HasPrefix(m[2], "MPI_") {
+		if m == nil || strings.HasPrefix(line, "typedef") || !strings.HasPrefix(m[2], begins) {
 			continue
 		}
 		f := Function{Name: m[2], Result: strings.TrimSpace(m[1]), Params: m[3]}
 		if seen[f.Name] {
-			return nil, fmt.Errorf("mpi.h:%d: %s is declared twice", n+1, f.Name)
+			return nil, fmt.Errorf("%s:%d: %s is declared twice", file, n+1, f.Name)
 		}
 		seen[f.Name] = true
 		var err error
 		if f.Args, err = parseArgs(m[3]); err != nil {
-			return nil, fmt.Errorf("mpi.h:%d: %s: %w", n+1, f.Name, err)
+			return nil, fmt.Errorf("%s:%d: %s: %w", file, n+1, f.Name, err)
 		}
 		fns = append(fns, f)
 	}

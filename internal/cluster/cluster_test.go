@@ -50,12 +50,13 @@ func (o *owner) Waits(hosts []int) {
 	defer o.mu.Unlock()
 	o.waits = append(o.waits, hosts)
 }
-func (o *owner) Fails(host int, report []byte) { o.fails <- fmt.Sprint(host, " ", string(report)) }
-func (o *owner) Over(report []byte)            { o.over <- string(report) }
-func (o *owner) Signal(number int)             { o.signals <- number }
-func (o *owner) Lost(_ int, why error)         { o.lost <- why.Error() }
-func (o *owner) Unfit(host int, why error)     { o.unfit <- fmt.Sprint(host, " ", why) }
-func (o *owner) Stop()                         { o.stops <- struct{}{} }
+func (o *owner) Fails(host int, report []byte)  { o.fails <- fmt.Sprint(host, " ", string(report)) }
+func (o *owner) Over(report []byte)             { o.over <- string(report) }
+func (o *owner) Signal(number int)              { o.signals <- number }
+func (o *owner) Lost(_ int, why error)          { o.lost <- why.Error() }
+func (o *owner) Without(hosts []int, why error) { o.lost <- fmt.Sprint("without ", hosts, ": ", why) }
+func (o *owner) Unfit(host int, why error)      { o.unfit <- fmt.Sprint(host, " ", why) }
+func (o *owner) Stop()                          { o.stops <- struct{}{} }
 func (o *owner) Ask(ctx context.Context, question []byte) []byte {
 	switch string(question) {
 	case "wait":
@@ -358,6 +359,35 @@ func TestLostHost(t *testing.T) {
 	s.hosts[0].End([]byte("lost"))
 	for _, h := range []int{1, 3, 4} {
 		<-s.owners[h].over
+	}
+	s.close()
+}
+
+// TestGoesOnWithoutHosts: a site that goes on finishes without a host and those below it, which have lost their
+// parent and cannot.
+func TestGoesOnWithoutHosts(t *testing.T) {
+	s := newSite(t, 7, 2)
+	s.begin()
+	for _, h := range s.hosts {
+		GoOn(h)
+	}
+	lost := s.hosts[2]
+	lost.up.link.conn.Conn.Close() // as if its machine were gone
+	lost.server.Stop()
+	for host, want := range map[int]string{0: "without [2 5 6]: host node2 is lost", 5: "host node2 is lost", 6: "host node2 is lost"} {
+		if got := <-s.owners[host].lost; !strings.HasPrefix(got, want) {
+			t.Errorf("host %d: %s", host, got)
+		}
+	}
+	for _, h := range []int{4, 0, 3, 1} {
+		s.hosts[h].Finish()
+	}
+	<-s.hosts[0].Finished()
+	s.hosts[0].End(nil)
+	for _, h := range []int{1, 3, 4} {
+		if got := <-s.owners[h].over; got != "" {
+			t.Errorf("host %d: %s", h, got)
+		}
 	}
 	s.close()
 }

@@ -70,6 +70,9 @@ type Owner interface {
 	Unfit(host int, why error)
 	// Lost says that the parent or a child is lost. The site cannot go on.
 	Lost(host int, why error)
+	// Without says that a child and all hosts below it are lost, and that the site goes on without them, since
+	// GoOn was called.
+	Without(hosts []int, why error)
 	// Ask answers a question of any host, until ctx ends.
 	Ask(ctx context.Context, question []byte) (answer []byte)
 }
@@ -253,6 +256,9 @@ func (h *Host) ReachedBy(host int) bool {
 	defer h.mu.Unlock()
 	return h.called[host]
 }
+
+// GoOn says that from now on the site goes on without hosts below h that are lost.
+func GoOn(h *Host) { h.with(func(m *membership.Member, _ time.Time) { m.GoOn() }) }
 
 // Finish says that this host has finished its share of a job that goes well.
 func (h *Host) Finish() { h.with(func(m *membership.Member, now time.Time) { m.Finish(now) }) }

@@ -50,7 +50,7 @@ func TestFortranSpawn(t *testing.T) {
 }
 
 var (
-	interfaceBody = regexp.MustCompile(`(?m)^    (?:subroutine|function) (P?MPI_\w+)\(`)
+	interfaceBody = regexp.MustCompile(`(?m)^    (?:subroutine|function) (P?MPIX?_\w+)\(`)
 	conditional   = regexp.MustCompile(`(?s)#ifndef IMPI_INTEGER8.*?#endif`)
 )
 

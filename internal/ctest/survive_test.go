@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/core/mpierr"
 )
 
 // survivors is a job that goes on without procs that are lost, of four procs.
@@ -48,6 +50,43 @@ func TestSurvive(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSurviveInFortran: the same with INTEGERs of 4 bytes and of 8.
+func TestSurviveInFortran(t *testing.T) {
+	k := fortran(t)
+	for _, flag := range []string{"-O2", "-fdefault-integer-8"} {
+		for shape, sites := range survivorSites {
+			t.Run(flag[1:]+", "+shape, func(t *testing.T) {
+				dir := t.TempDir()
+				program, file := filepath.Join(dir, "survive"), filepath.Join(dir, "job.hcl")
+				in(t, "", k.Command("impifort"), "-Wall", flag, "-o", program, filepath.Join("testdata", "survive.f90"))
+				if err := os.WriteFile(file, fmt.Appendf(nil, survivors, program, "fortran", sites), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				output, status := run(t, []string{k.Command("impi-node"), "-config", file})
+				if status != 128+9 || strings.Count(output, "OK survive\n") != 1 {
+					t.Errorf("status %d:\n%s", status, output)
+				}
+			})
+		}
+	}
+}
+
+// TestSurviveFatal: with the default error handler a lost proc ends the job, and the last line has what to write.
+func TestSurviveFatal(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "survive.c")
+	file := filepath.Join(t.TempDir(), "job.hcl")
+	if err := os.WriteFile(file, fmt.Appendf(nil, survivors, program, "fatal", survivorSites["two sites"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, status := run(t, []string{k.Command("impi-node"), "-config", file})
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	const want = "; with MPI_ERRORS_RETURN in the place of its error handler (MPI_Comm_set_errhandler) the program can go on without lost procs"
+	if last := lines[len(lines)-1]; status != int(mpierr.ProcFailed) || !strings.Contains(last, "MPI_Recv: MPIX_ERR_PROC_FAILED: ") || !strings.HasSuffix(last, want) {
+		t.Errorf("status %d:\n%s", status, output)
 	}
 }
 

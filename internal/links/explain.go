@@ -117,10 +117,14 @@ func process(pid int) string {
 }
 
 func wait(w Waiting) string {
-	if w.State == "" && w.Budget == 0 && w.Setting != "0s" {
-		return "wait " + w.Setting
+	looks := w.Looks()
+	if looks != "" {
+		looks = "; " + looks + " while computing"
 	}
-	s := fmt.Sprintf("wait %s: %s", w.Setting, strategy(w.Budget))
+	if w.State == "" && w.Budget == 0 && w.Setting != "0s" {
+		return "wait " + w.Setting + looks
+	}
+	s := fmt.Sprintf("wait %s: %s%s", w.Setting, strategy(w.Budget), looks)
 	if w.State != "" {
 		s += "; now " + w.State
 	}

@@ -62,6 +62,7 @@ type HostNode struct {
 	Parent  int    `json:"parent,omitempty"`
 	Phase   Phase  `json:"phase,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it did not answer; empty if it did
+	Lost    *Loss  `json:"lost,omitempty"`    // the job goes on without the host
 
 	Since time.Time `json:"silent_since,omitzero"` // when that was first so, as far as is known
 }
@@ -277,6 +278,21 @@ func parts(found []Found) (list []Part) {
 	return list
 }
 
+// notAnswered adds to the site's problems that a node did not answer.
+func (p *Part) notAnswered(n HostNode) {
+	problem := n.Problem
+	if n.Host != "" {
+		problem = "host " + n.Host + ": " + problem
+	}
+	if p.Problem != "" {
+		problem = p.Problem + "; " + problem
+	}
+	p.Problem = problem
+	if p.Since.IsZero() || !n.Since.IsZero() && n.Since.Before(p.Since) {
+		p.Since = n.Since
+	}
+}
+
 // add adds what a node says of its hosts of the site.
 func (p *Part) add(f Found) {
 	if !f.Away && !p.Here {
@@ -286,17 +302,7 @@ func (p *Part) add(f Found) {
 	n := HostNode{Host: f.About.Host, Number: f.About.Number, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Away}
 	if f.Err != nil {
 		n.Problem, n.Since = f.Err.Error(), f.Since
-		problem := n.Problem
-		if n.Host != "" {
-			problem = "host " + n.Host + ": " + problem
-		}
-		if p.Problem != "" {
-			problem = p.Problem + "; " + problem
-		}
-		p.Problem = problem
-		if p.Since.IsZero() || !f.Since.IsZero() && f.Since.Before(p.Since) {
-			p.Since = f.Since
-		}
+		p.notAnswered(n)
 	} else {
 		n.Phase = f.Node.Phase
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)

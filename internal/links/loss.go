@@ -17,10 +17,10 @@ type Loss struct {
 // Since says since when, and why.
 func (l *Loss) Since(now time.Time) string { return l.when(now) + ": " + l.Why }
 
-// OfProc is Since for a proc. Why hosts are lost is said of their site.
+// OfProc is Since for a proc. Why a node is lost is said of its site.
 func (l *Loss) OfProc(now time.Time) string {
 	if l.Host {
-		return l.when(now) + ", with its host"
+		return l.when(now) + ", with the node of its site"
 	}
 	return l.Since(now)
 }
@@ -58,6 +58,35 @@ func (j *Job) lose(lost map[int]*Loss) {
 		}
 		if all {
 			p.Lost, p.Problem, p.Since = lost[p.First], "", time.Time{}
+		} else {
+			p.loseHosts(lost)
+		}
+	}
+}
+
+// loseHosts is lose for some hosts of a site.
+func (p *Part) loseHosts(lost map[int]*Loss) {
+	gone := false
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Number >= len(p.HostProcs) {
+			continue
+		}
+		first := p.First
+		for _, procs := range p.HostProcs[:n.Number] {
+			first += procs
+		}
+		if l := lost[first]; l != nil && l.Host {
+			n.Lost, n.Problem, n.Since, gone = l, "", time.Time{}, true
+		}
+	}
+	if !gone {
+		return
+	}
+	p.Problem, p.Since = "", time.Time{}
+	for _, n := range p.Nodes {
+		if n.Problem != "" {
+			p.notAnswered(n)
 		}
 	}
 }

@@ -60,3 +60,27 @@ func TestLosses(t *testing.T) {
 		t.Error(found[2].Node.Lost[0].At)
 	}
 }
+
+// TestLossOfAHost: of a site that has a node for each host one host is lost, which nobody asks any more; another one
+// that does not answer is a problem as ever.
+func TestLossOfAHost(t *testing.T) {
+	site := Site{Name: "alpha", Own: true, Procs: 5, HostProcs: []int{2, 1, 2}, Hosts: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}
+	about := func(host int) About { return About{Job: "ring", ID: "0123", Host: site.Hosts[host], Number: host} }
+	found := []Found{
+		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
+			Lost: []Loss{{First: 2, Last: 2, Host: true, At: time.Unix(40, 0), Why: "its connection has ended"}}}},
+		{About: about(1), Err: ErrSilent, Away: true},
+		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Away: true},
+	}
+	p := Merge(found)[0].Sites[0]
+	if p.Problem != "" || p.Lost != nil || p.Nodes[1].Lost == nil || p.Nodes[1].Problem != "" || p.Nodes[0].Lost != nil || p.Nodes[2].Lost != nil {
+		t.Errorf("%+v", p)
+	}
+	if s := p.Answer("status"); !strings.HasPrefix(s, "2 nodes running; host 10.0.0.2 lost since ") || !strings.HasSuffix(s, " ago: its connection has ended") {
+		t.Error(s)
+	}
+	found[2] = Found{About: about(2), Err: ErrSilent, Away: true}
+	if p := Merge(found)[0].Sites[0]; p.Problem != "host 10.0.0.3: "+ErrSilent.Error() || p.Nodes[2].Problem == "" {
+		t.Errorf("%+v", p)
+	}
+}

@@ -235,6 +235,9 @@ type Waiting struct {
 	Oversubscribed bool          `json:"crowded"`         // others want the cores: does not poll for now
 	State          string        `json:"state,omitempty"` // "polling", "asleep" or "computing" (not in MPI); empty: not known
 	Score          int           `json:"crowd_score"`     // 0 to 16; polling is given up from 8
+
+	// Progress is how often a proc looks after its messages while the program computes; 0: in calls of MPI alone.
+	Progress time.Duration `json:"progress_ns,omitempty"`
 }
 
 // Proc is a proc of the site.

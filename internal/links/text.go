@@ -132,14 +132,17 @@ func (p *Part) Answer(command string) string {
 // nodes says how many nodes of a site with one for each host answered, and why the others did not.
 func (p *Part) nodes() string {
 	answered := 0
+	var s []string
 	for _, n := range p.Nodes {
-		if n.Problem == "" {
+		switch {
+		case n.Lost != nil:
+			s = append(s, "host "+n.Host+" "+n.Lost.Since(time.Now()))
+		case n.Problem == "":
 			answered++
 		}
 	}
-	var s []string
 	if answered > 0 {
-		s = append(s, fmt.Sprintf("%d nodes %s", answered, p.Phase))
+		s = append([]string{fmt.Sprintf("%d nodes %s", answered, p.Phase)}, s...)
 	}
 	if p.Problem != "" {
 		s = append(s, p.Problem)
@@ -154,9 +157,9 @@ func (p *Part) waits() string {
 	}
 	states := make(map[string]int)
 	var order []string
-	budget, setting := time.Duration(-1), ""
+	budget, setting, looks := time.Duration(-1), "", ""
 	for _, r := range p.Ranks {
-		setting = cmp.Or(setting, r.Wait.Setting)
+		setting, looks = cmp.Or(setting, r.Wait.Setting), cmp.Or(looks, r.Wait.Looks())
 		state := cmp.Or(r.Wait.State, string(r.State))
 		switch {
 		case r.State == ProcLost:
@@ -179,7 +182,19 @@ func (p *Part) waits() string {
 	for _, s := range order {
 		now = append(now, fmt.Sprintf("%d %s", states[s], s))
 	}
-	return fmt.Sprintf("wait %s: %s; now %s", cmp.Or(setting, "not known"), strategy(budget), strings.Join(now, ", "))
+	if looks != "" {
+		looks += " while computing; "
+	}
+	return fmt.Sprintf("wait %s: %s; %snow %s", cmp.Or(setting, "not known"), strategy(budget), looks, strings.Join(now, ", "))
+}
+
+// Looks says how often a proc looks after its messages while the program computes, as the predicate of a
+// sentence; "" if it does not.
+func (w Waiting) Looks() string {
+	if w.Progress <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("looks after messages every %s", strings.ReplaceAll(w.Progress.String(), "µ", "u"))
 }
 
 // strategy says what a polling budget means.

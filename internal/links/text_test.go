@@ -109,6 +109,8 @@ func TestWaitingForPeople(t *testing.T) {
 		"wait 0s: sleep at once; now computing":                                       {Setting: "0s", State: "computing"},
 		"wait auto: poll 1ms, then sleep; now polling, oversubscribed: does not poll": {Setting: "auto", Budget: time.Millisecond, State: "polling", Oversubscribed: true},
 		"wait auto": {Setting: "auto"},
+		"wait auto; looks after messages every 1ms while computing":                           {Setting: "auto", Progress: time.Millisecond},
+		"wait 0s: sleep at once; looks after messages every 50us while computing; now asleep": {Setting: "0s", State: "asleep", Progress: 50 * time.Microsecond},
 	} {
 		if got := wait(w); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -125,6 +127,10 @@ func TestWaitsOfTheLost(t *testing.T) {
 		{Rank: 2, State: ProcInit},
 	}}
 	if got, want := p.waits(), "wait auto: sleep at once; now 1 computing, 1 lost, 1 in MPI_Init"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Ranks[0].Wait.Progress = 2 * time.Millisecond
+	if got, want := p.waits(), "wait auto: sleep at once; looks after messages every 2ms while computing; now 1 computing, 1 lost, 1 in MPI_Init"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Ranks = p.Ranks[1:2]

@@ -21,6 +21,9 @@ const most = 1 << 20
 // longest is the longest round trip that is believed.
 const longest = time.Hour
 
+// mostRate is the highest rate that is believed, in Mb/s.
+const mostRate = 1e9
+
 // File is what is known.
 type File struct {
 	Pairs []Pair `json:"pairs"`
@@ -35,44 +38,89 @@ type Pair struct {
 	At   time.Time `json:"measured,omitzero"`
 }
 
-// Read reads the file. One that is not there is empty.
+// FileError is what is wrong with a file.
+type FileError struct {
+	Path    string
+	Line    int // 0: all of it
+	Problem string
+}
+
+// Remedy says what to do.
+func (e *FileError) Remedy() string {
+	return "mend it, or remove the file and measure again while a job runs: impi-node links -measure -keep " + e.Path
+}
+
+// Where names the file, with the line if it is known.
+func (e *FileError) Where() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d", e.Path, e.Line)
+	}
+	return e.Path
+}
+
+// Error says all of it.
+func (e *FileError) Error() string {
+	return fmt.Sprintf("round trips between sites: %s: %s; %s", e.Where(), e.Problem, e.Remedy())
+}
+
+// Read reads the file. One that is not there is empty. Its errors are FileErrors.
 func Read(path string) (f File, err error) {
-	in, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return File{}, nil
+	text, problem := read(path)
+	line := 0
+	if problem == "" {
+		line, problem = f.parse(text)
 	}
-	if err != nil {
-		return File{}, fmt.Errorf("round trips between sites: %w", err)
-	}
-	defer in.Close()
-	text, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	for _, p := range f.Pairs {
-		if err == nil && (p.RTT < 0 || p.RTT > longest.Seconds()*1e3 || p.Rate < 0 || p.Rate > 1e9) {
-			err = fmt.Errorf("sites %q and %q: %v ms and %v Mb/s are impossible", p.A, p.B, p.RTT, p.Rate)
-		}
-	}
-	if err != nil {
-		return File{}, fmt.Errorf("round trips between sites: %s: %w; remove the file and measure again: impi-node links -measure -keep %s", path, err, path)
+	if problem != "" {
+		return File{}, &FileError{path, line, problem}
 	}
 	return f, nil
 }
 
-// Add adds what was measured between two sites. The newest counts.
-func (f *File) Add(a, b string, rtt time.Duration, rate float64, at time.Time) {
+// read reads a file. Of one that is no regular file nothing might ever come.
+func read(path string) (text []byte, problem string) {
+	about, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ""
+	case err != nil:
+		return nil, reason(err)
+	case !about.Mode().IsRegular():
+		return nil, "it is not a regular file"
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer in.Close()
+	if text, err = io.ReadAll(io.LimitReader(in, most+1)); err != nil {
+		return nil, reason(err)
+	}
+	if len(text) > most {
+		return nil, fmt.Sprintf("it has more than %d bytes", most)
+	}
+	return text, ""
+}
+
+// reason is why something cannot be done with a file, without its name.
+func reason(err error) string {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return err.Error()
+}
+
+// Add adds what was measured between two sites, and returns that. The newest counts.
+func (f *File) Add(a, b string, rtt time.Duration, rate float64, at time.Time) Pair {
 	p := Pair{A: min(a, b), B: max(a, b), RTT: rtt.Seconds() * 1e3, Rate: math.Round(rate*8/1e3) / 1e3, At: at.UTC().Truncate(time.Second)}
 	i := slices.IndexFunc(f.Pairs, func(q Pair) bool { return q.A == p.A && q.B == p.B })
 	if i >= 0 {
 		f.Pairs[i] = p
-		return
+		return p
 	}
 	f.Pairs = append(f.Pairs, p)
 	slices.SortFunc(f.Pairs, func(p, q Pair) int { return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B)) })
+	return p
 }
 
 // Worst returns the longest round trip and the lowest rate in bytes per second between a site and any

@@ -25,6 +25,9 @@ func (r *Run) Args() ([]string, error) {
 	if r.Bind != "" {
 		args = append(args, "-bind", r.Bind)
 	}
+	if r.Progress != "" {
+		args = append(args, "-progress", r.Progress)
+	}
 	if r.Engine != "" {
 		text, err := json.Marshal(Machines{r.Engine, r.Hosts})
 		if err != nil {

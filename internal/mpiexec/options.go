@@ -27,7 +27,7 @@ func (o *option) usage(name string) string {
 var options []option
 
 func init() {
-	options = slices.Concat(common, environment, places, binding, output, tools, ignored, refused)
+	options = slices.Concat(common, environment, places, binding, computing, output, tools, ignored, refused)
 }
 
 var common = []option{
@@ -114,6 +114,10 @@ var binding = []option{
 	}},
 	{[]string{"-bind-to-core"}, nil, "", put(func(p *parser) *string { return &p.run.Bind }, "core")},
 	{[]string{"-bind-to-none"}, nil, "", put(func(p *parser) *string { return &p.run.Bind }, "none")},
+}
+
+var computing = []option{
+	{[]string{"-progress"}, []string{"TIME"}, "look after messages so often, as 1ms, while procs compute", take(func(p *parser) *string { return &p.run.Progress })},
 }
 
 func nothing(*parser, []string) error { return nil }

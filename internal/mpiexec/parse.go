@@ -20,6 +20,7 @@ type Run struct {
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
 	Bind     string    // core or none; empty: nothing is said
+	Progress string    // how often procs look after messages while they compute; empty: nothing is said
 	Engine   string    // by which Hosts are reached; empty: all runs on this machine
 	Hosts    []Host    // in the order of the ranks, with the procs of all programs
 	Help     bool

@@ -52,6 +52,7 @@ func TestArgs(t *testing.T) {
 		"--bind-to core -n 2 ./a":           "-no-prefix -bind core -n 2 -- ./a",
 		"-bind-to=core ./a : -n 2 ./b":      `-no-prefix -bind core -programs [{"procs":1,"command":["./a"]},{"procs":2,"command":["./b"]}]`,
 		"-bind-to-core -n 2 ./a":            "-no-prefix -bind core -n 2 -- ./a",
+		"-n 2 --progress 1ms ./a":           "-no-prefix -progress 1ms -n 2 -- ./a",
 		"-hostfile local -n 2 ./a":          "-no-prefix -n 2 -- ./a",
 		"-host here:4,localhost -n 2 ./a":   "-no-prefix -n 2 -- ./a",
 		"-H ::1 ./a":                        "-no-prefix -n 1 -- ./a",

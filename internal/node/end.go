@@ -60,7 +60,9 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.log.Debug("ending", "reason", f.Text)
 		n.member.Resign(f)
 	}
-	n.cluster.Over(f)
+	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head goes on without this host
+		n.cluster.Over(f)
+	}
 	if f != nil {
 		n.procs.Tell(f.Text, f.Status)
 	}

@@ -196,6 +196,9 @@ func newNode(opt Options) *node {
 	})
 	if n.survival.on {
 		n.procs.Losses = &n.survival
+		if n.cluster != nil {
+			n.cluster.Without = n.survival.loseHosts
+		}
 	}
 	if !n.cluster.IsHead() {
 		n.procs.Input = n.cluster.Input
@@ -260,6 +263,7 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
 	close(n.ready)
+	member.GoOn(n.cluster)
 	n.control.TellJob()
 	n.recorder.begin(ctx)
 	return n.spans.step("run", func() error { return n.finish(ctx) })

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/reload"
@@ -61,6 +62,9 @@ type Options struct {
 	Reload <-chan struct{}
 	// Reloaded is called when changes of the file were taken; may be nil.
 	Reloaded func()
+
+	// Lost is told without which procs the job goes on, in the place of the log; nil: the log is.
+	Lost func(wire.Lost)
 
 	// OnDemand says which channels are made on demand: the same at all sites.
 	OnDemand agent.OnDemand

@@ -430,7 +430,7 @@ func TestCutChannelWithoutResume(t *testing.T) {
 	job := channelJob("big", 20e6, 1, 1)
 	job.Sites[1].Routes[0].Resume = false
 	for i, f := range end(start(t, job)) {
-		if f == nil || !strings.Contains(f.Text, "closed its channel before the job's end") && !f.Remote {
+		if f == nil || !strings.Contains(f.Text, " is lost: its connection has ") && !f.Remote {
 			t.Errorf("site %d: %v", i, f)
 		}
 	}

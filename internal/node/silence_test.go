@@ -38,7 +38,7 @@ func TestNetworkGoesDown(t *testing.T) {
 			switchLoopback(t, 0)
 			for i, f := range end(all) {
 				if f == nil || !strings.Contains(f.Text, "nothing was heard from ") || !strings.Contains(f.Text, " for 2s") ||
-					strings.Contains(f.Text, "closed its channel") || f.Status != ending.StatusRemote {
+					strings.Contains(f.Text, " is lost: its connection ") || f.Status != ending.StatusRemote {
 					t.Errorf("site %d: %+v", i, f)
 				}
 			}

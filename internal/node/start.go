@@ -188,7 +188,7 @@ func (n *node) startServer() (err error) {
 	}
 	n.member.Server = n.server
 	go func() {
-		if f := n.server.Failure(); f != nil {
+		if f := n.server.Failure(); f != nil && !n.survival.withoutServer(f) {
 			n.end.Fail(f)
 		}
 	}()

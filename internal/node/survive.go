@@ -55,8 +55,8 @@ func mayNotSurvive(n *node) error {
 	if !n.survival.on {
 		return nil
 	}
-	if n.cluster != nil || n.native != nil || n.opt.Joined != nil {
-		return ending.Misconfigured(fmt.Errorf("site %s: survive = true is for sites of one machine whose procs impi-node starts: remove it, or write a site for each machine", n.opt.Site.Name))
+	if n.native != nil || n.opt.Joined != nil {
+		return ending.Misconfigured(fmt.Errorf("site %s: survive = true is for sites whose procs impi-node starts: remove it, or let impi-node start them", n.opt.Site.Name))
 	}
 	for i, c := range n.job.Clients {
 		if !c.Lists(wire.SurviveVersion) {
@@ -66,8 +66,18 @@ func mayNotSurvive(n *node) error {
 	return nil
 }
 
-// Lost has the job go on without a proc of this node.
+// withoutServer reports whether the job goes on though the server that is embedded here has failed: it has lost
+// the last other site that had not ended its part. What that means this site knows by its channels.
+func (s *survival) withoutServer(f *ending.Failure) bool {
+	return s.on && s.n.isReady() && errors.Is(f, startup.ErrLost)
+}
+
+// Lost has the job go on without a proc of this node, unless the node ends it, as the job ends, or goes on
+// without this node.
 func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
+	if s.failing() {
+		return
+	}
 	x := wire.Lost{First: p.Rank(), Last: p.Rank(), Text: p.Who().String() + " has left MPI"}
 	if f != nil {
 		x.Text, x.Status = f.Text, uint32(f.Status)
@@ -101,6 +111,25 @@ func (s *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	s.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
 }
 
+// loseHosts takes the loss of hosts of this site, by their places in it.
+func (s *survival) loseHosts(hosts []int, f *ending.Failure) {
+	n := s.n
+	for _, x := range hosts {
+		h := n.job.Hosts[n.job.Clients[n.job.Self].FirstHost+wire.HostRank(x)]
+		s.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
+	}
+}
+
+// all adds to the loss of the head of a site that of its other hosts, which end without their head.
+func (s *survival) all(x wire.Lost) wire.Lost {
+	job := s.n.job
+	h := job.Procs.At(x.First).Host
+	if c := &job.Clients[job.Hosts[h].Client]; x.Host && c.FirstHost == h {
+		x.First, x.Last = c.FirstProc, c.FirstProc+wire.WorldRank(c.NProcs)-1
+	}
+	return x
+}
+
 // goOnWithout gives up the channels to a host.
 func (s *survival) goOnWithout(host wire.HostRank, why error) {
 	for _, h := range s.n.hosts {
@@ -114,6 +143,7 @@ var errGivenUp = errors.New("another host has lost it, and the job goes on witho
 // lose tells everybody whom this node can reach that procs are lost, unless it is known.
 func (s *survival) lose(x wire.Lost) {
 	n := s.n
+	x = s.all(x)
 	s.mu.Lock()
 	news := s.losses.Take(x)
 	for range news {
@@ -133,14 +163,20 @@ func (s *survival) lose(x wire.Lost) {
 				continue
 			case x.Host: // this one, as others see it
 				s.excluded.Store(true)
-				n.end.Fail(ending.ToldBy(fmt.Sprintf("the other sites go on without site %s, which one of them has lost: %s", n.opt.Site.Name, x.Text)))
+				who := "site " + n.opt.Site.Name
+				if n.cluster != nil {
+					who = n.routes.HostName(n.job.Procs.At(r).Host)
+				}
+				n.end.Fail(ending.ToldBy(fmt.Sprintf("the others go on without %s: %s", who, x.Text)))
 				return
 			}
 			n.hosts[p.Host].loop.ProcDone(r)
 		}
 	}
-	if x.Host {
-		s.goOnWithout(n.job.Procs.At(x.First).Host, errGivenUp)
+	for i, h := range n.job.Hosts {
+		if x.Host && x.First <= h.FirstProc && h.FirstProc <= x.Last {
+			s.goOnWithout(wire.HostRank(i), errGivenUp)
+		}
 	}
 	f := &ending.Failure{Text: x.Text, Status: cmp.Or(int(x.Status), ending.StatusRemote), Weight: ending.Died}
 	if n.procs.Of(x.First) == nil {
@@ -159,19 +195,31 @@ func (s *survival) sayLater(x wire.Lost) {
 	s.unsaid = append(s.unsaid, x)
 	s.mu.Unlock()
 	time.AfterFunc(endsSoon, func() {
-		failing := false
-		s.n.end.Report(func(_ time.Time, e *ending.Ending) { failing = e.Failing() })
+		goesOn := !s.failing()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.say(!failing)
+		s.say(goesOn)
 	})
 }
+
+// failing reports whether the job ends at this node.
+func (s *survival) failing() (yes bool) {
+	s.n.end.Report(func(_ time.Time, e *ending.Ending) { yes = e.Failing() })
+	return yes
+}
+
+// GoesOnWithout is what the operator is warned by.
+const GoesOnWithout = "the job goes on without procs that are lost"
 
 // say says what was not said yet, if the job goes on.
 func (s *survival) say(goesOn bool) {
 	for _, x := range s.unsaid {
-		if goesOn {
-			s.n.log.Warn("the job goes on without procs that are lost", "first_rank", x.First, "last_rank", x.Last, "reason", x.Text)
+		switch {
+		case !goesOn:
+		case s.n.opt.Lost != nil:
+			s.n.opt.Lost(x)
+		default:
+			s.n.log.Warn(GoesOnWithout, "first_rank", x.First, "last_rank", x.Last, "reason", x.Text)
 		}
 	}
 	s.unsaid = nil

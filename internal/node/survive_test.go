@@ -143,6 +143,52 @@ func init() {
 	}
 }
 
+func init() {
+	// A communicator is revoked by the loss of whom its info says: of rank 1, which dies.
+	programs["loses in ranges"] = func() {
+		w := initialize()
+		ranged := func(c *mpi.Comm, value string) *mpi.Comm {
+			info := mpi.NewInfo()
+			check(info.Set("mpi_error_range", value))
+			d, err := c.DupWithInfo(info)
+			check(err)
+			return d
+		}
+		left, err := w.Split(min(w.Rank(), 2)%2, 0)
+		check(err)
+		revoked := map[*mpi.Comm]bool{
+			ranged(w, "local"): false, ranged(w, "group"): true, ranged(w, "universe"): true,
+			ranged(left, "group"): false, ranged(left, "universe"): true,
+		}
+		later, err := w.Dup()
+		check(err)
+		meets(w)
+		if w.Rank() == 1 {
+			check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		}
+		if _, err := mpi.Recv(w, make([]int64, 1), 1, 3); !errors.Is(err, mpi.ErrProcFailed) {
+			panic(fmt.Sprint("not the loss of a proc: ", err))
+		}
+		revoked[later] = true
+		info := mpi.NewInfo()
+		check(info.Set("mpi_error_range", "group"))
+		check(later.SetInfo(info))
+		check(info.Set("mpi_error_range", "universe"))
+		check(w.SetInfo(info)) // no proc is lost from now on
+		revoked[w] = false
+		for c, want := range revoked {
+			_, err := mpi.Sendrecv(c, []int64{1}, c.Rank(), 4, make([]int64, 1), c.Rank(), 4)
+			is, wrong := c.IsRevoked()
+			check(wrong)
+			if errors.Is(err, mpi.ErrRevoked) != want || err != nil && !want || is != want {
+				panic(fmt.Sprintf("a communicator of %d: %v, revoked %v, want %v", c.Size(), err, is, want))
+			}
+		}
+		fmt.Println("as the ranges say")
+		finalize()
+	}
+}
+
 func surviving(mode string, procs ...int) *config.Job {
 	job := testJob(mode, procs...)
 	job.Survive = true
@@ -172,6 +218,15 @@ func TestSurvivesProc(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSurvivesInRanges: the info key mpi_error_range.
+func TestSurvivesInRanges(t *testing.T) {
+	all := start(t, surviving("loses in ranges", 2, 2))
+	end(all)
+	if n := strings.Count(all[0].out.String()+all[1].out.String(), "as the ranges say"); n != 3 {
+		t.Errorf("%d procs, not 3:\n%s%s", n, all[0].err.String(), all[1].err.String())
 	}
 }
 

@@ -101,7 +101,7 @@ func TestText(t *testing.T) {
 		waits(0, "MPI_Recv", 40*time.Second+100*time.Millisecond, from(3)),
 		waits(1, "mpi.Waitall", 75*time.Minute, links.Partner{What: "send", Peer: 2, Tag: 1, Comm: world, Why: "SYNCACK"}, links.Partner{What: "recv", Any: true, Tag: -1}),
 		waits(2, "mpi.Barrier", 12*time.Millisecond, links.Partner{What: "collective", Peer: 0, Comm: world}, links.Partner{What: "collective", Peer: 3, Comm: world}),
-		links.Proc{Rank: 3, PID: 103, State: links.ProcRunning, Wait: links.Waiting{State: "computing"}},
+		links.Proc{Rank: 3, PID: 103, State: links.ProcRunning, Wait: links.Waiting{State: "computing", Progress: time.Millisecond}},
 		links.Proc{Rank: 4, PID: 104, State: links.ProcRunning, Silent: "it does not answer"},
 		links.Proc{Rank: 5, PID: 105, State: links.ProcInit},
 		links.Proc{Rank: 6, PID: 106, State: links.ProcEnded, Ended: "was killed by signal 9 (killed)"},
@@ -124,7 +124,7 @@ func TestText(t *testing.T) {
     rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
     rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
     rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD); other threads compute
-    rank 3  pid 103  computing
+    rank 3  pid 103  computing, looks after messages every 1ms
     rank 4  pid 104  silent: it does not answer
     rank 5  pid 105  in MPI_Init
     rank 6  pid 106  was killed by signal 9 (killed)

@@ -217,7 +217,11 @@ func does(p *links.Proc) string {
 	case p.Blocked != nil:
 		return wait(p.Blocked)
 	}
-	return cmp.Or(map[string]string{"computing": "computing", "polling": "waits in MPI, since a moment"}[p.Wait.State], "running")
+	s := cmp.Or(map[string]string{"computing": "computing", "polling": "waits in MPI, since a moment"}[p.Wait.State], "running")
+	if looks := p.Wait.Looks(); looks != "" && p.Wait.State == "computing" {
+		s += ", " + looks
+	}
+	return s
 }
 
 // wait says what a proc waits for, and for how long.

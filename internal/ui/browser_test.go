@@ -361,7 +361,7 @@ func TestPageOfLosses(t *testing.T) {
 	b.await(`[...document.querySelectorAll("#states span")].some((e) => e.textContent === "2 lost")`)
 	b.shot("losses-map")
 	b.key("3")
-	b.await(`[...document.querySelectorAll("#ranks tbody tr")].filter((e) => / ago, with its host$/.test(e.textContent)).length === 2`)
+	b.await(`[...document.querySelectorAll("#ranks tbody tr")].filter((e) => / ago, with the node of its site$/.test(e.textContent)).length === 2`)
 	over.Store(true)
 	b.await(`document.getElementById("live").textContent.startsWith("the job is over") && document.querySelectorAll("#ranks i.lost").length === 2 && document.querySelectorAll("#ranks i.ended").length === 2`)
 	b.check(s)

@@ -23,6 +23,9 @@ typedef int integer;
 #define NAMES(x)                                                          \
 	ALIAS(mpi_##x##_, pmpi_##x##_) ALIAS(mpi_##x##_f08_, pmpi_##x##_) \
 	ALIAS(pmpi_##x##_f08_, pmpi_##x##_)
+#define NAMES_X(x)                                                            \
+	ALIAS(mpix_##x##_, pmpix_##x##_) ALIAS(mpix_##x##_f08_, pmpix_##x##_) \
+	ALIAS(pmpix_##x##_f08_, pmpix_##x##_)
 #define DESCRIBED(x) ALIAS(mpi_##x##_f08ts_, pmpi_##x##_f08ts_)
 
 // The common blocks of mpif.h. What is in them is never read: an argument that lies

@@ -172,6 +172,10 @@ int main(int argc, char **argv) {
     kill(getpid(), SIGKILL);
     pause();
   }
+  if (!strcmp(argv[1], "fatal")) { /* the job ends here */
+    CALL(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    argv[1] = "recv";
+  }
   code = op(argv[1]);
   CALL(MPI_Error_class(code, &class));
   if (class != MPIX_ERR_PROC_FAILED) explain(code, argv[1], __LINE__);

@@ -25,6 +25,7 @@ func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
+	known := lostNow(c.Process())
 	hints, bad := Snapshot(info)
 	copies, uncopied := object.CopyAttrs(c)
 	if bad == nil {
@@ -35,7 +36,8 @@ func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 		object.DropAttrs(c, copies)
 		return nil, err
 	}
-	d.State().Attrs, d.State().Hints = copies, hints
+	d.State().Attrs = copies
+	setHints(d, hints, known)
 	return d, nil
 }
 

@@ -33,7 +33,7 @@ func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWe
 	if err != nil {
 		return nil, err
 	}
-	d.State().Hints = hints
+	setHints(d, hints, lostNow(d.Process()))
 	return d, nil
 }
 
@@ -72,7 +72,7 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	if err != nil {
 		return nil, err
 	}
-	d.State().Hints = hints
+	setHints(d, hints, lostNow(d.Process()))
 	return d, nil
 }
 

@@ -11,9 +11,13 @@ func SetInfo(c *proc.Comm, info *proc.Info) error {
 		return err
 	}
 	given, err := Snapshot(info)
-	c.Process().Lock()
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
 	c.State().Hints = c.State().Hints.With(given)
-	c.Process().Unlock()
+	if r, ok := recoveryOf(p); ok {
+		r.scope(c, len(p.Survival.Lost()))
+	}
 	return err
 }
 

@@ -46,7 +46,7 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 		return nil, bad
 	}
 	if d != nil {
-		d.State().Hints = hints
+		setHints(d, hints, lostNow(d.Process()))
 	}
 	return d, err
 }

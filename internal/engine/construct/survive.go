@@ -83,6 +83,7 @@ func (r *recovery) Made(c *proc.Comm) {
 	for _, w := range words {
 		r.Heard(w.from, w.text)
 	}
+	r.scope(c, len(r.p.Survival.Lost()))
 }
 
 // Lost implements proc.Recovery.
@@ -93,6 +94,7 @@ func (r *recovery) Lost(peer message.Peer) {
 			d.goOn()
 		}
 	}
+	r.scopes()
 }
 
 // Waits implements proc.Recovery.

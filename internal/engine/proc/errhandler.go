@@ -166,6 +166,9 @@ func (c *Comm) Label() string {
 func (p *Process) Fatal(object string, err error) {
 	class := ErrorClass(err)
 	why, code := fmt.Sprintf("fatal error: %v: %v (%s)", class, err, object), int(class)
+	if class.OfLoss() {
+		why += "; with mpi.ErrorsReturn in the place of its error handler (SetErrhandler) the program can go on without lost procs"
+	}
 	if code > int(mpierr.ABI) {
 		code = int(mpierr.Other) // the program's own classes do not fit into an exit status
 	}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -113,6 +114,13 @@ func (s *Survival) Comm(context wire.ContextID) (c *Comm, freed bool) {
 	return s.comms[context], s.freed[context]
 }
 
+// Comms returns all communicators.
+func (s *Survival) Comms() []*Comm {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.comms))
+}
+
 // Lost returns the procs that are lost, in the order in which this proc has heard of them.
 func (s *Survival) Lost() []message.Peer { return s.lost }
 
@@ -163,7 +171,7 @@ func (s *Survival) catchUp() {
 	s.mu.Unlock()
 	for _, c := range fresh {
 		for _, peer := range s.lost {
-			if c.holds(peer) {
+			if c.Holds(peer) {
 				c.failCollectives(failedError(peer, ""))
 				break
 			}
@@ -227,7 +235,7 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	s.mu.Lock()
 	var with []*Comm
 	for _, c := range s.comms {
-		if c.holds(peer) {
+		if c.Holds(peer) {
 			with = append(with, c)
 		}
 	}
@@ -243,8 +251,8 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	}
 }
 
-// holds reports whether a proc is a member, on whichever side.
-func (c *Comm) holds(peer message.Peer) bool {
+// Holds reports whether a proc is a member, on whichever side.
+func (c *Comm) Holds(peer message.Peer) bool {
 	_, near := c.Comm.Group().Rank(comm.Proc(peer))
 	_, far := c.Partners().Rank(comm.Proc(peer))
 	return near || far

@@ -348,7 +348,7 @@ func (c *Control) describeTransports() (list []links.Transport) {
 func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Request) (d links.Proc, s *wireup.Stats) {
 	d = links.Proc{
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
-		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)},
+		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait), Progress: c.Site.Routes.Site.Progress},
 	}
 	d.State, d.Ended = stateOf(p)
 	s, err := p.Stats(ctx, r.Calls)

@@ -94,6 +94,11 @@ type Cluster struct {
 
 	StopSpawned func() // ends all that was spawned at this host
 
+	// Without has a job go on without hosts of the site that are lost for f, once GoOn was called; nil: their
+	// loss ends it.
+	Without func(hosts []int, f *ending.Failure)
+	goesOn  atomic.Bool
+
 	answer [topics]atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
 	tree    atomic.Pointer[cluster.Host] // nil until it is connected, while signals come already
@@ -285,7 +290,19 @@ func (o *Cluster) hearEngine() {
 		}
 		f := o.lost(fmt.Errorf("host %s is lost: %w", o.name(e.Host), e.Why))
 		f.Weight = ending.Lost
+		if o.goesOn.Load() {
+			o.Without([]int{e.Host}, f)
+			continue
+		}
 		o.End.Fail(f)
+	}
+}
+
+// GoOn has a site that may go on without its hosts do so from now on. o may be nil.
+func GoOn(o *Cluster) {
+	if tree := o.connected(); tree != nil && o.Without != nil {
+		o.goesOn.Store(true)
+		cluster.GoOn(tree)
 	}
 }
 

@@ -94,8 +94,17 @@ func (e events) Signal(number int) {
 	}
 }
 
-// Lost ends the job for a host.
-func (e events) Lost(_ int, why error) { e.o.End.Fail(e.o.lost(why)) }
+// Lost ends the job for a host. The others may go on, and are told why without this one.
+func (e events) Lost(_ int, why error) {
+	f := e.o.lost(why)
+	if e.o.goesOn.Load() {
+		e.o.Without([]int{e.o.Self}, f)
+	}
+	e.o.End.Fail(f)
+}
+
+// Without has the job go on without hosts.
+func (e events) Without(hosts []int, why error) { e.o.Without(hosts, e.o.lost(why)) }
 
 // Ask answers another host.
 func (e events) Ask(ctx context.Context, question []byte) []byte {

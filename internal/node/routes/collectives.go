@@ -4,6 +4,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/measured"
 )
 
@@ -34,5 +35,5 @@ func Collectives(rt *Table) route.Collectives {
 	for _, c := range rt.World.Clients {
 		cards = append(cards, rt.Cards.At(c.FirstProc))
 	}
-	return route.PlanCollectives(cards)
+	return route.PlanCollectives(cards, func(i int) string { return rt.ClientName(wire.ClientRank(i)) })
 }

@@ -343,7 +343,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	for _, other := range s.w.sites {
 		cards = append(cards, cardOf(other))
 	}
-	how := route.PlanCollectives(cards)
+	how := route.PlanCollectives(cards, func(i int) string { return fmt.Sprint("client ", i) })
 	x.Direct, x.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if s.w.cfg.Worlds != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
