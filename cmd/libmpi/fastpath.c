@@ -282,8 +282,8 @@ static inline struct place *look(struct peer *l, uint64_t space)
 	return COUNTS && next(l) == NULL ? timed_gaze(l, space) : gaze(l, space);
 }
 
-// watch is look, and sets how to LONG if that takes more than a moment.
-static inline struct place *watch(struct peer *l, uint64_t space, int *how)
+// watch is look, and sets how to LONG and when the call has begun if that takes more than a moment.
+static inline struct place *watch(struct peer *l, uint64_t space, int *how, uint64_t *begun)
 {
 	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; !review(l); i--) {
 		struct place *p = next(l);
@@ -294,6 +294,7 @@ static inline struct place *watch(struct peer *l, uint64_t space, int *how)
 		rest_for(l);
 	}
 	*how = LONG;
+	*begun = impi_waits(*begun);
 	return look(l, space);
 }
 
@@ -379,7 +380,7 @@ static inline int tired(struct peer *l)
 }
 
 // get_one is received once the gate is passed.
-static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, int watched)
+static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
 {
 	struct comm *c = find(comm);
 	int how = BRIEFLY;
@@ -392,31 +393,32 @@ static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Co
 		return get_any(c, buf, space, tag, status) ? LONG : 0;
 	if (l == NULL || !l->takes)
 		return 0;
-	struct place *p = watched ? watch(l, space, &how) : look(l, space);
+	struct place *p = begun != NULL ? watch(l, space, &how, begun) : look(l, space);
 	return p != NULL && get(l, p, c, buf, space, source, tag, status) ? space > FASTBOX_PIECE ? LONG : how : 0;
 }
 
-static inline int received(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, int watched)
+static inline int received(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
 {
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG))
 		return 0;
 	if (!there(status, sizeof *status) || !enter())
 		return 0;
-	int how = get_one(buf, space, source, tag, comm, status, watched);
+	int how = get_one(buf, space, source, tag, comm, status, begun);
 	leave();
 	return how;
 }
 
 static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	return received(buf, count, type, source, tag, comm, status, 0);
+	return received(buf, count, type, source, tag, comm, status, NULL);
 }
 
-// recv_watched is recv_fastbox for a call that is traced: it returns BRIEFLY if that took no more than a moment.
-static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+// recv_watched is recv_fastbox for a call that is traced and begins at a time of impi_receives: it returns BRIEFLY if it
+// took no more than a moment.
+static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
 {
-	return received(buf, count, type, source, tag, comm, status, 1);
+	return received(buf, count, type, source, tag, comm, status, begun);
 }
 
 static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)

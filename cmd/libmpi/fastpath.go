@@ -358,6 +358,7 @@ var (
 const (
 	_ = -uint(C.CALLS ^ measure.Most)
 	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.Ring) | (C.KINDS ^ measure.Kinds))
+	_ = -uint((C.CALL_SEND ^ uint(measure.Send)) | (C.CALL_RECV ^ uint(measure.Recv)) | (C.ENOUGH ^ measure.Enough) | (C.STRIDE ^ measure.Stride) | (C.RUN_MOST ^ measure.MostInRun))
 )
 
 func init() {

@@ -6,6 +6,8 @@ TIMED static int timed_MPI_Send(const void *buf, int count, MPI_Datatype datatyp
 {
 	uint64_t begun = impi_begun_late();
 	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : (begun = impi_since(begun), abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 0));
+	if (impi_sent(begun, dest, tag, impi_size(count, datatype), W(comm)))
+		return error;
 	impi_called(3, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -16,6 +18,8 @@ TIMED static int timed_MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype
 {
 	uint64_t begun = impi_begun_late();
 	int error = send_fastbox(buf, count, datatype, dest, tag, comm) ? MPI_SUCCESS : (begun = impi_since(begun), abiSend(W(buf), count, W(datatype), dest, tag, W(comm), 1));
+	if (impi_sent(begun, dest, tag, impi_size(count, datatype), W(comm)))
+		return error;
 	impi_called(3, begun, dest, tag, impi_size(count, datatype), W(comm));
 	return error;
 }
@@ -24,12 +28,15 @@ int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest
 
 TIMED static int timed_MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	uint64_t begun = impi_clock();
-	int pends = impi_pends(7, begun, source, tag, impi_size(count, datatype), W(comm)), done = recv_watched(buf, count, datatype, source, tag, comm, status);
+	int pends;
+	uint64_t begun = impi_receives(7, &pends, source, tag, impi_size(count, datatype), W(comm));
+	int done = recv_watched(buf, count, datatype, source, tag, comm, status, &begun);
 	if (pends && done == BRIEFLY) {
-		impi_over();
+		if (begun != COUNTED_ONLY)
+			impi_over();
 		return MPI_SUCCESS;
 	}
+	begun = impi_waits(begun);
 	int error = done ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 0);
 	impi_called(7, begun, source, tag, impi_size(count, datatype), W(comm));
 	return error;
@@ -39,12 +46,15 @@ int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, M
 
 TIMED static int timed_MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	uint64_t begun = impi_clock();
-	int pends = impi_pends(7, begun, source, tag, impi_size(count, datatype), W(comm)), done = recv_watched(buf, count, datatype, source, tag, comm, status);
+	int pends;
+	uint64_t begun = impi_receives(7, &pends, source, tag, impi_size(count, datatype), W(comm));
+	int done = recv_watched(buf, count, datatype, source, tag, comm, status, &begun);
 	if (pends && done == BRIEFLY) {
-		impi_over();
+		if (begun != COUNTED_ONLY)
+			impi_over();
 		return MPI_SUCCESS;
 	}
+	begun = impi_waits(begun);
 	int error = done ? MPI_SUCCESS : abiRecv(W(buf), count, W(datatype), source, tag, W(comm), W(status), 1);
 	impi_called(7, begun, source, tag, impi_size(count, datatype), W(comm));
 	return error;

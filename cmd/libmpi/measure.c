@@ -3,12 +3,15 @@
 #include <sched.h>
 
 struct measure impi_measure __attribute__((aligned(64)));
+__thread char impi_thread __attribute__((tls_model("initial-exec")));
 
 enum { YIELD = 64 }; // looks at a lock before the core is offered
+#define PAUSED (1u << 31) // of event.more: something else came between the calls
 enum { AHEAD = 4 }; // how many calls before it is used a cache line is asked of the thread that has read it
 
-// put adds the n events of an entry to those that wait to be written, or counts its calls as left out.
-static void put(struct measure *m, const struct event *from, uint32_t n, uint64_t begun, uint64_t ended)
+// put adds the n events of an entry to those that wait to be written, or counts its calls as left out. how is
+// PAUSED or 0.
+static void put(struct measure *m, const struct event *from, uint32_t n, uint64_t begun, uint64_t ended, uint32_t how)
 {
 	uint64_t turn = atomic_load_explicit(&m->put, memory_order_relaxed);
 	do {
@@ -22,7 +25,7 @@ static void put(struct measure *m, const struct event *from, uint32_t n, uint64_
 		struct event *e = &m->events[(turn + i) % RING];
 		e->begun = begun, e->ended = ended, e->size = from[i].size, e->comm = from[i].comm;
 		e->call = from[i].call, e->peer = from[i].peer, e->tag = from[i].tag, e->source = from[i].source;
-		e->times = from[i].times, e->more = n - 1 - i;
+		e->times = from[i].times, e->more = (n - 1 - i) | how;
 		atomic_store_explicit(&e->turn, turn + i + 1, memory_order_release);
 	}
 	__builtin_prefetch(&m->events[(turn + n - 1 + AHEAD) % RING], 1);
@@ -42,17 +45,21 @@ static void close_burst(struct measure *m)
 {
 	struct burst *b = &m->burst;
 	if (b->kinds > 0)
-		put(m, b->calls, b->kinds, b->from, b->last);
+		put(m, b->calls, b->kinds, b->from, b->last, 0);
 	b->kinds = 0;
 }
 
-// merge adds a short call to the burst, or begins another.
+// merge adds short calls of a name to the burst, or begins another.
 static void merge(struct measure *m, const struct event *e)
 {
 	struct burst *b = &m->burst;
-	uint32_t k = 0;
-	if (b->kinds > 0 && ((int64_t)(e->begun - b->last) > (int64_t)m->gap || (int64_t)(e->ended - b->from) > (int64_t)m->longest))
+	uint32_t k = 0, streak = atomic_load_explicit(&b->run.streak, memory_order_relaxed);
+	if ((int64_t)(e->begun - b->last) > (int64_t)m->gap) {
 		close_burst(m);
+		streak = 0;
+	} else if (b->kinds > 0 && (int64_t)(e->ended - b->from) > (int64_t)m->longest)
+		close_burst(m);
+	atomic_store_explicit(&b->run.streak, streak < ENOUGH ? streak + e->times : streak, memory_order_relaxed);
 	while (k < b->kinds && b->calls[k].call != e->call)
 		k++;
 	if (k == KINDS) {
@@ -60,16 +67,16 @@ static void merge(struct measure *m, const struct event *e)
 		k = 0;
 	}
 	if (b->kinds == 0)
-		b->from = b->last = e->begun;
+		b->from = b->last = (int64_t)(e->begun - b->last) > 0 ? e->begun : b->last;
 	if ((int64_t)(e->ended - b->last) > 0)
 		b->last = e->ended;
 	struct event *s = &b->calls[k];
 	if (k == b->kinds) {
-		s->call = e->call, s->peer = e->peer, s->tag = e->tag, s->source = e->source, s->size = e->size, s->comm = e->comm, s->times = 1;
+		s->call = e->call, s->peer = e->peer, s->tag = e->tag, s->source = e->source, s->size = e->size, s->comm = e->comm, s->times = e->times;
 		b->kinds++;
 		return;
 	}
-	s->times++;
+	s->times += e->times;
 	if (e->size > 0)
 		s->size = (s->size > 0 ? s->size : 0) + e->size;
 	if (s->peer != e->peer)
@@ -92,6 +99,68 @@ static void settle(struct measure *m)
 	b->pending.begun = 0;
 }
 
+// settle_run adds what was counted since the last look at the clock to the burst, as calls until then. If that is too
+// long for calls that follow each other closely, they are an entry that says so.
+static void settle_run(struct measure *m, uint64_t until)
+{
+	struct burst *b = &m->burst;
+	uint64_t from = b->last;
+	struct event list[TALLIES];
+	uint32_t kinds = 0;
+	if ((int64_t)(until - from) < 0)
+		until = from;
+	for (int k = 0; k < TALLIES; k++) {
+		struct tally *t = &b->run.tallies[k];
+		int64_t n = (int64_t)(atomic_load_explicit(&t->total, memory_order_relaxed) - t->taken);
+		if (n <= 0) // below, if a receive was taken that then has waited
+			continue;
+		t->taken += (uint64_t)n;
+		list[kinds++] = (struct event){ .begun = from, .ended = until, .size = t->size * n, .comm = t->comm, .call = t->call, .peer = t->peer, .tag = t->tag, .source = NOBODY, .times = (uint32_t)n };
+	}
+	if (kinds == 0)
+		return;
+	if (until - from <= m->gap) {
+		for (uint32_t k = 0; k < kinds; k++)
+			merge(m, &list[k]);
+		return;
+	}
+	close_burst(m);
+	put(m, list, kinds, from, until, PAUSED);
+	b->last = until;
+	atomic_store_explicit(&b->run.streak, 0, memory_order_relaxed);
+}
+
+// renew has the next calls that are as this one counted, if it is part of a run, and this thread has the run. The clock
+// was looked at for it, and all that were counted before have got to the burst.
+static void renew(struct burst *b, const struct event *e)
+{
+	struct run *r = &b->run;
+	int k = e->call == CALL_SEND ? SENDS : e->call == CALL_RECV ? RECEIVES : TALLIES;
+	if (k == TALLIES || atomic_load_explicit(&r->streak, memory_order_relaxed) < ENOUGH || e->size < 0 || e->size > RUN_MOST || e->peer < 0)
+		return;
+	if (r->owner == 0)
+		r->owner = (uintptr_t)&impi_thread;
+	if (r->owner != (uintptr_t)&impi_thread)
+		return;
+	struct tally *t = &r->tallies[k];
+	t->call = e->call, t->peer = e->peer, t->tag = e->tag, t->size = e->size, t->comm = e->comm;
+	r->left = STRIDE;
+}
+
+// impi_uncount takes back a receive that was counted and then had to wait, and returns the time.
+uint64_t impi_uncount(void)
+{
+	struct measure *m = &impi_measure;
+	struct burst *b = &m->burst;
+	uint64_t now = impi_clock();
+	lock(b);
+	atomic_fetch_sub_explicit(&b->run.tallies[RECEIVES].total, 1, memory_order_relaxed);
+	settle(m);
+	settle_run(m, now);
+	unlock(b);
+	return now;
+}
+
 // impi_pends announces a call that receives: it is merged, as one that was over at once, if impi_over is
 // the next that is said of it. Otherwise impi_called says more. It returns 0 if another thread's waits.
 int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
@@ -102,11 +171,13 @@ int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintpt
 		return 0;
 	lock(b);
 	settle(m);
+	settle_run(m, begun);
 	int free = b->pending.begun == 0;
 	if (free) {
-		b->pending.begun = b->pending.ended = begun, b->pending.size = size, b->pending.comm = comm;
+		b->pending.begun = b->pending.ended = begun, b->pending.size = size, b->pending.comm = comm, b->pending.times = 1;
 		b->pending.call = (uint32_t)call, b->pending.peer = peer, b->pending.tag = tag, b->pending.source = NOBODY;
 		atomic_store_explicit(&b->open, 1, memory_order_relaxed);
+		renew(b, &b->pending);
 	}
 	unlock(b);
 	return free;
@@ -145,7 +216,7 @@ void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int
 		begun = ended;
 	struct event e = { .begun = begun, .ended = ended, .size = size, .comm = comm, .call = (uint32_t)call, .peer = peer, .tag = tag, .source = source, .times = 1 };
 	if (!(on & MERGED)) {
-		put(m, &e, 1, begun, ended);
+		put(m, &e, 1, begun, ended, 0);
 		return;
 	}
 	struct burst *b = &m->burst;
@@ -155,11 +226,14 @@ void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int
 		impi_over();
 	}
 	settle(m);
-	if ((int64_t)(ended - begun) < (int64_t)m->brief)
+	settle_run(m, begun);
+	if ((int64_t)(ended - begun) < (int64_t)m->brief) {
 		merge(m, &e);
-	else {
+		renew(b, &e);
+	} else {
 		close_burst(m);
-		put(m, &e, 1, begun, ended);
+		atomic_store_explicit(&b->run.streak, 0, memory_order_relaxed);
+		put(m, &e, 1, begun, ended, 0);
 	}
 	unlock(b);
 }

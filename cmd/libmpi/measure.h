@@ -14,6 +14,8 @@ enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
 
 enum { COUNTED = 1, TRACED = 2, MERGED = 4 }; // bits of on
 enum { RING = 1 << 14, KINDS = 8 };
+enum { ENOUGH = 256, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 }; // see run.go there
+enum { CALL_SEND = 3, CALL_RECV = 7 };
 enum { BRIEF_LOOKS = 64 }; // for a message, during which a call need not look at the clock
 enum { BRIEFLY = 1, LONG = 2 }; // how a call was done: without much waiting, or perhaps not
 
@@ -32,6 +34,27 @@ struct event {
 	int32_t source; // of what a call receives that also sends, to peer
 };
 
+// Calls that are the same, counted without a look at the clock.
+struct tally {
+	_Atomic uint64_t total;
+	uint64_t taken;
+	int64_t size;
+	uint64_t comm;
+	uint32_t call;
+	int32_t peer, tag;
+	uint32_t unused[5];
+};
+
+// Calls that have followed each other closely for long: see run.go in package internal/engine/calls. owner is
+// the thread that writes what the lock of the burst does not guard.
+struct run {
+	_Atomic uintptr_t owner;
+	_Atomic uint32_t streak;
+	uint32_t left;
+	uint64_t unused[6];
+	struct tally tallies[TALLIES];
+};
+
 // Short calls that follow each other closely: see merge.go in package internal/engine/calls. Whoever has
 // set lock may use the rest, but for open and stalled.
 struct burst {
@@ -40,6 +63,7 @@ struct burst {
 	_Atomic uint64_t open, stalled;
 	uint64_t from, last, unused[3];
 	struct event pending, calls[KINDS];
+	struct run run;
 };
 
 // What the thread that writes the timeline changes is in other cache lines than what calls change.
@@ -107,10 +131,50 @@ static inline void impi_stalls(void)
 // impi_over ends a call that impi_pends has announced and that has not waited long.
 static inline void impi_over(void) { atomic_store_explicit(&impi_measure.burst.open, 0, memory_order_release); }
 
+extern __thread char impi_thread __attribute__((visibility("hidden"), tls_model("initial-exec"))); // whose address is the thread's
+
+// impi_counted counts a call if it need not be looked at.
+static inline int impi_counted(int k, int peer, int tag, int64_t size, uintptr_t comm)
+{
+	struct run *r = &impi_measure.burst.run;
+	struct tally *t = &r->tallies[k];
+	if (!LATE || r->left == 0 || atomic_load_explicit(&r->streak, memory_order_relaxed) < ENOUGH)
+		return 0;
+	if (t->peer != peer || t->tag != tag || t->size != size || t->comm != comm || atomic_load_explicit(&r->owner, memory_order_relaxed) != (uintptr_t)&impi_thread)
+		return 0;
+	r->left--;
+	atomic_store_explicit(&t->total, atomic_load_explicit(&t->total, memory_order_relaxed) + 1, memory_order_relaxed);
+	return 1;
+}
+
+// impi_sent is impi_counted for a call that has sent and began at a time of impi_begun_late.
+static inline int impi_sent(uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
+{
+	return begun == 0 && atomic_load_explicit(&impi_measure.burst.stalled, memory_order_relaxed) == 0 && impi_counted(SENDS, peer, tag, size, comm);
+}
+
+uint64_t impi_uncount(void);
+
+// impi_waits is the beginning of a call that receives and has not found its message within BRIEF_LOOKS: begun, or now
+// if that is COUNTED_ONLY.
+static inline uint64_t impi_waits(uint64_t begun) { return begun == COUNTED_ONLY ? impi_uncount() : begun; }
+
 uint64_t impi_since(uint64_t begun);
 int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
 void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int64_t size, uintptr_t comm);
 int64_t impi_size(MPI_Count count, MPI_Datatype type);
+
+// impi_receives begins a call that receives, and returns the time, or COUNTED_ONLY. If it sets pends nothing but
+// impi_over is left to say, and not even that of COUNTED_ONLY, if the message comes within BRIEF_LOOKS.
+static inline uint64_t impi_receives(int call, int *pends, int peer, int tag, int64_t size, uintptr_t comm)
+{
+	*pends = 1;
+	if (impi_counted(RECEIVES, peer, tag, size, comm))
+		return COUNTED_ONLY;
+	uint64_t begun = impi_clock();
+	*pends = impi_pends(call, begun, peer, tag, size, comm);
+	return begun;
+}
 
 #endif

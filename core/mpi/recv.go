@@ -97,14 +97,7 @@ func (m *Message) NoProc() bool {
 // buf and blocks until it is there. A message longer than buf fills buf and is
 // ErrTruncate.
 func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
-	begun, pends := calls.Begin(), false
-	if begun != 0 {
-		pends = calls.Pends(calls.Recv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
-	}
-	r1, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
-	if begun != 0 && !(pends && calls.Over()) {
-		calls.End(calls.Recv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
-	}
+	r1, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag, true)
 	return Status(r1), c.in().Failed("Recv", err)
 }
 

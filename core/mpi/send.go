@@ -13,18 +13,13 @@ import (
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
 // may be before the message is received (MPI-4.1, 3.2, standard mode).
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
-	begun := calls.BeginLate()
-	err := c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
-	if begun != 0 {
-		calls.End(calls.Send, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
-	}
-	return err
+	return c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag, true))
 }
 
 // Ssend is Send in synchronous mode: it also waits until the receive has begun.
 func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
 	begun := calls.Begin()
-	err := c.in().Failed("Ssend", c.in().SendElements(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	err := c.in().Failed("Ssend", c.in().SendElements(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag, false))
 	if begun != 0 {
 		calls.End(calls.Ssend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
@@ -35,7 +30,7 @@ func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
 // announced and returns at once. message.ErrBuffer means that it did not fit.
 func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
 	begun := calls.Begin()
-	err := c.in().Failed("Bsend", c.in().SendElements(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	err := c.in().Failed("Bsend", c.in().SendElements(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag, false))
 	if begun != 0 {
 		calls.End(calls.Bsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
@@ -46,7 +41,7 @@ func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
 // posted. The promise is not needed here.
 func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
 	begun := calls.Begin()
-	err := c.in().Failed("Rsend", c.in().SendElements(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	err := c.in().Failed("Rsend", c.in().SendElements(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag, false))
 	if begun != 0 {
 		calls.End(calls.Rsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}

@@ -233,7 +233,7 @@ func hostile(p *proc.Process, rank int, mem, b []byte) error {
 		return err
 	}
 	if rank == 1 {
-		err := w.in().Comm().SendElements(message.Standard, b, datatype.Byte, 0, rma.HeaderTag)
+		err := w.in().Comm().SendElements(message.Standard, b, datatype.Byte, 0, rma.HeaderTag, false)
 		_ = Barrier((*Comm)(p.Comms.World)) // which ends with rank 0
 		return err
 	}

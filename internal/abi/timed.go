@@ -98,9 +98,14 @@ func timedStub(f Function, number int, does, call string) string {
 	switch by, short, _ := strings.Cut(does, "("); {
 	case slices.Contains(timedLate, by):
 		body = fmt.Sprintf("\tuint64_t begun = impi_begun_late();\n\tint error = %s(begun = impi_since(begun), %s);\n", does, call)
+		if by == "send_fastbox" {
+			body += fmt.Sprintf("\tif (impi_sent(begun, %s))\n\t\treturn error;\n", about)
+		}
 	case by == "recv_fastbox":
-		body = fmt.Sprintf("\tuint64_t begun = impi_clock();\n\tint pends = impi_pends(%d, begun, %s), done = recv_watched(%s;\n", number, about, strings.TrimSuffix(short, " ? MPI_SUCCESS : ")) +
-			fmt.Sprintf("\tif (pends && done == BRIEFLY) {\n\t\timpi_over();\n\t\treturn MPI_SUCCESS;\n\t}\n\tint error = done ? MPI_SUCCESS : %s;\n", call)
+		body = fmt.Sprintf("\tint pends;\n\tuint64_t begun = impi_receives(%d, &pends, %s);\n", number, about) +
+			fmt.Sprintf("\tint done = recv_watched(%s, &begun);\n", strings.TrimSuffix(short, ") ? MPI_SUCCESS : ")) +
+			"\tif (pends && done == BRIEFLY) {\n\t\tif (begun != COUNTED_ONLY)\n\t\t\timpi_over();\n\t\treturn MPI_SUCCESS;\n\t}\n\tbegun = impi_waits(begun);\n" +
+			fmt.Sprintf("\tint error = done ? MPI_SUCCESS : %s;\n", call)
 	default:
 		body = fmt.Sprintf("\tuint64_t begun = impi_clock();\n\tint error = %s;\n", does+call)
 	}
@@ -184,7 +189,7 @@ func snake(name string) string {
 // call that is measured.
 func (f faceFn) measured(all []string) []string {
 	name := timedGo(f.kind, f.decl.Name.Name)
-	if name == "" {
+	if name == "" || f.form == "s" && (name == "Send" || name == "Recv") { // which measure themselves
 		return all
 	}
 	before, last := all[:len(all)-1], all[len(all)-1]
@@ -200,20 +205,12 @@ func (f faceFn) measured(all []string) []string {
 		given := strings.Join(results, ", ")
 		before, last = []string{given + " := " + strings.TrimPrefix(last, "return ")}, "return "+given
 	}
-	begin := []string{"begun := calls.Begin()"}
 	by := "End"
 	if f.exchanges() {
 		by = "EndExchange"
 	}
 	end := fmt.Sprintf("if begun != 0 {\n\t\tcalls.%s(calls.%s, begun, %s)\n\t}", by, name, f.about())
-	switch {
-	case f.form == "s" && name == "Send":
-		begin = []string{"begun := calls.BeginLate()"}
-	case f.form == "s" && name == "Recv":
-		begin = []string{"begun, pends := calls.Begin(), false", fmt.Sprintf("if begun != 0 {\n\t\tpends = calls.Pends(calls.Recv, begun, %s)\n\t}", f.about())}
-		end = fmt.Sprintf("if begun != 0 && !(pends && calls.Over()) {\n\t\tcalls.End(calls.Recv, begun, %s)\n\t}", f.about())
-	}
-	return slices.Concat(begin, before, []string{end, last})
+	return slices.Concat([]string{"begun := calls.Begin()"}, before, []string{end, last})
 }
 
 // exchanges reports whether a function sends and receives: it has both other ranks.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/wireup"
@@ -62,18 +63,27 @@ var programs = map[string]func(){
 			check(err)
 		}
 	},
-	"traced": func() { // short messages to and fro, and a long one
+	"traced": func() { // short messages to and fro, some that come late, and a long one
 		w := initialize()
-		const rounds = 2000
 		var x [1]int64
-		for range rounds {
-			if w.Rank() == 0 {
-				check(mpi.Send(w, x[:], 1, 4))
+		for late := range lates {
+			for range lateRounds {
+				if w.Rank() == 0 {
+					check(mpi.Send(w, x[:], 1, 4))
+				}
+				_, err := mpi.Recv(w, x[:], 1-w.Rank(), 4)
+				check(err)
+				if w.Rank() == 1 {
+					check(mpi.Send(w, x[:], 0, 4))
+				}
 			}
-			_, err := mpi.Recv(w, x[:], 1-w.Rank(), 4)
-			check(err)
-			if w.Rank() == 1 {
-				check(mpi.Send(w, x[:], 0, 4))
+			if w.Rank() == 0 {
+				<-time.After(computes)
+				check(mpi.Send(w, x[:], 1, lateTag+late))
+				<-time.After(computes / 10) // so that it is an entry of its own
+			} else {
+				_, err := mpi.Recv(w, x[:], 0, lateTag+late)
+				check(err)
 			}
 		}
 		long := make([]int64, 1<<20) // which cannot leave before it is received

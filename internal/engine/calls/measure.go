@@ -99,27 +99,30 @@ func Begin() int64 {
 // about: the other rank, the tag, bytes and one more than the context ID of the communicator, or Nobody,
 // NoTag, -1 and 0.
 func End(n Number, begun int64, peer, tag int, size int64, comm uint64) {
-	end(begun, about{uint32(n), int32(peer), int32(tag), Nobody, size, comm})
+	end(begun, about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, false)
 }
 
 // EndExchange is End for a call that sends and receives, from source.
 func EndExchange(n Number, begun int64, peer, tag, source int, size int64, comm uint64) {
-	end(begun, about{uint32(n), int32(peer), int32(tag), int32(source), size, comm})
+	end(begun, about{uint32(n), int32(peer), int32(tag), int32(source), size, comm}, false)
 }
 
-func end(begun int64, w about) {
+func end(begun int64, w about, owner bool) {
 	ended, what := now(), on.Load()
+	if begun == late && what != traces|merges { // more was begun meanwhile
+		begun = ended
+	}
 	if what&counts != 0 {
 		mem.Sums[w.call].add(ended - begun)
 	}
 	switch {
 	case what&traces == 0:
 	case what&merges != 0:
-		mem.called(w, begun, ended)
+		mem.called(w, begun, ended, owner)
 	default:
 		var e Event
 		e.set(w, 1)
-		mem.Traced.put([]*Event{&e}, begun, ended)
+		mem.Traced.put([]*Event{&e}, begun, ended, 0)
 	}
 }
 

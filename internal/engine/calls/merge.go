@@ -24,7 +24,7 @@ type Burst struct {
 	lock       atomic.Uint32
 	kinds      uint32
 	open       atomic.Uint64 // not 0: the call that is pending is not over
-	stalled    atomic.Uint64 // when a call that sends, and has not looked at the clock, began to wait; 0: it did not
+	stalled    atomic.Uint64 // of C: when a call that sends, and has not looked at the clock, began to wait; 0: it did not
 	from, last int64
 	_          [3]uint64
 
@@ -33,6 +33,7 @@ type Burst struct {
 	// that is said then is that the call is over; it is merged before anything else is.
 	pending Event
 	calls   [Kinds]Event
+	run     Run
 }
 
 // looksAtLock is how often a thread looks at a lock before it offers its core.
@@ -53,34 +54,33 @@ func (m *Memory) bound(unit float64) {
 	m.Brief, m.Gap, m.Longest = uint64(float64(brief)/unit), uint64(float64(gap)/unit), uint64(float64(longest)/unit)
 }
 
-// called notes a call that has ended. begun is late if it was over at once, unless it stalled.
-func (m *Memory) called(w about, begun, ended int64) {
+// called notes a call that has ended. begun is late if it was over at once. owner says that the caller has the
+// run.
+func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	b := &m.Burst
 	b.Lock()
 	defer b.Unlock()
 	if b.pending.Begun == begun && b.pending.Call == w.call { // it has waited
 		b.pending.Begun = 0
 		b.open.Store(0)
-		waited.Store(false)
 	}
 	m.settle()
-	if s := b.stalled.Load(); s != 0 {
-		b.stalled.Store(0)
-		if begun == late && (b.kinds == 0 || int64(s) >= b.last) {
-			begun = int64(s)
-		}
-	}
 	if begun == late {
 		begun = ended
 	}
+	m.settleRun(begun)
 	if ended-begun < int64(m.Brief) {
-		m.merge(w, begun, ended)
+		m.merge(w, 1, begun, ended)
+		if owner {
+			b.run.renew(&w)
+		}
 		return
 	}
 	m.closeBurst()
+	b.run.streak.Store(0)
 	var e Event
 	e.set(w, 1)
-	m.Traced.put([]*Event{&e}, begun, ended)
+	m.Traced.put([]*Event{&e}, begun, ended, 0)
 }
 
 // closeBurst passes on what was merged. The burst is locked, here and below.
@@ -91,16 +91,22 @@ func (m *Memory) closeBurst() {
 		list[i] = &b.calls[i]
 	}
 	if b.kinds > 0 {
-		m.Traced.put(list[:b.kinds], b.from, b.last)
+		m.Traced.put(list[:b.kinds], b.from, b.last, 0)
 	}
 	b.kinds = 0
 }
 
-// merge adds a short call to the burst, or begins another.
-func (m *Memory) merge(w about, begun, ended int64) {
+// merge adds short calls of a name to the burst, or begins another.
+func (m *Memory) merge(w about, times uint32, begun, ended int64) {
 	b := &m.Burst
-	if b.kinds > 0 && (begun-b.last > int64(m.Gap) || ended-b.from > int64(m.Longest)) {
+	if begun-b.last > int64(m.Gap) {
 		m.closeBurst()
+		b.run.streak.Store(0)
+	} else if b.kinds > 0 && ended-b.from > int64(m.Longest) {
+		m.closeBurst()
+	}
+	if b.run.streak.Load() < Enough {
+		b.run.streak.Add(times)
 	}
 	k := uint32(0)
 	for k < b.kinds && b.calls[k].Call != w.call {
@@ -111,16 +117,17 @@ func (m *Memory) merge(w about, begun, ended int64) {
 		k = 0
 	}
 	if b.kinds == 0 {
-		b.from, b.last = begun, begun
+		b.from = max(begun, b.last)
+		b.last = b.from
 	}
 	b.last = max(b.last, ended)
 	s := &b.calls[k]
 	if k == b.kinds {
-		s.set(w, 1)
+		s.set(w, times)
 		b.kinds++
 		return
 	}
-	s.Times++
+	s.Times += times
 	if w.size > 0 {
 		s.Size = max(s.Size, 0) + w.size
 	}
@@ -144,23 +151,27 @@ func (m *Memory) settle() {
 	if p.Begun == 0 || m.Burst.open.Load() != 0 {
 		return
 	}
-	m.merge(p.about(), p.Begun, p.Begun)
+	m.merge(p.about(), 1, p.Begun, p.Begun)
 	p.Begun = 0
 }
 
 // pends announces a call that receives. It returns false if another thread's waits: then the call is measured
 // as others are.
-func (m *Memory) pends(w about, begun int64) bool {
+func (m *Memory) pends(w about, begun int64, owner bool) bool {
 	b := &m.Burst
 	b.Lock()
 	defer b.Unlock()
 	m.settle()
+	m.settleRun(begun)
 	if b.pending.Begun != 0 {
 		return false
 	}
 	b.pending.set(w, 1)
 	b.pending.Begun = begun
 	b.open.Store(1)
+	if owner {
+		b.run.renew(&w)
+	}
 	return true
 }
 
@@ -175,22 +186,17 @@ func (m *Memory) idle(now int64, all bool) {
 	}
 	m.settle()
 	if all || now-b.last > int64(m.Gap) {
+		m.settleRun(now)
 		m.closeBurst()
 	}
 }
 
-// waited is set where a call that receives had to wait, until its end is noted.
-var waited atomic.Bool
-
-// merging reports whether calls that are over at once are merged without the clock being read for them alone.
-func merging() bool { return on.Load()&(counts|merges) == merges }
-
 // late is what BeginLate returns where a call may be over at once.
 const late = -1
 
-// BeginLate is Begin for a call that sends: most are over at once, and while they leave somebody may wait for
-// the message, so the clock is read only afterwards. Stalled says if it was different. The compiler puts it into
-// the caller, which TestInlined watches: a call would come before each message.
+// BeginLate is Begin for a call of which most are over at once: while a message leaves somebody may wait for it, so
+// the clock is read only afterwards. The compiler puts it into the caller, which TestInlined watches: a call would
+// come before each message.
 func BeginLate() int64 {
 	switch on.Load() {
 	case 0:
@@ -201,45 +207,81 @@ func BeginLate() int64 {
 	return now()
 }
 
-// Stalling returns the time for Stalled; 0 if nobody wants it.
-func Stalling() int64 {
-	if !merging() {
-		return 0
+// SinceNow is the beginning of a call that is not over at once, from what BeginLate has returned.
+func SinceNow(begun int64) int64 {
+	if begun == late {
+		return now()
 	}
-	return now()
+	return begun
 }
 
-// Stalled says that the call that ends next has had to wait from a time on that Stalling returned.
-func Stalled(since int64) {
-	if since != 0 {
-		mem.Burst.stalled.Store(uint64(since))
+// EndSend is End for a call of MPI_Send, of who has the run if owner is set.
+func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
+	w := about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}
+	if owner && begun == late && mem.Burst.run.count(sends, &w) {
+		return
 	}
-}
-
-// Waits says that a call that receives has had to wait longer than for Looks.
-func Waits() {
-	if merging() {
-		waited.Store(true)
-	}
+	end(begun, w, owner)
 }
 
 // Looks is how often a call that receives may look for its message, with a short pause after each, before it
 // counts as one that waits.
 const Looks = 64
 
-// Pends announces a call that receives and has begun at a time that Begin returned; Over ends it. It
-// returns false if the call is measured as others are.
-func Pends(n Number, begun int64, peer, tag int, size int64, comm uint64) bool {
-	return merging() && mem.pends(about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, begun)
+// Receipt is a call of MPI_Recv that is measured, or not at all if it is empty.
+type Receipt struct {
+	begun int64
+	state receiptState
+	owner bool
 }
 
-// Over ends a call that pends. It returns false if that has had to wait: then End has to say the rest. It
-// does not get what the call is about, which takes time to find out while somebody waits, and is put into the
-// caller like BeginLate.
-func Over() bool {
-	if waited.Load() {
-		return false
+type receiptState uint8
+
+const (
+	unmeasured receiptState = iota
+	counted                 // without a look at the clock: it need not end
+	pending                 // announced: it must be said that it is over
+	measured                // with two looks
+)
+
+// Begin begins a call for which BeginLate has returned begun, of who has the run if owner is set.
+func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
+	*r = Receipt{begun, measured, owner}
+	if begun != late {
+		return
 	}
-	releaseCall(&mem.Burst.open)
-	return true
+	w := about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}
+	if owner && mem.Burst.run.count(receives, &w) {
+		r.state = counted
+		return
+	}
+	r.begun = now()
+	if mem.pends(w, r.begun, owner) {
+		r.state = pending
+	}
+}
+
+// Waits says that the message has not come within Looks.
+func (r *Receipt) Waits() {
+	if r.state == counted {
+		r.begun = now()
+		mem.uncount(r.begun)
+	}
+	if r.state != unmeasured {
+		r.state = measured
+	}
+}
+
+// Over ends the call, unless it returns false: then End has to say the rest. If the message came soon somebody may
+// wait for what the program does next, so it is put into the caller as BeginLate is.
+func (r *Receipt) Over() bool {
+	if r.state == pending {
+		releaseCall(&mem.Burst.open)
+	}
+	return r.state != measured
+}
+
+// End ends a call that has waited.
+func (r *Receipt) End(peer, tag int, size int64, comm uint64) {
+	end(r.begun, about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}, r.owner)
 }

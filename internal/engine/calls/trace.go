@@ -25,10 +25,14 @@ type Event struct {
 	Tag   int32 // or NoTag
 
 	// Times is how many calls of the name these are. More is how many events follow that belong to the same
-	// entry, as other calls of one burst; their times are the same.
+	// entry, as other calls of one burst; their times are the same. With paused it says that something else
+	// came between these calls.
 	Times, More uint32
 	Source      int32 // of what a call receives that also sends, to Peer; or Nobody
 }
+
+// paused is a bit of Event.More.
+const paused = 1 << 31
 
 func (e *Event) set(w about, times uint32) {
 	e.Call, e.Peer, e.Tag, e.Source, e.Size, e.Comm, e.Times = w.call, w.peer, w.tag, w.source, w.size, w.comm, times
@@ -47,8 +51,8 @@ type Traced struct {
 	events  [Ring]Event
 }
 
-// put puts in the events of an entry, unless there is no room.
-func (r *Traced) put(list []*Event, begun, ended int64) {
+// put puts in the events of an entry, unless there is no room. how is paused or 0.
+func (r *Traced) put(list []*Event, begun, ended int64, how uint32) {
 	n := uint64(len(list))
 	for {
 		turn := r.turns.Load()
@@ -64,7 +68,7 @@ func (r *Traced) put(list []*Event, begun, ended int64) {
 		for i, from := range list {
 			e := &r.events[(turn+uint64(i))%Ring]
 			e.set(from.about(), from.Times)
-			e.Begun, e.Ended, e.More = begun, ended, uint32(len(list)-1-i)
+			e.Begun, e.Ended, e.More = begun, ended, uint32(len(list)-1-i)|how
 			e.turn.Store(turn + uint64(i) + 1)
 		}
 		return
@@ -119,7 +123,13 @@ type Timeline struct {
 	burst   []merged // the first events of an entry whose others have not been taken yet
 	stop    chan struct{}
 	over    chan struct{}
+
+	// Run is set if the calls of the proc may be counted as a run: Run.
+	Run bool
 }
+
+// running is set while a proc has the run. Procs of tests share a process.
+var running atomic.Bool
 
 // about is what a line says of a call but for its times, text how that is written before and after them.
 type about struct {
@@ -161,6 +171,7 @@ func Trace(w io.Writer, at Place, each bool) *Timeline {
 	}
 	t.began = thisInstant()
 	t.start, t.scale = t.began.at.UnixNano(), 1
+	t.Run = !each && running.CompareAndSwap(false, true)
 	go t.run()
 	return t
 }
@@ -187,6 +198,9 @@ func (t *Timeline) run() {
 func (t *Timeline) Close() {
 	close(t.stop)
 	<-t.over
+	if t.Run {
+		running.Store(false)
+	}
 	if mem.Brief != 0 {
 		mem.idle(now(), true)
 	}
@@ -249,8 +263,8 @@ func (t *Timeline) write(e *Event) {
 		return
 	}
 	if e.More > 0 || e.Times > 1 || len(t.burst) > 0 {
-		if t.burst = append(t.burst, merged{e.about(), e.Times}); e.More == 0 {
-			t.writeBurst(e.Begun, e.Ended)
+		if t.burst = append(t.burst, merged{e.about(), e.Times}); e.More&^paused == 0 {
+			t.writeBurst(e.Begun, e.Ended, e.More != 0)
 			t.burst = t.burst[:0]
 		}
 		return
@@ -287,16 +301,24 @@ func (t *Timeline) wrote(b []byte) {
 	}
 }
 
-// ofBurst is the size of what a text about calls in a burst belongs to: theirs is not part of it.
-const ofBurst = -2
+// These are the sizes of what texts about bursts belong to: theirs are not part of them.
+const (
+	ofBurst  = -2 - iota // calls of a name
+	ofShort              // the head
+	ofPaused             // that of one with a pause
+)
 
 // writeBurst adds a line about merged calls.
-func (t *Timeline) writeBurst(begun, ended int64) {
+func (t *Timeline) writeBurst(begun, ended int64, pause bool) {
 	calls := uint64(0)
 	for _, m := range t.burst {
 		calls += uint64(m.times)
 	}
-	b := t.appendTimes(append(t.lines, t.text(about{size: ofBurst - 1}, t.burstText).head...), begun, ended)
+	head := about{size: ofShort}
+	if pause {
+		head.size = ofPaused
+	}
+	b := t.appendTimes(append(t.lines, t.text(head, t.burstText).head...), begun, ended)
 	b = strconv.AppendUint(append(b, `,"args":{"calls":`...), calls, 10)
 	for _, m := range t.burst {
 		what := m.about
@@ -312,8 +334,12 @@ func (t *Timeline) writeBurst(begun, ended int64) {
 }
 
 // burstText begins a line about merged calls.
-func (t *Timeline) burstText(about) text {
-	return text{head: fmt.Sprintf(`,{"ph":"X","name":"short calls","cat":"short","pid":%d,"tid":%d,"ts":`, t.at.Host, t.at.Rank)}
+func (t *Timeline) burstText(w about) text {
+	name := "short calls"
+	if w.size == ofPaused {
+		name = "short calls with a pause"
+	}
+	return text{head: fmt.Sprintf(`,{"ph":"X","name":%q,"cat":"short","pid":%d,"tid":%d,"ts":`, name, t.at.Host, t.at.Rank)}
 }
 
 // mergedText is what a burst says of calls of one name.

@@ -92,7 +92,7 @@ func TestTimeline(t *testing.T) {
 
 	var r Traced
 	for i := range Ring + 5 {
-		r.put([]*Event{{Peer: int32(i), Times: 1}}, 1, 2)
+		r.put([]*Event{{Peer: int32(i), Times: 1}}, 1, 2, 0)
 	}
 	next := int32(0)
 	r.take(func(e *Event) {
@@ -104,7 +104,7 @@ func TestTimeline(t *testing.T) {
 	if next != Ring || r.dropped.Load() != 5 {
 		t.Errorf("%d were written, %d left out", next, r.dropped.Load())
 	}
-	r.put([]*Event{{Peer: 9, Times: 1}}, 1, 2)
+	r.put([]*Event{{Peer: 9, Times: 1}}, 1, 2, 0)
 	r.take(func(e *Event) { next = e.Peer })
 	if next != 9 {
 		t.Errorf("after that came %d", next)

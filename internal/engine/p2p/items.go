@@ -9,7 +9,7 @@ import (
 
 func Send(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) error {
 	if mem, k, ok := b.Plain(); ok {
-		return c.SendElements(mode, mem, k, dst, tag)
+		return c.SendElements(mode, mem, k, dst, tag, false)
 	}
 	if err := fits(c, &b); err != nil {
 		return err
@@ -34,7 +34,7 @@ func Isend(c *proc.Comm, fn proc.Maker, mode message.Mode, b proc.Buffer, dst, t
 
 func Recv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Status, error) {
 	if mem, k, ok := b.Plain(); ok {
-		return c.RecvElements(mem, k, src, tag)
+		return c.RecvElements(mem, k, src, tag, false)
 	}
 	if err := fits(c, &b); err != nil {
 		return proc.Status{}, err

@@ -322,6 +322,7 @@ func Causes() []string { return causeNames[:] }
 type account struct {
 	p     *Process
 	trace *calls.Timeline // nil: none is written
+	run   bool            // the proc's calls may be counted as a run
 	begun time.Time
 	init  time.Duration // in Init, from then on
 	waits map[wait]time.Duration
@@ -383,6 +384,7 @@ func (a *account) beginTrace(path string) {
 		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
 		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
 	}, a.p.Job.TimelineEach)
+	a.run = a.trace.Run
 }
 
 func (a *account) waited(c Cause, peer message.Peer, since time.Time) {

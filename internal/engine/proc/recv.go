@@ -11,34 +11,50 @@ import (
 // StreakMax is how many receives in a row may poll nothing but the link that they receive from.
 const StreakMax = 64
 
-func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, error) {
-	env, from, none, err := c.Wanted(src, tag)
-	if err != nil {
-		return Status{}, err
+// RecvElements is a blocking receive. If measured is set it is MPI_Recv, whose time is measured where somebody wants
+// that: as far as it can be before the message comes.
+func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bool) (Status, error) {
+	begun, r := int64(0), calls.Receipt{}
+	if measured {
+		begun = calls.BeginLate()
 	}
-	if none {
+	env, from, none, err := c.Wanted(src, tag)
+	if none || err != nil {
+		if begun != 0 {
+			calls.End(calls.Recv, begun, src, tag, int64(len(b)), ContextOf(c))
+		}
+		if err != nil {
+			return Status{}, err
+		}
 		return ProcNullStatus, nil
 	}
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
+	if begun != 0 {
+		r.Begin(p.Account.run, begun, src, tag, int64(len(b)), ContextOf(c))
+	}
+	var st Status
+	soon := false
 	if p.Data.foreign(from, k) {
-		calls.Waits()
+		r.Waits()
 		in := p.Data.payload(from, b, k)
-		return p.Recv(env, from, &in)
+		st, err = p.Recv(env, from, &in)
+	} else if st, soon = p.recvEager(&env, from, b, &r); !soon {
+		r.Waits()
+		q := p.Endpoints.IrecvBytes(env, from, b)
+		p.Wait(q)
+		st, err = p.Received(q, nil)
 	}
-	if st, ok := p.recvEager(&env, from, b); ok {
-		return st, nil
+	if !r.Over() {
+		r.End(src, tag, int64(len(b)), ContextOf(c))
 	}
-	calls.Waits()
-	r := p.Endpoints.IrecvBytes(env, from, b)
-	p.Wait(r)
-	return p.Received(r, nil)
+	return st, err
 }
 
 // recvEager receives without a request, if the message comes soon, is a fast-box message from a
-// proc of this host, and can match nothing else.
-func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
+// proc of this host, and can match nothing else. r is told if it does not come very soon.
+func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, r *calls.Receipt) (st Status, ok bool) {
 	streak := &p.streak
 	if p.FastPath != nil {
 		streak = &p.FastPath.Streak
@@ -69,13 +85,13 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 			p.Account.waited(ForRecv, from, begun)
 		}
 		if ok {
-			if polls-i > calls.Looks {
-				calls.Waits()
-			}
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
 		if over {
 			return st, false
+		}
+		if polls-i == calls.Looks {
+			r.Waits()
 		}
 		if p.Account.on() && begun.IsZero() {
 			begun = time.Now()

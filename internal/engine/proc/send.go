@@ -7,26 +7,37 @@ import (
 	"github.com/openimpi/impi/internal/engine/calls"
 )
 
-// SendElements is a blocking send in any mode (MPI-4.1, 3.4).
-func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) error {
+// SendElements is a blocking send in any mode (MPI-4.1, 3.4). If measured is set it is MPI_Send, whose time is
+// measured where somebody wants that: for a short message once it has left.
+func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int, measured bool) error {
+	begun := int64(0)
+	if measured {
+		begun = calls.BeginLate()
+	}
 	peer, none, err := c.PartnerOf(dst, tag)
 	if none || err != nil {
+		noteSend(c, begun, false, b, dst, tag)
 		return err
 	}
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
+		noteSend(c, begun, p.Account.run, b, dst, tag)
 		return nil
 	}
-	begun := int64(0)
-	if mode == message.Standard {
-		begun = calls.Stalling()
-	}
+	begun = calls.SinceNow(begun)
 	out := p.Data.payload(peer, b, k)
 	err = p.sendAndWait(peer, c.Envelope(tag), mode, &out)
-	calls.Stalled(begun)
+	noteSend(c, begun, p.Account.run, b, dst, tag)
 	return err
+}
+
+// noteSend ends a measured send that began at a time of BeginLate, and is locked if run is set.
+func noteSend(c *Comm, begun int64, run bool, b []byte, dst, tag int) {
+	if begun != 0 {
+		calls.EndSend(run, begun, dst, tag, int64(len(b)), ContextOf(c))
+	}
 }
 
 func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {

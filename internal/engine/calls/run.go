@@ -1,0 +1,115 @@
+package calls
+
+import "sync/atomic"
+
+// Calls of MPI_Send and MPI_Recv that are short and have followed each other closely for long are a run: most
+// are only counted, and the clock is looked at for every one after Stride that were not. While it is read, and
+// the burst locked, a core that shares its parts with the one of the other proc has less for that.
+const (
+	Enough    = 256     // calls that follow each other closely before some are not looked at
+	Stride    = 16      // that are not, in a row
+	MostInRun = 4 << 10 // bytes of such a call: more take their time
+)
+
+// Run is what counts them. One thread has it, in C the first that was in a run, in Go who has locked the
+// process: it alone writes what is not said to be guarded by the burst's lock.
+type Run struct {
+	owner   uintptr       // of C
+	streak  atomic.Uint32 // short calls that have followed each other closely; guarded by the lock
+	left    uint32        // calls that need not be looked at
+	counted uint64        // of C: 1 while a receive is counted that has not ended
+	_       [5]uint64
+	tallies [tallies]tally
+}
+
+// The calls that a run may have.
+const (
+	sends = iota
+	receives
+	tallies
+)
+
+// tally counts calls of a name that are the same in all that is said of them.
+type tally struct {
+	total atomic.Uint64
+	taken uint64 // of these, what has got to a burst; guarded by the lock
+	size  int64
+	comm  uint64
+	call  uint32
+	peer  int32
+	tag   int32
+	_     [5]uint32
+}
+
+// count counts a call if it need not be looked at.
+func (r *Run) count(k int, w *about) bool {
+	t := &r.tallies[k]
+	if r.left == 0 || r.streak.Load() < Enough || t.peer != w.peer || t.tag != w.tag || t.size != w.size || t.comm != w.comm {
+		return false
+	}
+	r.left--
+	add(&t.total, 1)
+	return true
+}
+
+// renew has the next calls that are as this one counted, if it is part of a run. The clock was looked at for it,
+// all that were counted before have got to the burst, and that is still locked.
+func (r *Run) renew(w *about) {
+	k := receives
+	switch Number(w.call) {
+	case Send:
+		k = sends
+	case Recv:
+	default:
+		return
+	}
+	if r.streak.Load() < Enough || w.size < 0 || w.size > MostInRun || w.peer < 0 {
+		return
+	}
+	t := &r.tallies[k]
+	t.call, t.peer, t.tag, t.size, t.comm = w.call, w.peer, w.tag, w.size, w.comm
+	r.left = Stride
+}
+
+// settleRun adds what was counted since the last look at the clock to the burst, as calls until then. If that
+// is too long for calls that follow each other closely, they are an entry that says so. The burst is locked.
+func (m *Memory) settleRun(until int64) {
+	b := &m.Burst
+	from := b.last
+	until = max(until, from)
+	var list []*Event
+	var counted [tallies]Event
+	for k := range b.run.tallies {
+		t := &b.run.tallies[k]
+		n := int64(t.total.Load() - t.taken)
+		if n <= 0 { // below, if a receive was taken that then has waited
+			continue
+		}
+		t.taken += uint64(n)
+		e := &counted[k]
+		e.set(about{t.call, t.peer, t.tag, Nobody, t.size * n, t.comm}, uint32(n))
+		list = append(list, e)
+	}
+	switch {
+	case len(list) == 0:
+	case until-from <= int64(m.Gap):
+		for _, e := range list {
+			m.merge(e.about(), e.Times, from, until)
+		}
+	default:
+		m.closeBurst()
+		m.Traced.put(list, from, until, paused)
+		b.last = until
+		b.run.streak.Store(0)
+	}
+}
+
+// uncount takes back a receive that was counted and then, at that time, had to wait.
+func (m *Memory) uncount(at int64) {
+	b := &m.Burst
+	b.Lock()
+	defer b.Unlock()
+	add(&b.run.tallies[receives].total, ^uint64(0))
+	m.settle()
+	m.settleRun(at)
+}

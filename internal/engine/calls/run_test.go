@@ -1,0 +1,179 @@
+package calls
+
+import (
+	"bytes"
+	"testing"
+)
+
+// pingPong has m note n calls of MPI_Send and n of MPI_Recv in turn, each of 100 ns, from a time on, as the one proc that has
+// the run does it. It returns when the last was over, and how often the clock was looked at.
+func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
+	send, receive := sent(Send, 1, 5, 8), sent(Recv, 1, 5, 8)
+	at := from
+	for range n {
+		at += 100
+		if !m.Burst.run.count(sends, &send) {
+			m.called(send, late, at, true)
+			looks++
+		}
+		if !m.Burst.run.count(receives, &receive) {
+			m.pends(receive, at, true)
+			m.Burst.open.Store(0)
+			looks++
+		}
+		at += 100
+	}
+	return at, looks
+}
+
+// totals are the calls of all entries, and of those with a pause.
+func totals(list []entry) (calls, afterPause uint32) {
+	for _, e := range list {
+		for _, c := range e.calls {
+			calls += c.times
+			if e.paused {
+				afterPause += c.times
+			}
+		}
+	}
+	return calls, afterPause
+}
+
+// TestRun: of short calls that follow each other closely for long few are looked at, and all are in entries as before.
+func TestRun(t *testing.T) {
+	m := byMicroseconds()
+	const n = 20000
+	until, looks := pingPong(m, 1e6, n)
+	if most := Enough + 2 + 2*n/Stride; looks < Enough || looks > most {
+		t.Errorf("the clock was looked at %d times for %d calls, which is not %d to %d", looks, 2*n, Enough, most)
+	}
+	m.idle(until+10001, false)
+	list := entries(t, m)
+	for i, e := range list {
+		if length := e.ended - e.begun; e.paused != (i == len(list)-1) || length > 200000 || i < len(list)-2 && length < 190000 {
+			t.Errorf("entry %d of %d: %+v", i, len(list), e)
+		}
+	}
+	if calls, _ := totals(list); calls != 2*n {
+		t.Errorf("%d calls of %d", calls, 2*n)
+	}
+	if first, last := list[0].begun, list[len(list)-2].ended; first > 1e6+100 || last < until-100*2*Stride || last > until {
+		t.Errorf("from %d to %d: the calls were from 1000000 to %d, and the last not looked at", first, last, until)
+	}
+	for _, c := range list[0].calls {
+		if c.size != int64(c.times)*8 || c.peer != 1 || c.tag != 5 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestRunPauses: where a program does something else in the middle of a run, the calls that were not looked at are an entry
+// that says so, of at most Stride calls, and the next are looked at one by one until there is a run again.
+func TestRunPauses(t *testing.T) {
+	m := byMicroseconds()
+	until, _ := pingPong(m, 1e6, 1000)
+	before := m.Burst.last
+	const pause = 5000000
+	again, looks := pingPong(m, until+pause, 40)
+	m.idle(again+10001, false)
+	list := entries(t, m)
+	calls, some := totals(list)
+	if calls != 2*1040 || some == 0 || some > Stride || looks < 2*40-Stride {
+		t.Errorf("%d calls, %d of them with a pause; %d looks", calls, some, looks)
+	}
+	for _, e := range list {
+		if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(Stride+1)) {
+			t.Errorf("%+v: the last look before the pause was at %d, its end at %d", e, before, until+pause)
+		}
+	}
+
+	until, _ = pingPong(m, again+1e6, 1000)
+	m.idle(until+1000000, false) // nothing comes: what was counted does not wait for the next call
+	list = entries(t, m)
+	if calls, some := totals(list); calls != 2000 || some > Stride || list[len(list)-1].ended > until+1000000 {
+		t.Errorf("%d calls, %d of them with a pause, until %d", calls, some, list[len(list)-1].ended)
+	}
+}
+
+// TestRunWaits: a receive that was counted and then waits is an entry of its own, from when it was seen to wait, also if the
+// entries were taken before; and another thread's call ends no run but for those that are counted.
+func TestRunWaits(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		m := byMicroseconds()
+		until, _ := pingPong(m, 1e6, 1000)
+		receive := sent(Recv, 1, 5, 8)
+		for !m.Burst.run.count(receives, &receive) {
+			until, _ = pingPong(m, until, 1)
+		}
+		if taken {
+			m.idle(until+20000, false)
+		}
+		m.uncount(until + 22000)
+		m.called(receive, until+22000, until+900000, true)
+		m.idle(until+1e6, true)
+		list := entries(t, m)
+		if e := list[len(list)-1]; e.begun != until+22000 || e.ended != until+900000 || len(e.calls) != 1 || e.calls[0].times != 1 {
+			t.Errorf("%+v", e)
+		}
+		calls, _ := totals(list)
+		end, _ := pingPong(m, until+1e6, 500)
+		m.called(sent(Probe, 2, 5, -1), until+1e6-50000, end+1, false) // of another thread, which is not short
+		m.idle(end+1e6, true)
+		all := calls
+		m.Traced.take(func(e *Event) { all += e.Times })
+		if want := m.Burst.run.tallies[sends].total.Load() + m.Burst.run.tallies[receives].total.Load(); m.Burst.run.streak.Load() != 0 || want == 0 || all < 3000 {
+			t.Errorf("%d calls, %d counted, streak %d", all, want, m.Burst.run.streak.Load())
+		}
+	}
+}
+
+// TestRunOfOthers: calls that differ in what is said of them, that are large or from anybody, or of who has not the run, are
+// looked at.
+func TestRunOfOthers(t *testing.T) {
+	for name, of := range map[string]struct {
+		about func(i int) about
+		owner bool
+	}{
+		"same":       {func(int) about { return sent(Send, 1, 5, 8) }, true},
+		"tags":       {func(i int) about { return sent(Send, 1, int32(i), 8) }, true},
+		"peers":      {func(i int) about { return sent(Send, int32(i%3), 5, 8) }, true},
+		"sizes":      {func(i int) about { return sent(Send, 1, 5, int64(i)) }, true},
+		"comms":      {func(i int) about { return about{uint32(Send), 1, 5, Nobody, 8, uint64(i%2 + 1)} }, true},
+		"large":      {func(int) about { return sent(Send, 1, 5, MostInRun+1) }, true},
+		"no sizes":   {func(int) about { return sent(Send, 1, 5, -1) }, true},
+		"others":     {func(int) about { return sent(Barrier, Nobody, NoTag, -1) }, true},
+		"not theirs": {func(int) about { return sent(Send, 1, 5, 8) }, false},
+	} {
+		m := byMicroseconds()
+		looks := 0
+		for i := range 1000 {
+			w := of.about(i)
+			if of.owner && w.call == uint32(Send) && m.Burst.run.count(sends, &w) {
+				continue
+			}
+			looks++
+			m.called(w, late, 1e6+int64(i)*100, of.owner)
+		}
+		if few := looks < 500; few != (name == "same") {
+			t.Errorf("%s: %d looks", name, looks)
+		}
+	}
+}
+
+// TestPausedLine: what is written of calls with a pause.
+func TestPausedLine(t *testing.T) {
+	var out bytes.Buffer
+	line := &Timeline{to: &out, texts: make(map[about]text), scale: 1, at: Place{Rank: 3, Host: 1, Comm: func(uint64) string { return "w" }}}
+	m := byMicroseconds()
+	until, _ := pingPong(m, 1e6, 1000)
+	m.idle(until+100000, false)
+	m.Traced.take(line.write)
+	line.flush()
+	all := parsed(t, append(bytes.Replace(out.Bytes(), []byte(","), []byte("["), 1), ']'))
+	if x := all[len(all)-1]; x.Name != "short calls with a pause" || x.Cat != "short" || x.Dur < 100 || x.Args["calls"].(float64) > Stride {
+		t.Errorf("%+v", x)
+	}
+	if x := all[0]; x.Name != "short calls" {
+		t.Errorf("%+v", x)
+	}
+}
