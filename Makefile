@@ -84,8 +84,8 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; cp internal/mpiexec/files/impi-* $(LIB)/; \
 	fi
 
-# Programs that get man pages, and all but impicc completions; impi-node's commands have pages of their own.
-DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec impicc
+# Programs that get man pages, and all but the compilers completions; impi-node's commands have pages of their own.
+DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec impicc impicxx impifort
 
 install: build ## install programs, library, headers, man pages, docs and systemd's units under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done

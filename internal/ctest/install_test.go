@@ -58,7 +58,7 @@ func TestInstall(t *testing.T) {
 	}
 	t.Run("share", func(t *testing.T) {
 		for _, name := range []string{
-			"man/man1/impi-node.1", "man/man1/impi-node-status.1", "man/man1/impiexec.1", "bash-completion/completions/impi-node",
+			"man/man1/impi-node.1", "man/man1/impi-node-status.1", "man/man1/impiexec.1", "man/man1/impicxx.1", "man/man1/impifort.1", "bash-completion/completions/impi-node",
 			"fish/vendor_completions.d/impi-node.fish", "zsh/site-functions/_impi-node", "bash-completion/completions/impiexec",
 			"impi/grafana.json", "impi/sdk/plugins/c/impi_plugin.h", "impi/sdk/plugins/c/Makefile", "impi/sdk/plugins/sdk/go.mod", "impi/sdk/plugins/sdk/support/ring/region.go", "impi/sdk/examples/plugins/python/src/service.py", "doc/impi/impi-node.md", "doc/impi/conformance/impi.md", "doc/impi/LICENSE", "../lib/systemd/system/impi-server@.service",
 		} {

@@ -268,6 +268,40 @@ func listsModules(t *testing.T, list, program string) {
 	}
 }
 
+// TestUnitsEnd: before a package is removed all units of it that run are stopped, and before an upgrade none. Only stop knows
+// patterns: a server of a job is an instance, which nobody enables.
+func TestUnitsEnd(t *testing.T) {
+	script, err := os.ReadFile("../packaging/removed.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() // instead of where systemd says that it runs
+	text := filepath.Join(dir, "removed.sh")
+	if err := os.WriteFile(text, []byte(strings.ReplaceAll(string(script), "/run/systemd/system", dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	called := filepath.Join(dir, "called")
+	if err := os.WriteFile(filepath.Join(dir, "systemctl"), []byte("#!/bin/sh\necho \"$*\" >>"+called+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for how, want := range map[string]string{"upgrade": "", "1": "", "remove": "1", "0": "1"} {
+		if err := os.WriteFile(called, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in(t, "", "env", "PATH="+dir+":"+os.Getenv("PATH"), "sh", text, how)
+		b, err := os.ReadFile(called)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != "" {
+			want = "stop impi-names.service impi-server@*.service\n--no-reload disable impi-names.service\n"
+		}
+		if string(b) != want {
+			t.Errorf("%s: %q", how, b)
+		}
+	}
+}
+
 // TestUnits: systemd understands the units, and finds little that a stranger in them could do.
 func TestUnits(t *testing.T) {
 	analyze := skips.ProgramOf(t, "systemd-analyze", "systemd")

@@ -3,5 +3,6 @@
 # number).
 case "$1" in upgrade | 1) exit 0 ;; esac
 if [ -d /run/systemd/system ]; then
-  systemctl --no-reload disable --now impi-names.service 'impi-server@*.service' || true
+  systemctl stop impi-names.service 'impi-server@*.service' || true # disable --now would take no pattern
+  systemctl --no-reload disable impi-names.service || true
 fi
