@@ -152,3 +152,58 @@ func combined[T interface {
 	}
 	return nil
 }
+
+// Goroutines of a proc that has locked all members count as procs do, though they take no lock of the
+// process's.
+func TestAtomicAmongGoroutines(t *testing.T) {
+	const goroutines, each = 3, 200
+	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
+		w, err := c.WinAllocate(8, 8, nil)
+		if err != nil {
+			return err
+		}
+		if err := w.LockAll(0); err != nil {
+			return err
+		}
+		done := make(chan error)
+		for range goroutines {
+			go func() {
+				var err error
+				was := []int64{0}
+				for range each {
+					err = errors.Join(err, FetchAndOp(w, 1, &was[0], 0, 0, Sum), w.Accumulate(Of([]int64{1}), Target{0, 0, 1, Of(was).Datatype()}, Sum), w.Flush(0))
+				}
+				done <- err
+			}()
+		}
+		for range goroutines {
+			err = errors.Join(err, <-done)
+		}
+		all := []int64{0}
+		err = errors.Join(err, construct.PlainBarrier(c.in()), FetchAndOp(w, 0, &all[0], 0, 0, NoOp), expect("the counter", all[0], int64(2*2*goroutines*each)))
+		return errors.Join(err, construct.PlainBarrier(c.in()), w.UnlockAll(), w.Free())
+	})
+}
+
+// Operations fail once the job is over, those that take no lock as well.
+func TestNoOperationAfterTheJob(t *testing.T) {
+	procs := layout{procs: 1}.start(t)
+	c := (*Comm)(procs[0].Comms.World)
+	w, err := c.WinAllocate(8, 8, nil)
+	if err := errors.Join(err, w.LockAll(0)); err != nil {
+		t.Fatal(err)
+	}
+	b := Of([]int64{1})
+	at := Target{0, 0, 1, b.Datatype()}
+	if err := errors.Join(w.Put(b, at), w.Get(b, at), w.Accumulate(b, at, Sum)); err != nil {
+		t.Fatal(err)
+	}
+	procs[0].Lock()
+	procs[0].SetFailed(errors.New("for the test"))
+	procs[0].Unlock()
+	for what, err := range map[string]error{"Put": w.Put(b, at), "Get": w.Get(b, at), "Accumulate": w.Accumulate(b, at, Sum)} {
+		if !errors.Is(err, ErrJobOver) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

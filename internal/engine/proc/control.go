@@ -242,6 +242,7 @@ func (es *endpoints) openDirect(peer message.Peer) bool {
 func (p *Process) SetFailed(err error) {
 	if p.Failure == nil {
 		p.Failure = fmt.Errorf("%w: %w", ErrJobOver, err)
+		p.Failing.Store(true)
 		p.WakeAll()
 	}
 }

@@ -408,7 +408,9 @@ func (a *account) AwaitFor(c Cause, peer message.Peer) {
 // AwaitRequest is Process.AwaitProgress for a goroutine that waits for a request.
 func (a *account) AwaitRequest(r *message.Request) {
 	if !a.on() {
-		a.p.AwaitProgress()
+		if !receiveSoon(a.p, r) {
+			a.p.AwaitProgress()
+		}
 		return
 	}
 	begun, generation := time.Now(), r.Generation()

@@ -45,6 +45,7 @@ type Process struct {
 	Check       bool          // compare the members' calls
 	State       atomic.Int32  // phase
 	Failure     error         // why the job is over; nil: it is not
+	Failing     atomic.Bool   // Failure is not nil, for those that have not locked the process
 	Environment sync.Once     // makes info
 	Info        *Info         // MPI_INFO_ENV
 

@@ -6,6 +6,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/calls"
+	"github.com/openimpi/impi/internal/poll"
 )
 
 // StreakMax is how many receives in a row may poll nothing but the link that they receive from.
@@ -98,6 +99,43 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 		}
 		something = q.ahead() // or the fast-box message has come just now
 	}
+}
+
+// receiveSoon is AwaitProgress for a goroutine that waits for a receive from a proc of this host, if
+// something comes soon from there, and reports whether it did. Nothing else is looked at, so that only some
+// in a row may do that.
+func receiveSoon(p *Process, r *message.Request) bool {
+	receives, from := r.Side()
+	if !receives || from == message.NoPeer || !p.calm() {
+		return false
+	}
+	if p.streak++; p.streak%StreakMax == 0 {
+		p.Driver.Everywhere()
+		return false
+	}
+	id, ok := p.Eng.Route(from)
+	if !ok {
+		return false
+	}
+	q := p.Endpoints.List[id]
+	if q == nil || !q.fastBoxes || q.native || q.InPlace == nil {
+		return false
+	}
+	for i := p.spin.PollsBeforeYield(); i > 0 && p.Driver.Wanted.Load() == 0; i-- {
+		if !q.InPlace.Ready() {
+			poll.Pause()
+			continue
+		}
+		p.Driving = true
+		progress := q.Receive()
+		if progress {
+			p.output()
+			p.Background.carryOn()
+		}
+		p.Driving = false
+		return progress
+	}
+	return false
 }
 
 // calm reports whether nothing but the calling goroutine needs progress.

@@ -15,6 +15,10 @@ import (
 // operation needs and then do it. What they do not know to be right they leave alone, and return false:
 // the others of the package do it, or say what is wrong.
 
+// longestWord is the longest element that atomic operations fetch or swap without the process's lock, which
+// the memory for longer ones needs: the lock of the target's memory is enough.
+const longestWord = 16
+
 // direction is where the memory of a rank is for this proc.
 type direction struct {
 	base   unsafe.Pointer // nil: operations there are not plain
@@ -29,10 +33,12 @@ func (m *memory) direct() {
 	if data.Signs() {
 		return
 	}
-	m.directions = make([]direction, m.w.c.Size())
+	m.directions, m.whole = make([]direction, m.w.c.Size()), true
 	for rank := range m.directions {
 		if base := m.base(rank); base != nil {
 			m.directions[rank] = direction{base, m.extents[rank], data.DataOf(m.w.peer(rank)), m.lockOf(rank)}
+		} else {
+			m.whole = false
 		}
 	}
 }
@@ -48,6 +54,31 @@ func (o *Origin) plain(b *proc.Buffer) (mem []byte, k datatype.Kind, ok bool) {
 // enter returns the memory of a plain operation on elements of k, of which this side has a type, if the
 // epoch admits it, and the lock there. The process is locked.
 func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bool) (mem []byte, lock *atomic.Uint32) {
+	mem, lock = o.place(to, t, k)
+	if mem == nil {
+		return nil, nil
+	}
+	if p := o.w.Process; p.Failure != nil || p.Data.Guarded() || lostAt(o.w, to.Rank) != nil {
+		return nil, nil
+	}
+	if passive, fits := o.w.sync.now().Admits(to.Rank); !fits || request && !passive {
+		return nil, nil
+	}
+	o.w.sync.epochs.Use()
+	return mem, lock
+}
+
+// alone is enter where nothing has to be locked, since all members are locked and this proc does all
+// operations by itself: only the program's own calls change what is read here.
+func (o *Origin) alone(to *Target, t *proc.Datatype, k datatype.Kind) (mem []byte, lock *atomic.Uint32) {
+	if !o.w.sync.complete() || o.w.Process.Data.Guarded() || o.w.Process.Failing.Load() {
+		return nil, nil
+	}
+	return o.place(to, t, k)
+}
+
+// place returns the memory of a plain operation, and the lock there, whatever epoch there is.
+func (o *Origin) place(to *Target, t *proc.Datatype, k datatype.Kind) (mem []byte, lock *atomic.Uint32) {
 	m := &o.w.memory
 	if uint(to.Rank) >= uint(len(m.directions)) || to.Type != t || to.Count <= 0 || to.Disp < 0 {
 		return nil, nil
@@ -58,13 +89,6 @@ func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bo
 	if size := uint64(x.extent.Size); x.base == nil || high|more != 0 || off > size || n > size-off || !t.Identity(x.rep) {
 		return nil, nil
 	}
-	if p := o.w.Process; p.Failure != nil || p.Data.Guarded() || lostAt(o.w, to.Rank) != nil {
-		return nil, nil
-	}
-	if passive, fits := o.w.sync.now().Admits(to.Rank); !fits || request && !passive {
-		return nil, nil
-	}
-	o.w.sync.epochs.Use()
 	return unsafe.Slice((*byte)(unsafe.Add(x.base, off)), int(n)), x.lock
 }
 
@@ -72,6 +96,10 @@ func (o *Origin) putPlain(b *proc.Buffer, to *Target, request bool) bool {
 	here, k, ok := o.plain(b)
 	if !ok || to.Count < b.Count() {
 		return false
+	}
+	if there, _ := o.alone(to, b.Datatype(), k); there != nil {
+		copy(there, here)
+		return true
 	}
 	o.w.Process.Lock()
 	there, _ := o.enter(to, b.Datatype(), k, request)
@@ -84,6 +112,10 @@ func (o *Origin) getPlain(b *proc.Buffer, from *Target, request bool) bool {
 	here, k, ok := o.plain(b)
 	if !ok || from.Count > b.Count() {
 		return false
+	}
+	if there, _ := o.alone(from, b.Datatype(), k); there != nil {
+		copy(here, there)
+		return true
 	}
 	o.w.Process.Lock()
 	there, _ := o.enter(from, b.Datatype(), k, request)
@@ -113,13 +145,20 @@ func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.O
 	if len(was) > keptData {
 		return false
 	}
-	o.w.Process.Lock()
-	defer o.w.Process.Unlock()
-	there, lock := o.enter(to, first.Datatype(), k, request)
-	if there == nil || !aligned(k, here, there) {
+	var word [longestWord]byte
+	old := word[:min(len(was), len(word))]
+	there, lock := o.alone(to, first.Datatype(), k)
+	if lock == nil || len(was) > len(old) {
+		o.w.Process.Lock()
+		defer o.w.Process.Unlock()
+		if there, lock = o.enter(to, first.Datatype(), k, request); there == nil {
+			return false
+		}
+		old = room(&o.direct.old, len(was))
+	}
+	if !aligned(k, here, there) {
 		return false
 	}
-	old := room(&o.direct.old, len(was))
 	l := hold(lock)
 	copy(old, there)
 	var err error
@@ -140,13 +179,17 @@ func (o *Origin) swapPlain(b, compare, result *proc.Buffer, to *Target) bool {
 	if !ok || !ok2 || !ok3 || k2 != k || k3 != k || len(here) != n || len(with) != n || len(was) != n || !rma.Swappable(k) {
 		return false
 	}
-	o.w.Process.Lock()
-	defer o.w.Process.Unlock()
-	there, lock := o.enter(to, b.Datatype(), k, false)
-	if there == nil {
-		return false
+	var word [longestWord]byte
+	old := word[:min(n, len(word))]
+	there, lock := o.alone(to, b.Datatype(), k)
+	if lock == nil || n > len(old) {
+		o.w.Process.Lock()
+		defer o.w.Process.Unlock()
+		if there, lock = o.enter(to, b.Datatype(), k, false); there == nil {
+			return false
+		}
+		old = room(&o.direct.old, n)
 	}
-	old := room(&o.direct.old, n)
 	l := hold(lock)
 	copy(old, there)
 	if string(old) == string(with) {

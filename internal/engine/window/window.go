@@ -49,6 +49,7 @@ type memory struct {
 	near       []bool         // ranks on this proc's machine, of windows whose memory is allocated
 	shared     *segments      // nil: all memory is the members' own
 	directions []direction    // of plain operations, by rank; nil: there are none
+	whole      bool           // this proc does all operations by itself, at all ranks
 	places     []place        // of the members whose memory the kernel copies for this proc; nil: of none
 	dynamic    attachments    // of WinCreateDynamic
 }
@@ -62,7 +63,7 @@ type Origin struct {
 	spare   []*access
 	form    []byte // the encoded datatype of the operation that is being begun
 	direct  direct
-	idle    uint // flushes that had nothing to wait for
+	idle    atomic.Uint32 // flushes that had nothing to wait for
 }
 
 // Epochs are the synchronisations of this proc with others, by which operations begin and end.
