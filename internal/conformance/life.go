@@ -184,25 +184,30 @@ func failure(ctx context.Context, l link.Link) error {
 	}
 }
 
+// So many dials are tried, and fewer of a transport whose dials or starts take long, but not less than
+// some: what is tried is that none hangs, and each may take its time.
+const (
+	mostKills  = 20
+	someKills  = 6
+	dialsShare = 6 // a dial's own time is this part of what a case waits
+)
+
 func killedMeanwhile(e *env) {
 	near, far, ln := e.listening()
-	ctx := e.context()
-	for i := range 20 {
-		done := make(chan error, 1)
-		go func() {
-			short, cancel := context.WithTimeout(ctx, 5*time.Second)
-			defer cancel()
-			l, err := far.Transport().Dial(short, transports.DialSpec{Address: ln.Address()})
-			if err == nil {
-				err = l.Close()
-			}
-			done <- err
-		}()
-		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
-		victim := near
-		if i%2 == 1 {
-			victim = far
+	begun := time.Now()
+	for i := range mostKills {
+		if i >= someKills && time.Since(begun) > e.wait {
+			e.Logf("%d dials have taken %v, and more were not tried", i, time.Since(begun).Round(time.Second))
+			break
 		}
+		victim, whose := near, "the listening side"
+		if i%2 == 1 {
+			victim, whose = far, "its own side"
+		}
+		done := make(chan error, 1)
+		ctx := e.context() // of this dial: those of a slow transport take longer together
+		go func() { done <- dialAndClose(ctx, e.wait/dialsShare, far, ln.Address()) }()
+		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
 		if pid := victim.Status().PID; pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone already
 		}
@@ -210,7 +215,7 @@ func killedMeanwhile(e *env) {
 		select {
 		case err = <-done:
 		case <-ctx.Done():
-			e.Fatalf("a dial hangs")
+			e.Fatalf("a dial hangs: it might take %v, the process of %s was killed meanwhile, and %v later it goes on", e.wait/dialsShare, whose, e.wait)
 		}
 		var te *transports.Error
 		if err != nil && !errors.As(err, &te) {
@@ -218,4 +223,15 @@ func killedMeanwhile(e *env) {
 		}
 	}
 	e.comeBack(far, ln)
+}
+
+// dialAndClose makes a link within limit, and closes it.
+func dialAndClose(ctx context.Context, limit time.Duration, from *host.Plugin, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l, err := from.Transport().Dial(ctx, transports.DialSpec{Address: address})
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }

@@ -94,6 +94,11 @@ func (f *faulty) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 		}
 	case "deaf":
 		ctx = context.WithoutCancel(ctx)
+	case "late":
+		select {
+		case <-ctx.Done():
+		case <-time.After(hasty / 16):
+		}
 	case "stuck":
 		if to.Address == "nonsense" {
 			select {}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -300,6 +301,17 @@ func TestConnFaultsAreFound(t *testing.T) {
 				t.Errorf("the reason is %q, the remedy %q", why, r.Results[0].Remedy)
 			}
 		})
+	}
+}
+
+// Dials that take long, each within its time, do not hang although all together take longer than a case waits.
+func TestLateDialsDoNotHang(t *testing.T) {
+	r, err := Run(t.Context(), subject("late"), Options{Run: regexp.MustCompile("P-LIFE-05"), Planes: onlyFD, patience: hasty})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != transporttest.Pass || r.Passed != 1 {
+		t.Errorf("%+v", r.Results)
 	}
 }
 
