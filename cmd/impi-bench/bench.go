@@ -104,6 +104,9 @@ func eachTakes(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e
 // sizesOf returns the sizes with which a benchmark is measured.
 func (o *options) sizesOf(bench string) []int {
 	if b := benchmarks[bench]; len(o.sizes) == 0 || b.fixed {
+		if sizes := siteSizes[bench]; o.ofSite() && sizes != nil {
+			return sizes
+		}
 		return b.sizes
 	}
 	return o.sizes

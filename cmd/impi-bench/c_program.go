@@ -39,14 +39,14 @@ func (p *cProgram) run(ctx context.Context, bench string, sizes []int) ([]figure
 	return timedRun(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
 }
 
-// newNative is newCProgram for a site whose own MPI is a peer, and is used within the machine, too.
-func (w *own) newNative(ctx context.Context, p *peer) (*cProgram, error) {
+// newNative is newCProgram for a site whose own MPI is a peer. route is more of the site's block.
+func (w *own) newNative(ctx context.Context, p *peer, route string) (*cProgram, error) {
 	launch, err := json.Marshal(append(append([]string{p.usual.launcher}, p.medium()...), "-n", "{procs}"))
 	if err != nil {
 		return nil, err
 	}
 	at := *w
-	at.inside = fmt.Sprintf("  native {\n    mpicc = %q\n    launch = %s\n  }\n  route \"bench\" { prefer = [\"native\"] }\n", p.usual.compiler, launch)
+	at.inside = fmt.Sprintf("  native {\n    mpicc = %q\n    launch = %s\n  }\n%s", p.usual.compiler, launch, route)
 	return at.newCProgram(ctx)
 }
 

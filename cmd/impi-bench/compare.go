@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,7 @@ type result struct {
 	Procs     int    `json:"procs"`
 	Unit      string `json:"unit"`
 	Axis      string `json:"axis,omitempty"` // what a row's size counts; empty: bytes
+	Base      string `json:"base,omitempty"` // contender than which the others are so many times better; empty: ours, which is better than the others
 	Rows      []row  `json:"rows"`
 	names     []string
 }
@@ -46,10 +48,13 @@ func compare(ctx context.Context, o options, w io.Writer) error {
 		}
 		return err
 	}
+	if o.ofSite() {
+		o.crowded(runtime.NumCPU())
+	}
 	for i, n := range o.ranks {
 		o.procs = n
 		if i > 0 { // of these the number of procs is given in another way
-			o.benches = slices.DeleteFunc(slices.Clone(o.benches), func(name string) bool { return !benchmarks[name].ranks })
+			o.benches = slices.DeleteFunc(slices.Clone(o.benches), func(name string) bool { return !benchmarks[name].ranks || o.ofSite() && benchmarks[name].pairs })
 		}
 		list, err := o.compareOnce(ctx, w)
 		if err != nil {
@@ -99,6 +104,10 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 		list, err = o.machines.contenders(ctx, o, own)
 		return list, cleanup, err
 	}
+	if o.ofSite() {
+		list, err = o.siteContenders(ctx, own)
+		return list, cleanup, err
+	}
 	list = []contender{own.contender(ours)}
 	for _, name := range o.beside {
 		list = append(list, own.newVariant(name))
@@ -125,7 +134,7 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 			}
 			c.run = p.run
 			if o.native {
-				n, err := own.newNative(ctx, p)
+				n, err := own.newNative(ctx, p, preferNative)
 				if err != nil {
 					return nil, cleanup, err
 				}
@@ -139,7 +148,7 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 
 // hasPeer reports whether a contender is one of the peers.
 func (o *options) hasPeer(name string) bool {
-	return slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
+	return name != "" && name == o.base || slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
 }
 
 // measure runs one benchmark: the contenders in turn, repeatedly, and takes medians.
@@ -155,6 +164,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	all = slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.skips != nil && c.skips(name) })
 	together, alone := o.split(name, slices.Clone(all))
 	t := newTally(b)
+	r.Base, t.base = o.base, o.base
 	for rep := range o.repeat {
 		if len(together) > 0 {
 			o.progress("%s: %d take turns, repetition %d of %d", name, len(together), rep+1, o.repeat)

@@ -51,6 +51,8 @@ type options struct {
 	floor     bool
 	peers     []string
 	native    bool     // each of the peers also as the MPI of a site of ours
+	cc        string   // the compiler of the site's MPI, if there are no peers
+	base      string   // contender with which all others are compared; empty: all others with ours
 	beside    []string // names of variants
 	json      bool
 	quiet     bool
@@ -149,7 +151,8 @@ func newCommand() (*cmdline.Command, *options) {
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "also measure a bare polling socket pair (pingpong, stream)")
-	f.BoolVar(&o.native, "native", false, "measure each of mpich and openmpi in -peer also as the MPI of a site of ours: our library in C programs, whose route prefers it (by default, such a site uses our shared memory within a machine, as -peer c measures)")
+	f.BoolVar(&o.native, "native", false, "measure what this site gets of the MPI that it has, in C programs on this machine: that MPI alone, impi by it, and impi by default; without names of benchmarks half a round trip, streams, allreduce, bcast and alltoall, with 2 and 4 procs, 7 repetitions. With -peer: each of mpich and openmpi also as the MPI of a site of ours, whose route prefers it, beside what is measured anyway")
+	f.StringVar(&o.cc, "cc", "mpicc", "with -native: the compiler of the site's MPI, as /opt/openmpi/bin/mpicc")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi, and c: our library in C programs")
 	beside := f.String("beside", "", "also measure ours with one thing changed: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
@@ -177,6 +180,11 @@ func newCommand() (*cmdline.Command, *options) {
 			o.beside = strings.Split(*beside, ",")
 		}
 		o.benches = spelled(args)
+		if o.ofSite() {
+			if err := o.siteDefaults(f); err != nil {
+				return err
+			}
+		}
 		return o.check()
 	}
 	c.Run = measured(func(ctx context.Context, out io.Writer) error { return compare(ctx, *o, out) })
@@ -233,8 +241,8 @@ func (o *options) check() error {
 		return err
 	}
 	switch {
-	case o.native && !slices.ContainsFunc(o.peers, func(p string) bool { return p != cName }):
-		return errors.New("-native needs -peer: the MPI that the site has, as -peer openmpi,mpich")
+	case o.native && len(o.peers) > 0 && !slices.ContainsFunc(o.peers, func(p string) bool { return p != cName }):
+		return errors.New("-native with -peer needs the MPI that the site has, as -peer openmpi,mpich; without -peer it takes that of mpicc")
 	case o.native && (o.path != "direct" || o.twoSites()):
 		return errors.New("-native is for one site: leave out -path, and transports that need two")
 	case o.path != "direct" && o.path != "channel":

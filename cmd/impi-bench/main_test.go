@@ -91,6 +91,7 @@ func TestUsage(t *testing.T) {
 		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-peer", "c=/opt", "pingpong"}, {"-peer", "mpich=", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
 		{"-transport", "tcp", "-beside", "resume", "overlap"}, {"-procs", "3", "put"},
+		{"-native", "-transport", "shm"}, {"-native", "-path", "channel"}, {"-native", "-beside", "resume", "rate"}, {"-native", "-peer", "c", "rate"}, {"-native", "-procs", "3"},
 	} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%v was taken", args)

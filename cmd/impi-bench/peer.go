@@ -22,6 +22,7 @@ var peerSource []byte
 // peer runs the same loops, in C, under another MPI implementation.
 type peer struct {
 	name    string
+	title   string // of the MPI of this site; empty: it is one of -peer
 	o       *options
 	usual   installed
 	dynamic installed // for benchmarks that Debian's packages cannot do; no program: as usual
@@ -103,14 +104,14 @@ func (p *peer) medium() []string {
 	if os.Geteuid() == 0 {
 		args = append(args, "--allow-run-as-root")
 	}
-	if p.o.transport == "shm" {
+	if p.title != "" || p.o.transport == "shm" {
 		return args
 	}
 	return append(args, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self")
 }
 
 func (p *peer) environment() []string {
-	if p.name != "mpich" || p.o.transport == "shm" {
+	if p.title != "" || p.name != "mpich" || p.o.transport == "shm" {
 		return nil
 	}
 	return []string{"UCX_TLS=tcp", "UCX_NET_DEVICES=lo", "MPIR_CVAR_NOLOCAL=1"}

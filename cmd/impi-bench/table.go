@@ -15,11 +15,15 @@ import (
 // one how many times better ours is.
 func (r result) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s, %s, %d procs\n", r.Benchmark, r.Unit, r.Procs)
+	fmt.Fprintf(w, "%s, %s, %d procs", r.Benchmark, r.Unit, r.Procs)
+	if r.Base != "" {
+		fmt.Fprintf(w, "; above 1.00x is better than %s alone", r.Base)
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(t, "%s\t", cmp.Or(r.Axis, "bytes"))
 	for _, name := range r.names {
 		fmt.Fprintf(t, "%s\t", name)
-		if name != ours {
+		if name != origin(r.Base) {
 			fmt.Fprint(t, "ratio\t")
 		}
 		if r.paired(name) {
@@ -31,7 +35,7 @@ func (r result) print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t", sizeText(row.Size))
 		for _, name := range r.names {
 			fmt.Fprintf(t, "%.4g\t", row.Values[name])
-			if name != ours {
+			if name != origin(r.Base) {
 				r.printRatio(t, row, name)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 type row struct {
 	Size    int                `json:"size"`
 	Values  map[string]float64 `json:"values"`  // by contender
-	Ratios  map[string]float64 `json:"ratios"`  // by contender: how many times better ours is
+	Ratios  map[string]float64 `json:"ratios"`  // by contender: how many times better ours is, or see result.Base
 	Spreads map[string]float64 `json:"spreads"` // by contender: (max-min)/median of the repetitions
 
 	// Intervals are of ratios of contenders that took turns: the median of all
@@ -20,6 +20,7 @@ type row struct {
 // tally is what was measured in one benchmark.
 type tally struct {
 	b       benchmark
+	base    string                       // see result.Base
 	values  map[string]map[int][]float64 // by contender and size
 	pairs   map[string]map[int][]float64 // ratios of turns beside each other
 	medians map[string]map[int][]float64 // of the pairs of each repetition
@@ -57,7 +58,11 @@ func (t *tally) row(size int) row {
 		}
 	}
 	for name, v := range r.Values {
-		if name == ours {
+		if name == origin(t.base) {
+			continue
+		}
+		if t.base != "" {
+			r.Ratios[name] = t.b.ratio(v, r.Values[t.base])
 			continue
 		}
 		r.Ratios[name] = t.b.ratio(r.Values[ours], v)
