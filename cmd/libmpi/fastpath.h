@@ -114,7 +114,7 @@ struct window {
 
 // A communicator of the site's own MPI, and an operation there: see packages internal/fastpath and
 // internal/native.
-enum { TEAMS = 64, TEAM_MOST = 4 << 20, TEAM_SELDOM = 256 };
+enum { TEAMS = 64, TEAM_MOST = 4 << 20, TEAM_SELDOM = 1024, TEAM_LONG = 4 << 10 };
 enum { PHASE_BARRIER = 1, PHASE_BCAST, PHASE_REDUCE, PHASE_ALLREDUCE, PHASE_GATHER, PHASE_ALLGATHER, PHASE_ALLTOALL };
 
 struct team {

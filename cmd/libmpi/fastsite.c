@@ -8,15 +8,20 @@
 
 uint8_t impi_site_type[TYPES], impi_site_op[OP_HANDLES];
 
-// start passes the gate and finds a communicator, if C may do its next operation.
-static struct comm *start(MPI_Comm comm)
+// start passes the gate and finds a communicator, if C may do its next operation, of n bytes. One in TEAM_SELDOM
+// is left to Go, which looks whether anything else has come; long ones count more, as they take longer.
+static struct comm *start(MPI_Comm comm, uint64_t n)
 {
 	static uint32_t done; // guarded by the gate
 	if (x->carriers.begin == NULL || !enter())
 		return NULL;
 	struct comm *c = find(comm);
-	if (c != NULL && c->team != NONE && !COUNTS && done++ % TEAM_SELDOM != TEAM_SELDOM - 1 && x->teams[c->team].pending == NONE)
-		return c;
+	if (c != NULL && c->team != NONE && !COUNTS && x->teams[c->team].pending == NONE) {
+		done += 1 + (uint32_t)(n / TEAM_LONG);
+		if (done < TEAM_SELDOM)
+			return c;
+		done = 0;
+	}
 	leave();
 	return NULL;
 }
@@ -61,14 +66,14 @@ static inline int overlap(const void *p, uint64_t n, const void *q, uint64_t m) 
 
 int impi_site_barrier(MPI_Comm comm)
 {
-	struct comm *c = start(comm);
+	struct comm *c = start(comm, 0);
 	return c != NULL && finish(c, &(struct phase){ .what = PHASE_BARRIER }, 0);
 }
 
 int impi_site_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	uint64_t n = bytes(count, type);
-	struct comm *c = n == 0 || n > TEAM_MOST ? NULL : start(comm);
+	struct comm *c = n == 0 || n > TEAM_MOST ? NULL : start(comm, n);
 	if (c == NULL)
 		return 0;
 	if (root < 0 || root >= c->size || !held(root == c->rank ? impi_readable : impi_writable, buf, n))
@@ -79,7 +84,7 @@ int impi_site_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI
 int impi_site_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
 {
 	uint64_t n = bytes(rcount, rtype);
-	struct comm *c = n == 0 || n > TEAM_MOST ? NULL : start(comm);
+	struct comm *c = n == 0 || n > TEAM_MOST ? NULL : start(comm, n);
 	if (c == NULL)
 		return 0;
 	uint64_t all = n * (uint64_t)c->size;
@@ -98,7 +103,7 @@ int impi_site_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datat
 	uintptr_t o = (uintptr_t)op;
 	if (n == 0 || n > TEAM_MOST || impi_site_type[(uintptr_t)type] == 0 || o >= OP_HANDLES || impi_site_op[o] == 0 || impi_loop_of(op, type) == NULL)
 		return 0;
-	struct comm *c = start(comm);
+	struct comm *c = start(comm, n);
 	if (c == NULL)
 		return 0;
 	if (send == MPI_IN_PLACE)

@@ -55,7 +55,7 @@ const BoardSeldom = 32
 // What C does by the site's own MPI.
 const (
 	TeamMost   = 4 << 20 // bytes of an operation
-	TeamSeldom = 256     // of its operations, one is left to Go, which looks at the links
+	TeamSeldom = 1024    // of its operations, one is left to Go, which looks at the links
 )
 
 // What C does on windows.

@@ -44,8 +44,8 @@ const (
 	tagEnd               // only a prefix: the stream has ended
 
 	tagKinds  = 1<<3 - 1
-	tagShorts = 1 << 3 // the sender takes short messages
-	tagAfter  = 4      // from which bit on the tag has how many it has sent, modulo 256, of which 64 can be under way
+	tagShorts = 1 << 12 // the sender takes short messages; 1<<3 meant those of another form
+	tagAfter  = 4       // from which bit on the tag has how many it has sent, modulo 256, of which 64 can be under way
 )
 
 const (

@@ -37,8 +37,11 @@ int impi_native_test(const struct impi_native *, int32_t number);
 enum { IMPI_SHORT_LAG = 32 }; /* taken messages of which a silent proc tells the sender */
 enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32, IMPI_SHORT_MOST = 4000, IMPI_SHORT_AREA = 4096 * IMPI_SHORT_BOXES };
 
-/* A message as it travels: struct place of cmd/libmpi's fastpath.h, but for mark, and with all of its data
- * behind it. One that ends before context only says what was taken. */
+/* A message: struct place of cmd/libmpi's fastpath.h, but for mark. It travels as it stands, with its data behind
+ * it and its form in the second byte, before which is what was taken, modulo 256. One whose envelope is that of
+ * the message before it leaves out all but these two bytes: a message of 8 bytes then takes no more of a cache
+ * line than it takes in that MPI alone. */
+enum impi_short_form { IMPI_SHORT_WHOLE, IMPI_SHORT_ALIKE, IMPI_SHORT_TAKEN /* it only says what was taken */, IMPI_SHORT_FORM_SIZE = 2 };
 struct impi_short {
 	uint32_t taken; /* how many of the receiver's messages its sender has taken */
 	uint32_t at;    /* so many bytes of the stream come before it */
@@ -65,7 +68,9 @@ struct impi_short_boxes {
 	uint32_t said;          /* how many taken ones the other one knows of */
 	uint32_t closed;        /* what comes is dropped */
 	struct impi_shorts *all;
-	uint32_t sent, unused;  /* messages */
+	uint32_t sent;          /* messages */
+	uint8_t knows[2], unused[2];      /* whether there is a last one */
+	struct impi_short last[2];        /* that was sent, and that has come */
 	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
 	char data[IMPI_SHORT_AREA];
 };
@@ -84,5 +89,13 @@ int impi_shorts_put(struct impi_short_boxes *, struct impi_short *, uintptr_t da
 void impi_shorts_took(struct impi_short_boxes *, uint64_t taken);
 /* How many messages the library is still sending. */
 int impi_shorts_sending(struct impi_shorts *);
+/* One side of round trips of 8 bytes, by the calls by which C programs make them. Before them it has taken so
+ * many messages, and so many bytes of the two streams come before theirs. The result is as that of pump. */
+struct impi_short_trips {
+	uint64_t taken;
+	uint32_t out_at, in_at;
+	int32_t first, turns;
+};
+int impi_shorts_trips(struct impi_short_boxes *, struct impi_short_trips *);
 
 #endif

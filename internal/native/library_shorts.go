@@ -85,6 +85,21 @@ func (c carrierByC) come() uint64 { return uint64(c.all.come) }
 
 func (c carrierByC) sending() bool { return C.impi_shorts_sending(c.all) > 0 }
 
+// trips makes round trips of 8 bytes with a link whose messages nobody else takes meanwhile.
+func (c carrierByC) trips(l *Link, first bool, turns int) error {
+	f := l.fast
+	t := C.struct_impi_short_trips{taken: C.uint64_t(f.Taken), out_at: C.uint32_t(l.out), in_at: C.uint32_t(l.in), turns: C.int32_t(turns)}
+	if first {
+		t.first = 1
+	}
+	err := c.l.failed("a short message", C.impi_shorts_trips(boxesOfC(l.boxes), &t))
+	for range turns { // what C has done
+		f.Posted(tripSize)
+		f.Take(tripSize)
+	}
+	return err
+}
+
 // Shorts are what C code calls for short messages. The Hub must use them.
 func (l *Library) Shorts() link.CarrierCalls {
 	if l.shorts == nil {

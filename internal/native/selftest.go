@@ -16,7 +16,7 @@ import (
 
 // Figures are what is measured between ranks 0 and 1, each the median of several rounds.
 type Figures struct {
-	HalfRoundTrip time.Duration `json:"half_trip_ns"`     // of 8 bytes
+	HalfRoundTrip time.Duration `json:"half_trip_ns"`     // of 8 bytes, in C if any thread may call the library
 	Stream        float64       `json:"rate_bytes_per_s"` // of messages of 1 MiB
 }
 
@@ -41,6 +41,8 @@ const (
 	selftestTurns  = 2000 // round trips in a round
 	selftestLong   = 1 << 20
 	selftestLongs  = 64 // long messages in a round
+
+	tripSize = 8
 )
 
 // Selftest is run by each process that the site's launcher has started: it loads the shim, exchanges
@@ -66,6 +68,7 @@ func selftest(l *Library, out io.Writer) error {
 		return errors.New("the launcher has started one process; the test takes two: give it -n 2")
 	}
 	t := &tester{hub: NewHub(l), rank: l.Rank}
+	t.hub.UseShorts()
 	for shift := 1; shift < l.Size; shift++ {
 		if err := t.exchange((l.Rank+shift)%l.Size, (l.Rank+l.Size-shift)%l.Size); err != nil {
 			return err
@@ -114,9 +117,18 @@ func (t *tester) moved(n int) {
 	}
 }
 
+// link returns the link to a rank, by which this side takes short messages.
+func (t *tester) link(to int) *Link {
+	l, _ := t.hub.Link(to)
+	if l.fast == nil {
+		l.TakeFastBoxes()
+	}
+	return l
+}
+
 // send sends all of b.
 func (t *tester) send(to int, b []byte) error {
-	l, _ := t.hub.Link(to)
+	l := t.link(to)
 	batch := [][]byte{b}
 	for len(batch) > 0 {
 		n, err := l.Lend(batch)
@@ -133,7 +145,7 @@ func (t *tester) send(to int, b []byte) error {
 
 // receive fills b.
 func (t *tester) receive(from int, b []byte) error {
-	l, _ := t.hub.Link(from)
+	l := t.link(from)
 	for len(b) > 0 {
 		t.hub.Poll()
 		n, err := l.Recv([][]byte{b})
@@ -163,8 +175,7 @@ func (t *tester) exchange(to, from int) error {
 		mine, theirs, want := newInPart(n), newInPart(n), make([]byte, n)
 		pattern(mine, t.rank)
 		pattern(want, from)
-		l, _ := t.hub.Link(to)
-		in, _ := t.hub.Link(from)
+		l, in := t.link(to), t.link(from)
 		out, rest := [][]byte{mine}, theirs
 		for len(out) > 0 || len(rest) > 0 {
 			k, err := l.Lend(out)
@@ -199,19 +210,12 @@ func pattern(b []byte, rank int) {
 func (t *tester) measure(other int) (f Figures, err error) {
 	var trips []time.Duration
 	var streams []float64
-	small, long := make([]byte, 8), make([]byte, selftestLong)
+	small, long := make([]byte, tripSize), make([]byte, selftestLong)
 	first := t.rank == 0
 	for range selftestRounds {
 		begin := time.Now()
-		for range selftestTurns {
-			if first {
-				err = errors.Join(t.send(other, small), t.receive(other, small))
-			} else {
-				err = errors.Join(t.receive(other, small), t.send(other, small))
-			}
-			if err != nil {
-				return f, err
-			}
+		if err := t.trips(other, small); err != nil {
+			return f, err
 		}
 		trips = append(trips, time.Since(begin)/(2*selftestTurns))
 		begin = time.Now()
@@ -238,6 +242,32 @@ func (t *tester) measure(other int) (f Figures, err error) {
 	slices.Sort(trips)
 	slices.Sort(streams)
 	return Figures{trips[len(trips)/2], streams[len(streams)/2]}, nil
+}
+
+// tripper makes round trips in C.
+type tripper interface {
+	trips(l *Link, first bool, turns int) error
+}
+
+// trips makes the round trips of a round: in C, as programs in C do, or else by the stream.
+func (t *tester) trips(other int, small []byte) (err error) {
+	first := t.rank == 0
+	if l := t.link(other); l.opens() {
+		if c, ok := t.hub.shorts.(tripper); ok {
+			return c.trips(l, first, selftestTurns)
+		}
+	}
+	for range selftestTurns {
+		if first {
+			err = errors.Join(t.send(other, small), t.receive(other, small))
+		} else {
+			err = errors.Join(t.receive(other, small), t.send(other, small))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end waits until all others are done, since Finalize makes no progress for links.

@@ -17,6 +17,9 @@ const (
 	phaseAlltoall
 )
 
+// longVector is how many elements a long vector has: no number of members divides it.
+const longVector = 20011
+
 // typeInt32 is the number of an int of 32 bits in shim.h; the number of the sum is 0.
 const typeInt32 = 5
 
@@ -49,6 +52,10 @@ func (t *tester) phases(l *Library) error {
 		row = append(row, given(t.rank, i))
 	}
 	one, all := make([]byte, 4), make([]byte, 4*n)
+	var vector, sums []int32 // a long one, each element one more than the one before
+	for i := range int32(longVector) {
+		vector, sums = append(vector, given(t.rank, 0)+i), append(sums, sum+int32(n)*i)
+	}
 	last := n - 1
 	atLast := func(want ...int32) []int32 { // what a root in the last place gets
 		if t.rank == last {
@@ -65,6 +72,8 @@ func (t *tester) phases(l *Library) error {
 		{"bcast", Phase{What: phaseBcast, Root: last, N: 4, Out: slices.Clone(own)}, []int32{given(last, 0)}},
 		{"reduce", Phase{What: phaseReduce, Root: last, Type: typeInt32, N: 1, In: own, Out: one}, atLast(sum)},
 		{"allreduce", Phase{What: phaseAllreduce, Type: typeInt32, N: 1, In: own, Out: one}, []int32{sum}},
+		{"allreduce of a long vector", Phase{What: phaseAllreduce, Type: typeInt32, N: longVector, In: words(vector...), Out: make([]byte, 4*longVector)}, sums},
+		{"allreduce of a long vector in place", Phase{What: phaseAllreduce, Type: typeInt32, N: longVector, Out: words(vector...)}, sums},
 		{"gather", Phase{What: phaseGather, Root: last, N: 4, In: own, Out: all}, atLast(column(0)...)},
 		{"allgather", Phase{What: phaseAllgather, N: 4, In: own, Out: all}, column(0)},
 		{"alltoall", Phase{What: phaseAlltoall, N: 4, In: words(row...), Out: all}, column(t.rank)},
@@ -81,7 +90,7 @@ func (t *tester) phases(l *Library) error {
 			}
 		}
 		if got := x.p.Out; x.want != nil && !slices.Equal(got, words(x.want...)) {
-			return fmt.Errorf("%w: %s gives rank %d % x, and should give % x", ErrFailed, x.name, t.rank, got, words(x.want...))
+			return fmt.Errorf("%w: %s gives rank %d % .100x, and should give % .100x", ErrFailed, x.name, t.rank, got, words(x.want...))
 		}
 	}
 	return l.CloseComm(c)

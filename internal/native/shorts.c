@@ -3,6 +3,7 @@
 /* Short messages by the site's MPI, without Go: see shorts.go. One thread at a time calls this. */
 #include "library.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 enum {
 	RECEIVES = 16,  /* that are posted, of anybody: what comes beyond them the library keeps meanwhile */
 	SENDS = 64,     /* that the library has begun */
+	TRIES = 1000,   /* in vain, before a trip yields the core: the other side may need it */
 };
 
 /* A message that the library has not sent yet. */
@@ -85,6 +87,14 @@ int impi_shorts_sending(struct impi_shorts *s)
 	return s->error ? 0 : of(s)->out;
 }
 
+enum { OURS, THEIRS }; /* of last and knows */
+
+/* alike reports whether two messages have the same envelope, but for their lengths. */
+static inline int alike(const struct impi_short *a, const struct impi_short *b)
+{
+	return a->at == b->at && a->context == b->context && a->rank == b->rank && a->tag == b->tag && a->kind == b->kind;
+}
+
 /* launch sends a message. */
 static int launch(struct impi_short_boxes *b, const void *head, size_t heads, const void *data, size_t bytes)
 {
@@ -112,8 +122,18 @@ static int launch(struct impi_short_boxes *b, const void *head, size_t heads, co
 
 int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t data)
 {
-	if (!launch(b, m, sizeof *m, (const void *)data, m->bytes))
-		return 0;
+	if (b->knows[OURS] && alike(m, &b->last[OURS])) {
+		const uint8_t head[IMPI_SHORT_FORM_SIZE] = {(uint8_t)m->taken, IMPI_SHORT_ALIKE};
+		if (!launch(b, head, sizeof head, (const void *)data, m->bytes))
+			return 0;
+	} else {
+		struct impi_short whole = *m;
+		whole.taken = m->taken & 0xff;
+		if (!launch(b, &whole, sizeof whole, (const void *)data, m->bytes))
+			return 0;
+		b->last[OURS] = *m;
+		b->knows[OURS] = 1;
+	}
 	b->said = m->taken;
 	b->sent++;
 	return 1;
@@ -121,9 +141,27 @@ int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t 
 
 void impi_shorts_took(struct impi_short_boxes *b, uint64_t taken)
 {
-	uint32_t n = (uint32_t)taken;
-	if (n - b->said >= IMPI_SHORT_LAG && launch(b, &n, sizeof n, NULL, 0))
-		b->said = n;
+	const uint8_t head[IMPI_SHORT_FORM_SIZE] = {(uint8_t)taken, IMPI_SHORT_TAKEN};
+	if ((uint32_t)taken - b->said >= IMPI_SHORT_LAG && launch(b, head, sizeof head, NULL, 0))
+		b->said = (uint32_t)taken;
+}
+
+/* read_head reads what comes before the data of a message, and gives those. NULL: it is none of ours. */
+static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, int64_t bytes, struct impi_short *m)
+{
+	if (memory[1] == IMPI_SHORT_ALIKE && b->knows[THEIRS]) {
+		*m = b->last[THEIRS];
+		m->bytes = (uint32_t)(bytes - IMPI_SHORT_FORM_SIZE);
+		return (const char *)memory + IMPI_SHORT_FORM_SIZE;
+	}
+	if (memory[1] != IMPI_SHORT_WHOLE || bytes < (int64_t)sizeof *m)
+		return NULL;
+	memcpy(m, memory, sizeof *m);
+	if (bytes != (int64_t)sizeof *m + m->bytes)
+		return NULL;
+	b->last[THEIRS] = *m;
+	b->knows[THEIRS] = 1;
+	return (const char *)memory + sizeof *m;
 }
 
 /* file puts a message into the boxes of its sender. It refuses what no proc of ours sends: one that says that
@@ -132,22 +170,22 @@ static int file(struct shorts *s, const void *memory, int64_t bytes, int32_t sou
 {
 	struct impi_short_boxes *b = source >= 0 && source < s->ranks ? s->boxes[source] : NULL;
 	struct impi_short m;
-	if (b == NULL || (bytes != sizeof m.taken && bytes < (int64_t)sizeof m))
+	if (b == NULL || bytes < IMPI_SHORT_FORM_SIZE)
 		return 0;
 	if (b->closed)
 		return 1;
-	memcpy(&m.taken, memory, sizeof m.taken);
 	uint64_t read = atomic_load_explicit(&b->read, memory_order_relaxed);
-	if ((uint32_t)(m.taken - (uint32_t)read) > (uint32_t)(b->sent - (uint32_t)read))
+	uint8_t more = (uint8_t)(*(const uint8_t *)memory - read);
+	if (more > (uint32_t)(b->sent - (uint32_t)read))
 		return 0;
-	atomic_store_explicit(&b->read, read + (uint32_t)(m.taken - (uint32_t)read), memory_order_release);
-	if (bytes == sizeof m.taken)
-		return 1;
-	memcpy(&m, memory, sizeof m);
-	if (bytes != (int64_t)sizeof m + m.bytes || m.bytes > IMPI_SHORT_MOST || (uint32_t)(b->come - b->said) >= IMPI_SHORT_BOXES)
+	if (more > 0)
+		atomic_store_explicit(&b->read, read + more, memory_order_release);
+	if (((const uint8_t *)memory)[1] == IMPI_SHORT_TAKEN)
+		return bytes == IMPI_SHORT_FORM_SIZE;
+	const char *data = read_head(b, memory, bytes, &m);
+	if (data == NULL || m.bytes > IMPI_SHORT_MOST || (uint32_t)(b->come - b->said) >= IMPI_SHORT_BOXES)
 		return 0;
 	size_t i = b->come % IMPI_SHORT_BOXES;
-	const char *data = (const char *)memory + sizeof m;
 	char *box = b->in[i];
 	memcpy(box + 8, &m.context, IMPI_SHORT_ENVELOPE - 8);
 	if (m.bytes <= 8)
@@ -184,4 +222,30 @@ int impi_shorts_pump(struct impi_shorts *all, int most)
 		all->error = error || file(s, memory, bytes, source) ? error : IMPI_SHORT_WRONG;
 	}
 	return all->error;
+}
+
+int impi_shorts_trips(struct impi_short_boxes *b, struct impi_short_trips *t)
+{
+	struct impi_short m = {.at = t->out_at, .bytes = 8};
+	uint64_t word = 0;
+	for (int i = 0; i < 2 * t->turns; i++) {
+		if ((i % 2 == 0) == (t->first != 0)) {
+			m.taken = (uint32_t)t->taken;
+			while (!impi_shorts_put(b, &m, (uintptr_t)&word))
+				if (impi_shorts_pump(b->all, 1))
+					return b->all->error;
+			continue;
+		}
+		const char *box = b->in[t->taken % IMPI_SHORT_BOXES];
+		for (int looks = 1; atomic_load_explicit((_Atomic uint64_t *)box, memory_order_acquire) != ((t->taken + 1) << 32 | t->in_at); looks++) {
+			if (impi_shorts_pump(b->all, 1))
+				return b->all->error;
+			if (looks > TRIES)
+				sched_yield();
+		}
+		memcpy(&word, box + IMPI_SHORT_ENVELOPE, sizeof word);
+		if (++t->taken % IMPI_SHORT_LAG == 0)
+			impi_shorts_took(b, t->taken);
+	}
+	return 0;
 }

@@ -36,12 +36,13 @@ type shortBoxes struct {
 	closed uint32
 	all    unsafe.Pointer
 	sent   uint32
-	_      uint32
+	knows  [4]uint8
+	last   [2]short // that was sent, and that has come
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
 }
 
-// short is a message as it travels, before its data. It is struct impi_short.
+// short is a message but for its data. It is struct impi_short, which says how it travels.
 type short struct {
 	taken, at uint32
 	context   uint64

@@ -138,6 +138,14 @@ static int finalize(void)
 	return class_of(MPI_Finalize());
 }
 
+/* Open MPI gives this request for a send that is done at once: it need not be tested. */
+#ifdef OPEN_MPI
+extern char ompi_request_empty[] __attribute__((weak));
+static inline int done_at_once(MPI_Request r) { return (void *)r == (void *)ompi_request_empty; }
+#else
+static inline int done_at_once(MPI_Request r) { return r == MPI_REQUEST_NULL; }
+#endif
+
 /* begun gives a request that has begun its number, unless it is done already. */
 static int begun(int error, MPI_Request *r, int32_t *number)
 {
@@ -145,6 +153,8 @@ static int begun(int error, MPI_Request *r, int32_t *number)
 	*number = IMPI_NATIVE_NONE;
 	if (error)
 		return class_of(error);
+	if (done_at_once(*r))
+		return 0;
 	if ((error = MPI_Test(r, &done, MPI_STATUS_IGNORE)) || done)
 		return class_of(error);
 	if ((*number = requests_take()) == IMPI_NATIVE_NONE)
@@ -266,25 +276,33 @@ static int close_comm(int32_t comm)
 /* Short collective operations by messages. What libraries have for operations that only begin takes two to
  * three times as long for them as what they have for those that block, which the proc could not leave to answer
  * others. Whether an operation is a short one depends on what all members know alike. */
-#ifdef OPEN_MPI /* whose Iallreduce is slow for long vectors, too */
-enum { SHORT_REDUCE = 4 << 20 };
+enum {
+	SHORT_MOST = 16 << 10,  /* bytes */
+	PAIR_MOST = 4 << 20,    /* of two members, who send each other no more than one message */
+	SHORT_REDUCE = 4 << 20, /* of an Allreduce of 2, 4, 8 or 16 members */
+	SHORT_TEAM = 16,        /* members */
+	SHORT_TAG = 1,
+	FEW = 32,  /* elements that are combined here */
+	LOOKS = 4, /* before the caller gets a turn */
+};
+#ifdef OPEN_MPI /* of whose messages those of 4 KiB wait for their receivers */
+enum { REDUCE_HALVES = 4 << 10 };
 #else
-enum { SHORT_REDUCE = 4 << 10 };
+enum { REDUCE_HALVES = 8 << 10 };
 #endif
-enum { SHORT_MOST = 16 << 10, SHORT_TEAM = 16, SHORT_TAG = 1 };
-enum { AS_BARRIER, AS_BCAST, AS_ALLREDUCE, AS_ALLTOALL };
+enum { AS_BARRIER, AS_BCAST, AS_ALLREDUCE, AS_HALVES, AS_ALLTOALL };
 
 static struct short_op {
 	struct short_op *next; /* that is not used either */
 	int32_t number;
 	MPI_Comm comm;
-	int what, me, size, root, round;
+	int what, me, size, root, round, levels; /* size is 1 << levels in reductions */
 	MPI_Request of[2 * SHORT_TEAM]; /* of this round */
 	int left;
 	const char *in;
 	char *out, *spare;
 	int64_t bytes, room; /* of a block; of spare */
-	int count, type, op; /* of reductions */
+	int count, width, type, op; /* of reductions */
 } **short_ops, *unused_ops;
 static int32_t short_count;
 
@@ -318,15 +336,88 @@ static struct short_op *short_new(int what, int32_t comm, int64_t spare)
 	return s;
 }
 
-/* swap receives from a member and sends to one; -1: not. */
-static int swap(struct short_op *s, void *in, int from, const void *out, int to)
+/* some receives some bytes from a member and sends others to one; -1: not. */
+static int some(struct short_op *s, void *in, int64_t ins, int from, const void *out, int64_t outs, int to)
 {
 	int error = MPI_SUCCESS;
-	if (from >= 0 && !(error = MPI_Irecv(in, (int)s->bytes, MPI_BYTE, from, SHORT_TAG, s->comm, &s->of[s->left])))
+	if (from >= 0 && !(error = MPI_Irecv(in, (int)ins, MPI_BYTE, from, SHORT_TAG, s->comm, &s->of[s->left])))
 		s->left++;
-	if (to >= 0 && !error && !(error = MPI_Isend(out, (int)s->bytes, MPI_BYTE, to, SHORT_TAG, s->comm, &s->of[s->left])))
-		s->left++;
+	if (to >= 0 && !error && !(error = MPI_Isend(out, (int)outs, MPI_BYTE, to, SHORT_TAG, s->comm, &s->of[s->left])))
+		s->left += !done_at_once(s->of[s->left]);
 	return error;
+}
+
+/* swap is some for whole blocks. */
+static int swap(struct short_op *s, void *in, int from, const void *out, int to) { return some(s, in, s->bytes, from, out, s->bytes, to); }
+
+/* reduce_some combines n elements with others. What is asked of a library for few of them takes as long as the
+ * message that brings them. */
+static int reduce_some(struct short_op *s, const void *in, void *out, int n)
+{
+	if (n > FEW || s->op != IMPI_NATIVE_SUM)
+		return MPI_Reduce_local(in, out, n, types[s->type], ops[s->op]);
+	if (s->type == IMPI_NATIVE_DOUBLE)
+		for (int i = 0; i < n; i++)
+			((double *)out)[i] += ((const double *)in)[i];
+	else if (s->type == IMPI_NATIVE_FLOAT)
+		for (int i = 0; i < n; i++)
+			((float *)out)[i] += ((const float *)in)[i];
+	else if (s->type == IMPI_NATIVE_INT32 || s->type == IMPI_NATIVE_UINT32)
+		for (int i = 0; i < n; i++)
+			((uint32_t *)out)[i] += ((const uint32_t *)in)[i];
+	else if (s->type == IMPI_NATIVE_INT64 || s->type == IMPI_NATIVE_UINT64)
+		for (int i = 0; i < n; i++)
+			((uint64_t *)out)[i] += ((const uint64_t *)in)[i];
+	else
+		return MPI_Reduce_local(in, out, n, types[s->type], ops[s->op]);
+	return MPI_SUCCESS;
+}
+
+/* reduce_got combines n elements at an offset with those that another member has sent, and tells where the
+ * library put them: in the first round what this member has lies in memory that is only read, if it is not in
+ * place. */
+static int reduce_got(struct short_op *s, int round, int64_t at, int n)
+{
+	char *out = s->out + at * s->width;
+	if (round == 0 && s->in)
+		return reduce_some(s, s->in + at * s->width, out, n);
+	return reduce_some(s, s->spare, out, n);
+}
+
+static inline char *place_of(struct short_op *s, int round, int64_t at) { return round == 0 && s->in ? s->out + at * s->width : s->spare; }
+
+static inline const char *given_by(struct short_op *s, int round, int64_t at) { return (round == 0 && s->in ? s->in : s->out) + at * s->width; }
+
+/* halve has a member's half of its elements at a level, [0] from and [1] to, and the other half, which the member
+ * that differs in that bit has. */
+static void halve(const struct short_op *s, int level, int mine[2], int others[2])
+{
+	int from = 0, to = s->count;
+	for (int l = 0;; l++) {
+		int middle = from + (to - from) / 2, upper = s->me >> l & 1;
+		mine[0] = upper ? middle : from, mine[1] = upper ? to : middle;
+		others[0] = upper ? from : middle, others[1] = upper ? middle : to;
+		if (l == level)
+			return;
+		from = mine[0], to = mine[1];
+	}
+}
+
+/* halves is a round of a reduction of a long vector: each member reduces a part of it, and all get all parts. */
+static int halves(struct short_op *s, int r)
+{
+	int mine[2], others[2], error = MPI_SUCCESS, level = r < s->levels ? r : 2 * s->levels - 1 - r;
+	if (r > 0 && r <= s->levels) {
+		halve(s, r - 1, mine, others);
+		error = reduce_got(s, r - 1, mine[0], mine[1] - mine[0]);
+	}
+	if (error || level < 0)
+		return error;
+	halve(s, level, mine, others);
+	int64_t of_mine = (int64_t)(mine[1] - mine[0]) * s->width, of_others = (int64_t)(others[1] - others[0]) * s->width;
+	if (r < s->levels)
+		return some(s, place_of(s, r, mine[0]), of_mine, s->me ^ 1 << level, given_by(s, r, others[0]), of_others, s->me ^ 1 << level);
+	return some(s, s->out + (int64_t)others[0] * s->width, of_others, s->me ^ 1 << level, s->out + (int64_t)mine[0] * s->width, of_mine, s->me ^ 1 << level);
 }
 
 /* round begins what comes next, of which there is nothing if left stays 0. */
@@ -338,8 +429,10 @@ static int round_of(struct short_op *s)
 		return away < s->size ? swap(s, NULL, (s->me - away + s->size) % s->size, NULL, (s->me + away) % s->size) : error;
 	case AS_ALLREDUCE:
 		if (r > 0)
-			error = MPI_Reduce_local(s->spare, s->out, s->count, types[s->type], ops[s->op]);
-		return error || away >= s->size ? error : swap(s, s->spare, s->me ^ away, s->out, s->me ^ away);
+			error = reduce_got(s, r - 1, 0, s->count);
+		return error || away >= s->size ? error : swap(s, place_of(s, r, 0), s->me ^ away, given_by(s, r, 0), s->me ^ away);
+	case AS_HALVES:
+		return halves(s, r);
 	case AS_BCAST: /* a member whose distance from the root has 1 as its lowest bit is a leaf */
 		away = (s->me - s->root + s->size) % s->size;
 		low = away & -away;
@@ -357,6 +450,8 @@ static int round_of(struct short_op *s)
 			int to = (s->me + i) % s->size, from = (s->me - i + s->size) % s->size;
 			error = swap(s, s->out + from * s->bytes, from, s->in + to * s->bytes, to);
 		}
+		if (r == 0 && s->in != s->spare) /* not in place */
+			memcpy(s->out + s->me * s->bytes, s->in + s->me * s->bytes, (size_t)s->bytes);
 		return error;
 	}
 }
@@ -366,7 +461,9 @@ static int short_on(struct short_op *s)
 {
 	for (;;) {
 		while (s->left > 0) {
-			int done = 0, error = MPI_Test(&s->of[s->left - 1], &done, MPI_STATUS_IGNORE);
+			int done = 0, error = MPI_SUCCESS;
+			for (int looks = 0; !done && looks < LOOKS && !error; looks++)
+				error = MPI_Test(&s->of[s->left - 1], &done, MPI_STATUS_IGNORE);
 			if (error)
 				return class_of(error);
 			if (!done)
@@ -399,36 +496,41 @@ static int short_begun(struct short_op *s, int32_t *number)
 static int is_short(int32_t comm, int64_t bytes, int64_t most)
 {
 	int size = comms.of[comm].size;
+	if (size == 2 && most == SHORT_MOST)
+		most = PAIR_MOST;
 	return bytes <= most && size <= SHORT_TEAM && (most != SHORT_REDUCE || (size & (size - 1)) == 0);
 }
 
 static int short_exchange(int what, int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number)
 {
-	struct short_op *s = short_new(what, comm, in || what != AS_ALLTOALL ? 0 : bytes * SHORT_TEAM);
+	struct short_op *s = short_new(what, comm, in || what != AS_ALLTOALL ? 0 : bytes * comms.of[comm].size);
 	if (!s)
 		return MPI_ERR_NO_MEM;
 	s->in = in;
 	s->out = out;
 	s->bytes = bytes;
 	s->root = root;
-	if (what == AS_ALLTOALL && in)
-		memcpy(s->out + s->me * bytes, s->in + s->me * bytes, (size_t)bytes);
-	else if (what == AS_ALLTOALL)
+	if (what == AS_ALLTOALL && !in)
 		s->in = memcpy(s->spare, out, (size_t)(bytes * s->size));
 	return short_begun(s, number);
 }
 
-static int short_allreduce(int32_t comm, const void *in, void *out, int64_t bytes, int64_t count, int type, int op, int32_t *number)
+static int short_allreduce(int32_t comm, const void *in, void *out, int64_t count, int width, int type, int op, int32_t *number)
 {
-	struct short_op *s = short_new(AS_ALLREDUCE, comm, bytes);
+	int64_t bytes = count * width;
+	struct short_op *s = short_new(bytes < REDUCE_HALVES ? AS_ALLREDUCE : AS_HALVES, comm, in && comms.of[comm].size == 2 ? 0 : bytes);
 	if (!s)
 		return MPI_ERR_NO_MEM;
+	for (s->levels = 0; 1 << s->levels < s->size;)
+		s->levels++;
+	s->in = in;
 	s->out = out;
 	s->bytes = bytes;
 	s->count = (int)count;
+	s->width = width;
 	s->type = type;
 	s->op = op;
-	if (in)
+	if (s->size == 1 && in)
 		memcpy(out, in, (size_t)bytes);
 	return short_begun(s, number);
 }
@@ -465,7 +567,7 @@ static int allreduce(int32_t comm, const void *in, void *out, int64_t count, int
 		return MPI_ERR_TYPE;
 	MPI_Type_size(types[type], &width);
 	if (is_short(comm, count * width, SHORT_REDUCE))
-		return short_allreduce(comm, in, out, count * width, count, type, op, number);
+		return short_allreduce(comm, in, out, count, width, type, op, number);
 	return begun(MPI_Iallreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm].comm, &r), &r, number);
 }
 
@@ -524,7 +626,11 @@ static int short_next(const void **buf, int64_t *bytes, int32_t *source)
 		return class_of(error);
 	if (!done)
 		return IMPI_NATIVE_NONE;
+#ifdef OPEN_MPI
+	n = (int)st._ucount; /* what MPI_Get_count looks at after some checks */
+#else
 	MPI_Get_count(&st, MPI_BYTE, &n);
+#endif
 	*buf = posted.memory + posted.next * posted.room;
 	*bytes = n;
 	*source = st.MPI_SOURCE;
@@ -534,7 +640,8 @@ static int short_next(const void **buf, int64_t *bytes, int32_t *source)
 static int short_again(void)
 {
 	int error = MPI_Start(&posted.of[posted.next]);
-	posted.next = (posted.next + 1) % posted.count;
+	if (++posted.next == posted.count)
+		posted.next = 0;
 	return class_of(error);
 }
 
