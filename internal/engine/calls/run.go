@@ -77,31 +77,52 @@ func (m *Memory) settleRun(until int64) {
 	b := &m.Burst
 	from := b.last
 	until = max(until, from)
-	var list []*Event
-	var counted [tallies]Event
+	if until-from > int64(m.Gap) {
+		m.pause(from, until)
+		return
+	}
 	for k := range b.run.tallies {
 		t := &b.run.tallies[k]
-		n := int64(t.total.Load() - t.taken)
-		if n <= 0 { // below, if a receive was taken that then has waited
-			continue
+		if n := t.take(); n > 0 {
+			m.merge(t.about(n), n, from, until)
 		}
-		t.taken += uint64(n)
-		e := &counted[k]
-		e.set(about{t.call, t.peer, t.tag, Nobody, t.size * n, t.comm}, uint32(n))
-		list = append(list, e)
 	}
-	switch {
-	case len(list) == 0:
-	case until-from <= int64(m.Gap):
-		for _, e := range list {
-			m.merge(e.about(), e.Times, from, until)
+}
+
+// take returns how many calls were counted since it was called before.
+func (t *tally) take() uint32 {
+	n := int64(t.total.Load() - t.taken)
+	if n <= 0 { // below, if a receive was taken that then has waited
+		return 0
+	}
+	t.taken += uint64(n)
+	return uint32(n)
+}
+
+// about is what is said of n calls.
+func (t *tally) about(n uint32) about {
+	return about{t.call, t.peer, t.tag, Nobody, t.size * int64(n), t.comm}
+}
+
+// pause passes on what was counted from one look to the next, if anything was.
+func (m *Memory) pause(from, until int64) {
+	b := &m.Burst
+	var list []*Event
+	for k := range b.run.tallies {
+		t := &b.run.tallies[k]
+		if n := t.take(); n > 0 {
+			e := new(Event)
+			e.set(t.about(n), n)
+			list = append(list, e)
 		}
-	default:
-		m.closeBurst()
-		m.Traced.put(list, from, until, paused)
-		b.last = until
-		b.run.streak.Store(0)
 	}
+	if len(list) == 0 {
+		return
+	}
+	m.closeBurst()
+	m.Traced.put(list, from, until, paused)
+	b.last = until
+	b.run.streak.Store(0)
 }
 
 // uncount takes back a receive that was counted and then, at that time, had to wait.

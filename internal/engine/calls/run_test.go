@@ -67,6 +67,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunTakesNoMemory: while calls are counted and looked at nothing is allocated, which would take longer than all of it.
+func TestRunTakesNoMemory(t *testing.T) {
+	m := byMicroseconds()
+	until, _ := pingPong(m, 1e6, 1000)
+	if n := testing.AllocsPerRun(100, func() {
+		until, _ = pingPong(m, until, 100)
+		m.Traced.take(func(*Event) {})
+	}); n > 0 {
+		t.Errorf("200 calls allocate %v times", n)
+	}
+}
+
 // TestRunPauses: where a program does something else in the middle of a run, the calls that were not looked at are an entry
 // that says so, of at most Stride calls, and the next are looked at one by one until there is a run again.
 func TestRunPauses(t *testing.T) {

@@ -16,28 +16,32 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	}
 	peer, none, err := c.PartnerOf(dst, tag)
 	if none || err != nil {
-		noteSend(c, begun, false, b, dst, tag)
+		if begun != 0 {
+			noteSend(c, begun, false, len(b), dst, tag)
+		}
 		return err
 	}
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
-		noteSend(c, begun, p.Account.run, b, dst, tag)
+		if begun != 0 {
+			noteSend(c, begun, p.Account.run, len(b), dst, tag)
+		}
 		return nil
 	}
 	begun = calls.SinceNow(begun)
 	out := p.Data.payload(peer, b, k)
 	err = p.sendAndWait(peer, c.Envelope(tag), mode, &out)
-	noteSend(c, begun, p.Account.run, b, dst, tag)
+	if begun != 0 {
+		noteSend(c, begun, p.Account.run, len(b), dst, tag)
+	}
 	return err
 }
 
-// noteSend ends a measured send that began at a time of BeginLate, and is locked if run is set.
-func noteSend(c *Comm, begun int64, run bool, b []byte, dst, tag int) {
-	if begun != 0 {
-		calls.EndSend(run, begun, dst, tag, int64(len(b)), ContextOf(c))
-	}
+// noteSend ends a measured send that began at a time of BeginLate. The process is locked if run is set.
+func noteSend(c *Comm, begun int64, run bool, size, dst, tag int) {
+	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))
 }
 
 func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
