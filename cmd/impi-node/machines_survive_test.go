@@ -54,7 +54,7 @@ func TestMachineLostAndTheJobGoesOn(t *testing.T) {
 		} {
 			t.Run(name+" of "+what, func(t *testing.T) {
 				machines := netns.New(t, 6)
-				file := machineJobAt(t, "survive = true\n  embedded_server { listen = \"10.77.0.1:7800\" }", "limits {\n  start   = \"5m\"\n  silence = \"2s\"\n}")
+				file := machineJobAt(t, "survive = true\n  embedded_server { listen = \"10.77.0.1:7800\" }", "limits {\n  start   = \"5m\"\n  silence = \"6s\"\n}")
 				nodes := startOn(t, file, "loses machine "+c.ranks, machines)
 				for rank := range 12 {
 					nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))

@@ -144,6 +144,8 @@ func program(mode string) {
 		losesMachine(mode[len("loses machine "):])
 	case "loses site 0", "loses site 1":
 		losesSite(int(os.Getenv(asProgram)[len("loses site ")] - '0'))
+	case "stops a site":
+		stopsSite()
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
@@ -78,6 +81,103 @@ func TestSiteWithTheServerIsLost(t *testing.T) {
 	status, out, err := impiNode(t, "loses site 0", "-config", path, "-site", "beta")
 	_ = alpha.Wait() // it is killed
 	if status != ending.StatusRemote || !strings.Contains(out, "went on") || !strings.Contains(err, "; the job went on without it") {
+		t.Errorf("status %d, %q, %s", status, out, err)
+	}
+}
+
+// stoppedFor is how long a process is stopped: longer than the silence after which a machine is lost.
+const stoppedFor = 6 * time.Second
+
+// stopsSite has rank 0 stop, one after the other, the proc of the other site, its node, and all processes of the
+// site, each of them longer than a machine may be silent. None is taken for lost, and what was sent meanwhile
+// arrives.
+func stopsSite() {
+	w := mpi.World()
+	world := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	if w.Rank() == 1 {
+		world(mpi.Send(w, []int64{int64(os.Getpid()), int64(os.Getppid())}, 0, 0))
+		for range 3 {
+			in := make([]int64, 1)
+			_, err := mpi.Recv(w, in, 0, 1)
+			world(err)
+			world(mpi.Send(w, in, 0, 2))
+		}
+		return
+	}
+	in := make([]int64, 2)
+	_, err := mpi.Recv(w, in, 1, 0)
+	world(err)
+	proc, node := int(in[0]), int(in[1])
+	for i, who := range []struct {
+		name string
+		pids []int
+	}{{"the proc", []int{proc}}, {"its node", []int{node}}, {"all processes of its site", treeOf(node)}} {
+		q, err := whileStopped(w, who.pids, int64(i))
+		world(err)
+		_, err = mpi.Recv(w, in[:1], 1, 2)
+		world(err)
+		_, err = q.Wait()
+		world(err)
+		fmt.Printf("not suspected: %s (%d)\n", who.name, len(who.pids))
+	}
+}
+
+// whileStopped stops processes, begins to send a message, and looks whether its receiver is taken for lost. They
+// go on whatever comes of it.
+func whileStopped(w *mpi.Comm, pids []int, message int64) (q mpi.Request, err error) {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			return q, err
+		}
+		defer syscall.Kill(pid, syscall.SIGCONT) //nolint:errcheck // the test sees it
+	}
+	if q, err = mpi.Isend(w, []int64{message}, 1, 1); err != nil {
+		return q, err
+	}
+	const looks = 50
+	for range looks {
+		<-time.After(stoppedFor / looks)
+		if _, _, err := mpi.Iprobe(w, 1, 2); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// treeOf are a process and those that it has started, and those that these have.
+func treeOf(pid int) []int {
+	all := []int{pid}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for i := 0; i < len(all); i++ {
+		for _, name := range stats {
+			text, err := os.ReadFile(name)
+			_, rest, ok := strings.Cut(string(text), ") ")
+			if fields := strings.Fields(rest); err == nil && ok && len(fields) > 1 && fields[1] == strconv.Itoa(all[i]) {
+				if child, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+					all = append(all, child)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestStoppedIsNotLost: processes that are stopped for longer than the limit of silence are not taken for lost: by
+// tcp the kernel answers for them. It asks three times within 4 s, and only once within less.
+func TestStoppedIsNotLost(t *testing.T) {
+	job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + `
+route "*" { prefer = ["tcp"] }
+limits {
+  start   = "5m"
+  silence = "4s"
+}
+`
+	status, out, err := impiNode(t, "stops a site", "-config", file(t, job))
+	if status != 0 || strings.Count(out, "not suspected: ") != 3 {
 		t.Errorf("status %d, %q, %s", status, out, err)
 	}
 }

@@ -1,7 +1,10 @@
 package member
 
 import (
+	"errors"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/routes"
 )
@@ -59,4 +63,32 @@ func signalWhileHostsConnect(t *testing.T) {
 	o.Over(nil)
 	o.Close()
 	o.End.Close()
+}
+
+// TestEngineLosesAHost: what the engine sees of a host ends the job, unless the site goes on without its hosts.
+func TestEngineLosesAHost(t *testing.T) {
+	for _, goesOn := range []bool{false, true} {
+		job := config.Default(1, []string{"/bin/true"}, nil)
+		site := job.Sites[0]
+		ends := make(chan HostEnd, 1)
+		var without []int
+		o := &Cluster{
+			ClusterConfig: ClusterConfig{Hosts: append(site.Hosts, site.Hosts[0]), Ends: ends}, Routes: &routes.Table{Job: job, Site: &site},
+			Without: func(hosts []int, f *ending.Failure) {
+				if without = hosts; !strings.Contains(f.Text, "its ssh has ended") {
+					t.Error(f)
+				}
+			},
+		}
+		o.goesOn.Store(goesOn)
+		o.End, _ = lifetime.New(t.Context())
+		ends <- HostEnd{1, errors.New("its ssh has ended")}
+		close(ends)
+		o.hearEngine()
+		failing := false
+		o.End.Report(func(_ time.Time, e *ending.Ending) { failing = e.Failing() })
+		if failing == goesOn || goesOn != slices.Equal(without, []int{1}) {
+			t.Errorf("goes on %v: failing %v, without %v", goesOn, failing, without)
+		}
+	}
 }

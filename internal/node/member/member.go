@@ -343,7 +343,8 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	}
 	select {
 	case <-m.Server.Done():
-		if f := m.Server.Failure(); f != nil {
+		// A job that goes on without lost sites does not end by the loss of the last one that had not left.
+		if f := m.Server.Failure(); f != nil && (!m.Routes.Job.Survive || m.Spawned || !errors.Is(f, startup.ErrLost)) {
 			return f
 		}
 		return nil
