@@ -217,11 +217,10 @@ func SinceNow(begun int64) int64 {
 
 // EndSend is End for a call of MPI_Send, of who has the run if owner is set.
 func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
-	w := about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}
-	if owner && begun == late && mem.Burst.run.count(sends, &w) {
+	if owner && begun == late && mem.Burst.run.count(sends, int32(peer), int32(tag), size, comm) {
 		return
 	}
-	end(begun, w, owner)
+	end(begun, about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}, owner)
 }
 
 // Looks is how often a call that receives may look for its message, with a short pause after each, before it
@@ -246,17 +245,16 @@ const (
 
 // Begin begins a call for which BeginLate has returned begun, of who has the run if owner is set.
 func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
+	if owner && begun == late && mem.Burst.run.count(receives, int32(peer), int32(tag), size, comm) {
+		r.state, r.owner = counted, true
+		return
+	}
 	*r = Receipt{begun, measured, owner}
 	if begun != late {
 		return
 	}
-	w := about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}
-	if owner && mem.Burst.run.count(receives, &w) {
-		r.state = counted
-		return
-	}
 	r.begun = now()
-	if mem.pends(w, r.begun, owner) {
+	if mem.pends(about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}, r.begun, owner) {
 		r.state = pending
 	}
 }

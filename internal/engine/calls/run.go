@@ -42,9 +42,9 @@ type tally struct {
 }
 
 // count counts a call if it need not be looked at.
-func (r *Run) count(k int, w *about) bool {
+func (r *Run) count(k int, peer, tag int32, size int64, comm uint64) bool {
 	t := &r.tallies[k]
-	if r.left == 0 || r.streak.Load() < Enough || t.peer != w.peer || t.tag != w.tag || t.size != w.size || t.comm != w.comm {
+	if r.left == 0 || r.streak.Load() < Enough || (t.peer^peer)|(t.tag^tag) != 0 || uint64(t.size^size)|(t.comm^comm) != 0 {
 		return false
 	}
 	r.left--

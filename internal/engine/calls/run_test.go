@@ -12,11 +12,11 @@ func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
 	at := from
 	for range n {
 		at += 100
-		if !m.Burst.run.count(sends, &send) {
+		if !countOf(m, sends, send) {
 			m.called(send, late, at, true)
 			looks++
 		}
-		if !m.Burst.run.count(receives, &receive) {
+		if !countOf(m, receives, receive) {
 			m.pends(receive, at, true)
 			m.Burst.open.Store(0)
 			looks++
@@ -24,6 +24,10 @@ func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
 		at += 100
 	}
 	return at, looks
+}
+
+func countOf(m *Memory, k int, w about) bool {
+	return m.Burst.run.count(k, w.peer, w.tag, w.size, w.comm)
 }
 
 // totals are the calls of all entries, and of those with a pause.
@@ -114,7 +118,7 @@ func TestRunWaits(t *testing.T) {
 		m := byMicroseconds()
 		until, _ := pingPong(m, 1e6, 1000)
 		receive := sent(Recv, 1, 5, 8)
-		for !m.Burst.run.count(receives, &receive) {
+		for !countOf(m, receives, receive) {
 			until, _ = pingPong(m, until, 1)
 		}
 		if taken {
@@ -160,7 +164,7 @@ func TestRunOfOthers(t *testing.T) {
 		looks := 0
 		for i := range 1000 {
 			w := of.about(i)
-			if of.owner && w.call == uint32(Send) && m.Burst.run.count(sends, &w) {
+			if of.owner && w.call == uint32(Send) && countOf(m, sends, w) {
 				continue
 			}
 			looks++
