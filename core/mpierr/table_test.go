@@ -18,23 +18,28 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// TestTableIsComplete looks for exported sentinels in the source of core. core/mpi
-// has a table of its own: it imports this one.
+// TestTableIsComplete looks for exported sentinels in the source of core and of links.
+// core/mpi has a table of its own: it imports this one.
 func TestTableIsComplete(t *testing.T) {
 	have := rowsOf(t, "table.go")
 	dirs, err := os.ReadDir("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	packages := []string{filepath.Join("..", "..", "plugins", "sdk", "link")}
 	for _, d := range dirs {
 		if !d.IsDir() || d.Name() == "mpi" || d.Name() == "mpierr" {
 			continue
 		}
-		for _, name := range sentinels(t, filepath.Join("..", d.Name())) {
+		packages = append(packages, filepath.Join("..", d.Name()))
+	}
+	found := 0
+	for _, dir := range packages {
+		name := filepath.Base(dir)
+		for _, sentinel := range sentinels(t, dir) {
 			found++
-			if !have[d.Name()+"."+name] {
-				t.Errorf("core/%s.%s has no class", d.Name(), name)
+			if !have[name+"."+sentinel] {
+				t.Errorf("%s.%s has no class", name, sentinel)
 			}
 		}
 	}

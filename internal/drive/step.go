@@ -12,6 +12,10 @@ import (
 // Everywhere makes the next Step ask the poll set about all endpoints.
 func (d *Driver) Everywhere() { d.polls = 0 }
 
+// AsksEverywhere reports whether the next Step will ask the poll set about all endpoints because
+// Everywhere was called.
+func (d *Driver) AsksEverywhere() bool { return d.polls == 0 }
+
 // Step polls once. Most steps read only the endpoints that were busy last. Some also ask the
 // poll set about the others, however busy those are; scanned reports that.
 func (d *Driver) Step() (progress, scanned bool) {

@@ -331,11 +331,12 @@ func (x *collective) outside(work func() error) error {
 	p := x.c.Process()
 	x.busy = true
 	p.Unlock()
-	err := work()
-	p.Lock()
-	x.busy = false
-	p.WakeAll() // goroutines that wait for the operation have found it busy
-	return err
+	defer func() {
+		p.Lock()
+		x.busy = false
+		p.WakeAll() // goroutines that wait for the operation have found it busy
+	}()
+	return work()
 }
 
 // Status returns what Finish will return.

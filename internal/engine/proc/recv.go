@@ -106,7 +106,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 // in a row may do that.
 func receiveSoon(p *Process, r *message.Request) bool {
 	receives, from := r.Side()
-	if !receives || from == message.NoPeer || !p.calm() {
+	if !receives || from == message.NoPeer || !p.calm() || p.Driver.AsksEverywhere() {
 		return false
 	}
 	if p.streak++; p.streak%StreakMax == 0 {

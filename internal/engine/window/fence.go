@@ -47,16 +47,22 @@ func (w *Win) meet(failed error) error {
 	mine := int32(construct.FaultCode(failed))
 	worst, done, err := collective.Worst(w.c, mine)
 	if !done {
-		w.Process.Unlock()
-		all := []int32{0}
-		err = collective.ReduceAll(w.c, []int32{mine}, all, datatype.Max)
-		worst = all[0]
-		w.Process.Lock()
+		worst, err = w.worst(mine)
 	}
 	if err == nil && worst != 0 {
 		err = construct.FailedElsewhere(uint32(worst))
 	}
 	return err
+}
+
+// worst returns the largest code of all members. The process is unlocked meanwhile, and locked again
+// even if the simulator ends this proc.
+func (w *Win) worst(mine int32) (int32, error) {
+	w.Process.Unlock()
+	defer w.Process.Lock()
+	all := []int32{0}
+	err := collective.ReduceAll(w.c, []int32{mine}, all, datatype.Max)
+	return all[0], err
 }
 
 func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
