@@ -157,6 +157,13 @@ func (p *Place) Backing(n int) (at, size int) {
 	return p.area(p.me), entries * roomSize
 }
 
+// Overwrites reports whether posting n bytes in t may overwrite what this member has posted since an
+// earlier turn.
+func (p *Place) Overwrites(t Turn, n int, since Turn) bool {
+	apart := t.index() - since.index()
+	return apart >= entries || n > roomSize && apart >= 2
+}
+
 // Room returns the memory for the n bytes, at most MaxPost, that this member will post in
 // t. A Wait of Vacant must be over, so that no member still reads there.
 func (p *Place) Room(t Turn, n int) []byte {

@@ -80,6 +80,31 @@ func read(tb testing.TB, q *Place, turn Turn, want string) {
 	}
 }
 
+// A member that has not read an operation itself does not overwrite what it has posted there, though the
+// others have read it.
+func TestOverwrites(t *testing.T) {
+	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
+		for apart := 1; apart <= entries+1; apart++ {
+			p, q := pair(t, open(t, 2), 3)
+			first, last := NewTurn(5), NewTurn(uint64(5+apart))
+			for i := range apart {
+				turn := NewTurn(uint64(5 + i))
+				p.Begin(turn)
+				q.Begin(turn)
+				copy(p.Room(turn, n), pattern(n, i))
+				p.Post(turn, 7, n)
+			}
+			says := p.Overwrites(last, n, first)
+			copy(p.Room(last, n), pattern(n, apart))
+			p.Post(last, 7, n)
+			b, err := p.Look(p.me, first, 7, n)
+			if over := err != nil || string(b) != pattern(n, 0); over != says {
+				t.Errorf("%d bytes, %d operations apart: overwritten: %v, but Overwrites says %v", n, apart, over, says)
+			}
+		}
+	}
+}
+
 // End makes room if data are in an area, and writes nothing if there is room for long.
 func TestEnd(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)

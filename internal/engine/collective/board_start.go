@@ -217,8 +217,10 @@ func (q *boardQueue) goOn() bool {
 	}
 	n, full := 0, false
 	for _, x := range q.open {
-		if !full {
+		if !full && x.keepsOlder(q.open[:n]) {
 			x.post()
+		} else if !x.posted {
+			full = true
 		}
 		if x.get(); x.over {
 			continue
@@ -249,6 +251,17 @@ func (q *boardQueue) goOn() bool {
 		s.Over(ended)
 	}
 	return true
+}
+
+// keepsOlder reports whether the operation can be posted without overwriting what this member has posted in
+// older ones, of which it may still have to read that itself: the others may have read it since.
+func (x *boardStart) keepsOlder(older []*boardStart) bool {
+	if x.posted || len(older) == 0 {
+		return true
+	}
+	s := x.q.s
+	b, _ := given(s, &x.a, x.block)
+	return !s.Place.Overwrites(x.t, len(b), older[0].t)
 }
 
 // post posts what this member has for the others, if there is room for it.

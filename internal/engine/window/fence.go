@@ -47,7 +47,7 @@ func (w *Win) meet(failed error) error {
 	mine := int32(construct.FaultCode(failed))
 	worst, done, err := collective.Worst(w.c, mine)
 	if !done {
-		worst, err = w.worst(mine)
+		worst, err = largest(w.c, mine)
 	}
 	if err == nil && worst != 0 {
 		err = construct.FailedElsewhere(uint32(worst))
@@ -55,13 +55,13 @@ func (w *Win) meet(failed error) error {
 	return err
 }
 
-// worst returns the largest code of all members. The process is unlocked meanwhile, and locked again
+// largest returns the largest code of all members. The process is unlocked meanwhile, and locked again
 // even if the simulator ends this proc.
-func (w *Win) worst(mine int32) (int32, error) {
-	w.Process.Unlock()
-	defer w.Process.Lock()
+func largest(c *proc.Comm, mine int32) (int32, error) {
+	c.Process().Unlock()
+	defer c.Process().Lock()
 	all := []int32{0}
-	err := collective.ReduceAll(w.c, []int32{mine}, all, datatype.Max)
+	err := collective.ReduceAll(c, []int32{mine}, all, datatype.Max)
 	return all[0], err
 }
 
