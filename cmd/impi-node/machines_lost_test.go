@@ -50,9 +50,11 @@ func wantLoss(t *testing.T, machines []*netns.Machine, nodes []*machineNode, los
 // TestHeadLost: a machine with the head of a site that crashes or is cut off ends the job, with the job's
 // server on it or without. All others say which it was, and nothing is left of them.
 func TestHeadLost(t *testing.T) {
+	t.Parallel()
 	for name, how := range losses {
 		for head, what := range map[int]string{0: "server", 3: "no server"} {
 			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
 				file, machines := machineJob(t, "")
 				nodes := startOn(t, file, "block", machines)
 				for rank := range 12 {
@@ -139,8 +141,10 @@ func awaitGoesOn(t *testing.T, nodes []*machineNode) {
 // ends in order, or names the machine that is lost later. If the server is lost when one site has
 // joined, all nodes of that site say where it was, and nothing is left of them.
 func TestServerLost(t *testing.T) {
+	t.Parallel()
 	for name, how := range losses {
 		t.Run(name+" in the job", func(t *testing.T) {
+			t.Parallel()
 			machines, nodes := runServerJob(t)
 			how(machines[6])
 			awaitGoesOn(t, nodes)
@@ -148,6 +152,7 @@ func TestServerLost(t *testing.T) {
 			machines[6].Crash()
 		})
 		t.Run(name+" before a head", func(t *testing.T) {
+			t.Parallel()
 			machines, nodes := runServerJob(t)
 			machines[6].Crash()
 			awaitGoesOn(t, nodes)
@@ -155,6 +160,7 @@ func TestServerLost(t *testing.T) {
 			wantLoss(t, machines, nodes, machines[3])
 		})
 		t.Run(name+" in the start", func(t *testing.T) {
+			t.Parallel()
 			file, machines, server := serverJob(t)
 			nodes := startOn(t, file, "block", machines[:3])
 			server.awaits(t, server.err, "client joined: client=0")

@@ -99,8 +99,10 @@ const openPortRange = `write port_range = \"FIRST-LAST\" in the config of transp
 // TestAgentPortClosed: one closed port between the agents of two hosts of a site ends the job. The
 // head says which host does not reach which address, and what to do.
 func TestAgentPortClosed(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"reject", "drop"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			file, machines := fixedPorts(t, "")
 			closed(t, how, machines[1], machines[2], agentPort)
 			nodes := startOn(t, file, "block", machines)
@@ -119,12 +121,14 @@ func TestAgentPortClosed(t *testing.T) {
 // the start, with both addresses and what to do, whichever of the two does not reach the other and
 // before any proc needs it.
 func TestDirectPortClosed(t *testing.T) {
+	t.Parallel()
 	if dial.Reach > 5*time.Second {
 		t.Errorf("it is named after %v", dial.Reach)
 	}
 	for _, how := range []string{"reject", "drop"} {
 		for _, c := range []struct{ to, from int }{{1, 2}, {2, 1}} {
 			t.Run(fmt.Sprint(how, " ", c.from), func(t *testing.T) {
+				t.Parallel()
 				file, machines := fixedPorts(t, "")
 				to, from := machines[c.to], machines[c.from]
 				closed(t, how, to, from, directPort)
@@ -177,9 +181,11 @@ func TestDirectPortsClosed(t *testing.T) {
 // TestHeadPortClosed: a host that does not reach the port of its head says so with both addresses
 // and what to do while it waits, and again at the end, and the head says from whom nothing came.
 func TestHeadPortClosed(t *testing.T) {
+	t.Parallel()
 	others := regexp.MustCompile(`hosts of the site are missing: 10\.77\.0\.(2|\[2-3\])`) // this computer is too slow
 	for _, how := range []string{"reject", "drop"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			for limit := 15; ; limit *= 3 {
 				file, machines := fixedPorts(t, fmt.Sprintf("limits { start = \"%ds\" }\n", limit))
 				closed(t, how, machines[0], machines[2], headPort)

@@ -60,6 +60,7 @@ func TestSignalReachesAllMachines(t *testing.T) {
 // TestMachineThatDoesNotReachItsHead: a host whose packets to the port of the head vanish says so with
 // both addresses while it waits, and the head, which cannot know more, that nothing came there.
 func TestMachineThatDoesNotReachItsHead(t *testing.T) {
+	t.Parallel()
 	file, machines := machineJob(t, "limits { start = \"15s\" }\n")
 	out, err := machines[3].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.6", "ipproto", "tcp", "sport", "7802", "blackhole").CombinedOutput()
 	if err != nil {

@@ -408,6 +408,7 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 // TestMachinesWithAFirewallBetween: a host that cannot connect to another one, of its own site or
 // of another one, names both and says what to do, long before the limit of the start.
 func TestMachinesWithAFirewallBetween(t *testing.T) {
+	t.Parallel()
 	const ports, range_ = "write port = N in their host blocks", "write port_range = \"FIRST-LAST\" in the config of transport "
 	for name, c := range map[string]struct {
 		more, proto, what string
@@ -426,6 +427,7 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 		"of another, certificates": {withCertificates, "tcp", "blackhole", 1, range_ + `"tcp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file, machines := machineJob(t, c.more+"limits { start = \"5m\" }\n")
 			address := machines[c.to].Address
 			for _, proto := range strings.Fields(c.proto) {
