@@ -208,7 +208,7 @@ sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B, and 1,000 times 
 	$(BIN)/impi-sim -seeds $(SEEDS) -failures 5 -coverage -progress
 	$(BIN)/impi-sim -worlds -seeds $(WORLDS) -failures 5 -coverage -progress
 
-sim-mutants: ## show that the simulator finds faults in core; MUTANTS=regexp
+sim-mutants: ## show that the simulator finds faults in what it runs; MUTANTS=regexp
 	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'
 
 conform: build ## judge ours against the standard: docs/conformance/impi.md

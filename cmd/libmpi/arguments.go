@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// The functions by which generated calls read their arguments: see internal/abi/calls_table.go.
+// The functions by which generated calls read their arguments: see internal/abi/calls.go.
 
 // The bounds of strings in bytes: with the terminator those that the ABI has, maxText of others.
 const (

@@ -52,9 +52,9 @@ limits {
   silence = "10s"
 }
 
-# What holds for all sites. A site block can have the same blocks. Of program,
-# protocol, wait, log and spawn, the site's attributes win one by one; a names, transport or
-# route in the site stands for the whole of the one here with the same label.
+# What holds for all sites. A site block can have the same blocks. Of program, protocol,
+# wait, log, metrics, ui, trace and spawn, the site's attributes win one by one; a names,
+# transport or route in the site stands for the whole of the one here with the same label.
 program {
   command = ["./bin/prog", "--rounds", "1000"] # without a slash: looked up in PATH
   dir     = "."
@@ -87,7 +87,7 @@ transport "quic" {
 
 #: hosts = "127.0.0.[2-5]" # in a file of one site; so may all that belongs to a site, as program
 #: procs = 2              # "auto": as many as a scheduler has given each host for, or its cores
-plugin_dir = "bin" # where plugins are; default: the folder of this file
+plugin_dir = "bin" # where plugins are; default: the folder of this file, for installed ones plugins in it
 
 transport "x" {
   plugin = "impi-transport-x" # a name in plugin_dir, or a path
@@ -191,8 +191,8 @@ metrics {
   calls  = false
 }
 
-# What is left of the job at its end, as one HTML file by the head of each site, relative to its
-# working directory. %j: the job's name, %s: the site's, %p: the process ID of the node.
+# What is left of the job at its end, as one HTML file by the head of each site.
+# %j: the job's name, %s: the site's, %p: the process ID of the node.
 report { path = "job-%j-%s.html" }
 
 # Where the head of each site serves the page of impi-node ui, which needs a token. 0: any port.

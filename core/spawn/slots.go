@@ -63,7 +63,7 @@ func NewSlotRequest(commands []Command, hosts []int) (w SlotRequest, r *Refusal)
 	return w, nil
 }
 
-// slotWish is a part that waits.
+// slotRequest is a part that waits.
 type slotRequest[P comparable] struct {
 	SlotRequest
 	part    P

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Packages reads packages of this module as their importers see them, by their paths.
+// Packages reads packages of this module, or of the SDK's, as their importers see them, by their paths.
 type Packages struct {
 	files *token.FileSet
 	from  types.Importer

@@ -1,5 +1,5 @@
-// Command fuzz runs every fuzz target of the module, one after the other, within
-// one budget of time. `make fuzz` is how to call it; docs/testing.md tells more.
+// Command fuzz runs every fuzz target of the module and of the SDK's, one after the other,
+// within one budget of time. `make fuzz` is how to call it; docs/testing.md tells more.
 package main
 
 import (

@@ -121,7 +121,7 @@ func TestAbortWithoutServer(t *testing.T) {
 	}
 }
 
-// TestHostsKilledWithoutServer: what a host of a site of several finds out is told by its head.
+// TestHostsFailWithoutServer: what a host of a site of several finds out is told by its head.
 func TestHostsFailWithoutServer(t *testing.T) {
 	job := testJob("onword", 1, 1)
 	for i := range job.Sites {

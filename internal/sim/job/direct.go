@@ -225,7 +225,7 @@ func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e
 // pluginDown reports whether the site's transport plugin is being restarted.
 func (s *site) pluginDown(w *World) bool { return w.k.Now() < w.pluginsBack[s.rank] }
 
-// CrashPlugin kills the transport plugin of a site: existing links stay, and for a while no new
+// crashPlugin kills the transport plugin of a site: existing links stay, and for a while no new
 // ones can be made.
 func (w *World) crashPlugin(c wire.ClientRank) {
 	w.pluginsBack[c] = w.k.Now() + w.k.Between(time.Millisecond, 20*time.Millisecond)
