@@ -51,7 +51,7 @@ struct run {
 	_Atomic uintptr_t owner;
 	_Atomic uint32_t streak;
 	uint32_t left;
-	uint64_t unused[6];
+	uint64_t unused[6]; // and what Go has there for itself
 	struct tally tallies[TALLIES];
 };
 

@@ -72,7 +72,7 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	if ended-begun < int64(m.Brief) {
 		m.merge(w, 1, begun, ended)
 		if owner {
-			b.run.renew(&w)
+			b.run.renew(&w, m.Brief)
 		}
 		return
 	}
@@ -170,7 +170,7 @@ func (m *Memory) pends(w about, begun int64, owner bool) bool {
 	b.pending.Begun = begun
 	b.open.Store(1)
 	if owner {
-		b.run.renew(&w)
+		b.run.renew(&w, m.Brief)
 	}
 	return true
 }

@@ -3,12 +3,14 @@ package calls
 import "sync/atomic"
 
 // Calls of MPI_Send and MPI_Recv that are short and have followed each other closely for long are a run: most
-// are only counted, and the clock is looked at for every one after Stride that were not. While it is read, and
-// the burst locked, a core that shares its parts with the one of the other proc has less for that.
+// are only counted, and the clock is looked at for every one after Stride that were not; in Go, where a look
+// takes longer, after as many as have taken Brief before, at most MostStride. While the clock is read, and the
+// burst locked, a core that shares its parts with the one of the other proc has less for that.
 const (
-	Enough    = 256     // calls that follow each other closely before some are not looked at
-	Stride    = 16      // that are not, in a row
-	MostInRun = 4 << 10 // bytes of such a call: more take their time
+	Enough     = 256     // calls that follow each other closely before some are not looked at
+	Stride     = 16      // that are not, in a row
+	MostStride = 64      // in Go
+	MostInRun  = 4 << 10 // bytes of such a call: more take their time
 )
 
 // Run is what counts them. One thread has it, in C the first that was in a run, in Go who has locked the
@@ -18,7 +20,8 @@ type Run struct {
 	streak  atomic.Uint32 // short calls that have followed each other closely; guarded by the lock
 	left    uint32        // calls that need not be looked at
 	counted uint64        // of C: 1 while a receive is counted that has not ended
-	_       [5]uint64
+	pace    uint64        // of Go: how long each of the last Stride calls or more took that were not looked at; guarded by the lock
+	_       [4]uint64
 	tallies [tallies]tally
 }
 
@@ -52,9 +55,9 @@ func (r *Run) count(k int, peer, tag int32, size int64, comm uint64) bool {
 	return true
 }
 
-// renew has the next calls that are as this one counted, if it is part of a run. The clock was looked at for it,
-// all that were counted before have got to the burst, and that is still locked.
-func (r *Run) renew(w *about) {
+// renew has the next calls that are as this one counted, if it is part of a run: as many as probably end within a
+// time. The clock was looked at for it, all that were counted before have got to the burst, and that is still locked.
+func (r *Run) renew(w *about, within uint64) {
 	k := receives
 	switch Number(w.call) {
 	case Send:
@@ -69,6 +72,22 @@ func (r *Run) renew(w *about) {
 	t := &r.tallies[k]
 	t.call, t.peer, t.tag, t.size, t.comm = w.call, w.peer, w.tag, w.size, w.comm
 	r.left = Stride
+	if r.pace > 0 {
+		r.left = uint32(min(max(within/r.pace, Stride), MostStride))
+	}
+}
+
+// usual is how long the calls that were counted since the last look take at their pace, but not more than most.
+func (r *Run) usual(most uint64) int64 {
+	if r.pace == 0 {
+		return 0
+	}
+	n := uint64(0)
+	for k := range r.tallies {
+		t := &r.tallies[k]
+		n += max(t.total.Load(), t.taken) - t.taken
+	}
+	return int64(min(n*r.pace, most))
 }
 
 // settleRun adds what was counted since the last look at the clock to the burst, as calls until then. If that
@@ -77,15 +96,20 @@ func (m *Memory) settleRun(until int64) {
 	b := &m.Burst
 	from := b.last
 	until = max(until, from)
-	if until-from > int64(m.Gap) {
+	if until-from > int64(m.Gap)+b.run.usual(m.Brief) {
 		m.pause(from, until)
 		return
 	}
+	calls := uint32(0)
 	for k := range b.run.tallies {
 		t := &b.run.tallies[k]
 		if n := t.take(); n > 0 {
 			m.merge(t.about(n), n, from, until)
+			calls += n
 		}
+	}
+	if calls >= Stride && !byC {
+		b.run.pace = uint64(until-from) / uint64(calls)
 	}
 }
 
@@ -123,6 +147,7 @@ func (m *Memory) pause(from, until int64) {
 	m.Traced.put(list, from, until, paused)
 	b.last = until
 	b.run.streak.Store(0)
+	b.run.pace = 0
 }
 
 // uncount takes back a receive that was counted and then, at that time, had to wait.

@@ -8,10 +8,15 @@ import (
 // pingPong has m note n calls of MPI_Send and n of MPI_Recv in turn, each of 100 ns, from a time on, as the one proc that has
 // the run does it. It returns when the last was over, and how often the clock was looked at.
 func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
+	return pingPongOf(m, from, n, 100)
+}
+
+// pingPongOf is pingPong with calls that take so many nanoseconds each.
+func pingPongOf(m *Memory, from int64, n int, each int64) (until int64, looks int) {
 	send, receive := sent(Send, 1, 5, 8), sent(Recv, 1, 5, 8)
 	at := from
 	for range n {
-		at += 100
+		at += each
 		if !countOf(m, sends, send) {
 			m.called(send, late, at, true)
 			looks++
@@ -21,7 +26,7 @@ func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
 			m.Burst.open.Store(0)
 			looks++
 		}
-		at += 100
+		at += each
 	}
 	return at, looks
 }
@@ -61,7 +66,7 @@ func TestRun(t *testing.T) {
 	if calls, _ := totals(list); calls != 2*n {
 		t.Errorf("%d calls of %d", calls, 2*n)
 	}
-	if first, last := list[0].begun, list[len(list)-2].ended; first > 1e6+100 || last < until-100*2*Stride || last > until {
+	if first, last := list[0].begun, list[len(list)-2].ended; first > 1e6+100 || last < until-100*2*MostStride || last > until {
 		t.Errorf("from %d to %d: the calls were from 1000000 to %d, and the last not looked at", first, last, until)
 	}
 	for _, c := range list[0].calls {
@@ -83,8 +88,31 @@ func TestRunTakesNoMemory(t *testing.T) {
 	}
 }
 
+// TestRunPace: the next calls that are not looked at are as many as take Brief at the pace of the last, within bounds. Calls
+// that are slower than that are no pause as long as they do not become slower by more than Gap.
+func TestRunPace(t *testing.T) {
+	for _, c := range []struct {
+		each, more int64 // how long calls take, and what the later ones take longer
+		row        int   // calls that are not looked at in a row; 0: the run ends
+	}{
+		{10, 0, MostStride}, {100, 0, MostStride}, {500, 0, 50}, {600, 0, 41}, {700, 0, 0}, {100, 400, 50}, {500, 150, 38}, {500, 600, 0},
+	} {
+		m := byMicroseconds()
+		until, _ := pingPongOf(m, 1e6, 1000, c.each)
+		if c.more > 0 {
+			until, _ = pingPongOf(m, until, 200, c.each+c.more)
+		}
+		const n = 2000
+		_, looks := pingPongOf(m, until, n, c.each+c.more)
+		row := (2*n - looks) / looks
+		if c.row == 0 && row > 4 || c.row > 0 && (row < c.row-2 || row > c.row) {
+			t.Errorf("calls of %d ns, then of %d: %d looks for %d calls, %d calls without one in a row, not %d", c.each, c.each+c.more, looks, 2*n, row, c.row)
+		}
+	}
+}
+
 // TestRunPauses: where a program does something else in the middle of a run, the calls that were not looked at are an entry
-// that says so, of at most Stride calls, and the next are looked at one by one until there is a run again.
+// that says so, of at most MostStride calls, and the next are looked at one by one until there is a run again.
 func TestRunPauses(t *testing.T) {
 	m := byMicroseconds()
 	until, _ := pingPong(m, 1e6, 1000)
@@ -94,11 +122,11 @@ func TestRunPauses(t *testing.T) {
 	m.idle(again+10001, false)
 	list := entries(t, m)
 	calls, some := totals(list)
-	if calls != 2*1040 || some == 0 || some > Stride || looks < 2*40-Stride {
+	if calls != 2*1040 || some == 0 || some > MostStride || looks < 2*40-MostStride {
 		t.Errorf("%d calls, %d of them with a pause; %d looks", calls, some, looks)
 	}
 	for _, e := range list {
-		if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(Stride+1)) {
+		if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(MostStride+1)) {
 			t.Errorf("%+v: the last look before the pause was at %d, its end at %d", e, before, until+pause)
 		}
 	}
@@ -106,7 +134,7 @@ func TestRunPauses(t *testing.T) {
 	until, _ = pingPong(m, again+1e6, 1000)
 	m.idle(until+1000000, false) // nothing comes: what was counted does not wait for the next call
 	list = entries(t, m)
-	if calls, some := totals(list); calls != 2000 || some > Stride || list[len(list)-1].ended > until+1000000 {
+	if calls, some := totals(list); calls != 2000 || some > MostStride || list[len(list)-1].ended > until+1000000 {
 		t.Errorf("%d calls, %d of them with a pause, until %d", calls, some, list[len(list)-1].ended)
 	}
 }
@@ -186,10 +214,32 @@ func TestPausedLine(t *testing.T) {
 	m.Traced.take(line.write)
 	line.flush()
 	all := parsed(t, append(bytes.Replace(out.Bytes(), []byte(","), []byte("["), 1), ']'))
-	if x := all[len(all)-1]; x.Name != "short calls with a pause" || x.Cat != "short" || x.Dur < 100 || x.Args["calls"].(float64) > Stride {
+	if x := all[len(all)-1]; x.Name != "short calls with a pause" || x.Cat != "short" || x.Dur < 100 || x.Args["calls"].(float64) > MostStride {
 		t.Errorf("%+v", x)
 	}
 	if x := all[0]; x.Name != "short calls" {
 		t.Errorf("%+v", x)
+	}
+}
+
+// BenchmarkPair is what a send and a receive in a run cost more with a timeline.
+func BenchmarkPair(b *testing.B) {
+	old, was := mem, on.Load()
+	mem = new(Memory)
+	defer func() { mem = old; on.Store(was) }()
+	startClock()
+	mem.bound(roughScale())
+	on.Store(traces | merges)
+	i := 0
+	for b.Loop() {
+		if i++; i%(1<<14) == 0 {
+			mem.Traced.take(func(*Event) {})
+		}
+		EndSend(true, BeginLate(), 1, 5, 8, 1)
+		var r Receipt
+		r.Begin(true, BeginLate(), 1, 5, 8, 1)
+		if !r.Over() {
+			b.Fatal("measured")
+		}
 	}
 }
