@@ -1,10 +1,13 @@
 #define _GNU_SOURCE
 #include "fabric.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -46,6 +49,28 @@ static void restore_signals(const struct sigaction *was)
 {
 	for (int i = 0; i < nsignals; i++)
 		sigaction(signals[i], &was[i], NULL);
+}
+
+// What moves an endpoint that shares memory with others of this process holds this for reading, and
+// what unmaps such memory, for writing.
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+static void use(struct fabric *f)
+{
+	if (f->shares)
+		pthread_rwlock_rdlock(&shared);
+}
+
+static void change(struct fabric *f)
+{
+	if (f->shares)
+		pthread_rwlock_wrlock(&shared);
+}
+
+static void done(struct fabric *f)
+{
+	if (f->shares)
+		pthread_rwlock_unlock(&shared);
 }
 
 int fabric_info(const char *provider, const char *domain, const char *node, const char *service, struct fi_info **list)
@@ -128,13 +153,16 @@ int fabric_open(struct fabric **out, struct fi_info *info, const char **what)
 		return -FI_ENOMEM;
 	f->fd = -1;
 	f->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	f->shares = strncmp(info->fabric_attr->prov_name, "shm", 3) == 0;
 	f->info = fi_dupinfo(info);
 	if (f->wakefd < 0 || !f->info) {
 		fabric_close(f);
 		return -FI_EMFILE;
 	}
 	keep_signals(was);
+	change(f);
 	int ret = open_all(f, what);
+	done(f);
 	restore_signals(was);
 	if (ret) {
 		fabric_close(f);
@@ -146,6 +174,7 @@ int fabric_open(struct fabric **out, struct fi_info *info, const char **what)
 
 void fabric_close(struct fabric *f)
 {
+	change(f);
 	if (f->ep)
 		fi_close(&f->ep->fid);
 	for (struct slab *s = f->slabs, *next; s; s = next) {
@@ -160,6 +189,7 @@ void fabric_close(struct fabric *f)
 		fi_close(&f->domain->fid);
 	if (f->fabric)
 		fi_close(&f->fabric->fid);
+	done(f);
 	if (f->info)
 		fi_freeinfo(f->info);
 	if (f->wakefd >= 0)
@@ -201,14 +231,60 @@ failed:
 	return ret;
 }
 
+// there reports whether an endpoint of shm has its memory. The provider does not fail if it has none,
+// and sends into what was there before, which may be unmapped.
+static int there(struct fabric *f, const char *name)
+{
+	char path[PATH_MAX];
+	const char *rest = strstr(name, "://");
+
+	if (!f->shares)
+		return 1;
+	if (snprintf(path, sizeof path, "/dev/shm/%s", rest ? rest + 3 : name) >= (int)sizeof path)
+		return 0;
+	return access(path, F_OK) == 0;
+}
+
+int fabric_insert(struct fabric *f, const void *name, fi_addr_t *to)
+{
+	change(f);
+	int n = there(f, name) ? fi_av_insert(f->av, name, 1, to, 0, NULL) : -FI_ENOENT;
+	done(f);
+	return n;
+}
+
+void fabric_remove(struct fabric *f, fi_addr_t to)
+{
+	change(f);
+	fi_av_remove(f->av, &to, 1, 0);
+	done(f);
+}
+
+void fabric_forget(struct fabric *f, const void *name)
+{
+	fi_addr_t to;
+
+	change(f);
+	fi_cq_read(f->cq, NULL, 0); // what came from it is handled while its memory is there
+	if (fi_av_insert(f->av, name, 1, &to, 0, NULL) == 1)
+		fi_av_remove(f->av, &to, 1, 0);
+	done(f);
+}
+
 int fabric_receive(struct fabric *f, struct slot *s)
 {
-	return fi_recv(f->ep, s->data, s->room, s->desc, FI_ADDR_UNSPEC, &s->ctx);
+	use(f);
+	int ret = fi_recv(f->ep, s->data, s->room, s->desc, FI_ADDR_UNSPEC, &s->ctx);
+	done(f);
+	return ret;
 }
 
 int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to)
 {
-	return fi_send(f->ep, s->data, len, s->desc, to, &s->ctx);
+	use(f);
+	int ret = fi_send(f->ep, s->data, len, s->desc, to, &s->ctx);
+	done(f);
+	return ret;
 }
 
 static int64_t now_us(void)
@@ -221,12 +297,14 @@ static int64_t now_us(void)
 static int completed(struct fabric *f, struct event *events)
 {
 	struct fi_cq_msg_entry entries[batch];
+	struct fi_cq_err_entry e = {0};
+	use(f);
 	ssize_t n = fi_cq_read(f->cq, entries, batch);
+	if (n == -FI_EAVAIL && fi_cq_readerr(f->cq, &e, 0) != 1)
+		n = 0;
+	done(f);
 
 	if (n == -FI_EAVAIL) {
-		struct fi_cq_err_entry e = {0};
-		if (fi_cq_readerr(f->cq, &e, 0) != 1)
-			return 0;
 		events[0].slot = e.op_context;
 		events[0].len = 0;
 		events[0].err = e.err ? e.err : FI_EOTHER;

@@ -179,15 +179,37 @@ func (f *fabric) wake() { C.fabric_wake(f.c) }
 
 // insert makes a peer's address known.
 func (f *fabric) insert(blob []byte) (to address, err error) {
+	if f.shares() && ended(string(blob)) {
+		return 0, errEnded
+	}
 	b := C.CBytes(append(blob[:len(blob):len(blob)], 0))
 	defer C.free(b)
-	if n := C.fi_av_insert(f.c.av, b, 1, &to, 0, nil); n != 1 {
+	if n := C.fabric_insert(f.c, b, &to); n != 1 {
 		return 0, &fabricError{"fi_av_insert", max(1, -int(n))}
 	}
 	return to, nil
 }
 
-func (f *fabric) remove(to address) { C.fi_av_remove(f.c.av, &to, 1, 0) }
+func (f *fabric) remove(to address) { C.fabric_remove(f.c, to) }
+
+// forget makes an endpoint of this process unknown which is about to be closed. The caller holds the
+// lock under which messages are sent.
+func (f *fabric) forget(blob []byte) {
+	b := C.CBytes(append(blob[:len(blob):len(blob)], 0))
+	defer C.free(b)
+	C.fabric_forget(f.c, b)
+}
+
+// shares reports whether the provider uses the memory of other endpoints in this process as it is.
+func (f *fabric) shares() bool { return f.c.shares != 0 }
+
+// mostPeers is how many peers the provider may be told.
+func (f *fabric) mostPeers() int {
+	if f.shares() {
+		return 200 // it has room for 256, those included that it learns of by itself
+	}
+	return maxPeers
+}
 
 // waits reports whether the completion queue has a descriptor to wait for.
 func (f *fabric) waits() bool { return f.c.fd >= 0 }

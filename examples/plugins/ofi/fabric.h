@@ -37,6 +37,7 @@ struct fabric {
 	int fd;     // of the completion queue, or -1
 	int wakefd; // an eventfd
 	int sleeping, woken;
+	int shares; // the provider uses the memory of this process's other endpoints as it is
 	struct slab *slabs;
 };
 
@@ -48,6 +49,14 @@ int fabric_info(const char *provider, const char *domain, const char *node, cons
 // fabric_open makes an endpoint of info, of which it keeps a copy. What names the call that failed.
 int fabric_open(struct fabric **out, struct fi_info *info, const char **what);
 void fabric_close(struct fabric *f);
+
+// fabric_insert makes an address known, and fabric_remove forgets it.
+int fabric_insert(struct fabric *f, const void *name, fi_addr_t *to);
+void fabric_remove(struct fabric *f, fi_addr_t to);
+
+// fabric_forget has f forget an endpoint of this process, which is about to be closed: whether it
+// was inserted, or the provider has learned of it from a message. Nobody may be sending meanwhile.
+void fabric_forget(struct fabric *f, const void *name);
 
 // fabric_slots makes n slots with so much room each, registered if the provider wants that.
 int fabric_slots(struct fabric *f, uint32_t n, uint32_t room, struct slot **out);

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
-	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
@@ -21,13 +17,6 @@ type listener struct {
 	address string
 	once    sync.Once
 	done    chan struct{}
-}
-
-// localName is that of an endpoint on this machine: the same for the same listener, so that one
-// which is opened again is where it was.
-func localName(at transports.ListenSpec) string {
-	sum := sha256.Sum256([]byte(filepath.Join(at.Dir, at.Name)))
-	return "impi-" + hex.EncodeToString(sum[:8])
 }
 
 // Address is where to dial.
@@ -93,7 +82,7 @@ func (n *node) busy() bool {
 func (n *node) enter() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.ended || !n.open {
+	if n.ended || !n.open || n.f.shares() && n.inserted >= n.f.mostPeers() {
 		return false
 	}
 	n.users++

@@ -30,8 +30,9 @@ const (
 // node is an endpoint and the goroutine that moves its messages. Nothing that it does waits for
 // one peer: messages to it wait in the links' own queues, which are bounded.
 type node struct {
-	set settings
-	f   *fabric
+	set   settings
+	f     *fabric
+	claim *claim // of its name, while it lives
 
 	mu       sync.Mutex
 	peers    map[string]*peer
@@ -41,6 +42,7 @@ type node struct {
 	arrived  chan *stream // nil: it only dials
 	open     bool         // a listener or a transport uses it
 	users    int          // dials that go on
+	inserted int          // addresses that the provider was told
 	unused   time.Time    // since when there is nothing to do
 	free     [2][]*slot   // small ones, and those with room for data
 	made     [2]int
@@ -55,16 +57,25 @@ type connectKey struct {
 	number uint64
 }
 
-func newNode(set settings, host, service string, listens bool) (*node, error) {
-	f, err := openFabric(set, host, service)
+// endpoint says which one a node is to have.
+type endpoint struct {
+	host, service string // for libfabric; empty: any
+	listens       bool
+	claim         *claim // nil: none is needed
+}
+
+// newNode makes a node, which frees the claim when it ends. After an error the caller still has that.
+func newNode(set settings, at endpoint) (*node, error) {
+	f, err := openFabric(set, at.host, at.service)
 	if err != nil {
 		return nil, err
 	}
 	n := &node{set: set, f: f, peers: map[string]*peer{}, streams: map[uint64]*stream{},
 		incoming: map[connectKey]*stream{}, open: true, done: make(chan struct{})}
-	if listens {
+	if at.listens {
 		n.arrived = make(chan *stream, backlog)
 	}
+	n.known()
 	list, err := f.grow(receives, headSize+set.fragment, true)
 	for _, s := range list {
 		if err == nil {
@@ -72,9 +83,10 @@ func newNode(set settings, host, service string, listens bool) (*node, error) {
 		}
 	}
 	if err != nil {
-		f.close()
+		n.close()
 		return nil, err
 	}
+	n.claim = at.claim
 	go n.run()
 	return n, nil
 }
@@ -96,7 +108,7 @@ func (n *node) run() {
 		if n.finished(now) {
 			n.ended = true
 			n.mu.Unlock()
-			n.f.close()
+			n.close()
 			return
 		}
 		n.mu.Unlock()

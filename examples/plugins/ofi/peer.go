@@ -29,8 +29,12 @@ type refusal struct {
 // peer returns the peer with an address, or nil if there are too many.
 func (n *node) peer(blob string) *peer {
 	p := n.peers[blob]
+	if p != nil && p.dead != nil && p.posted == 0 {
+		p.drop(n)
+		p = nil
+	}
 	if p == nil {
-		if len(n.peers) >= maxPeers {
+		if len(n.peers) >= n.f.mostPeers() {
 			return nil
 		}
 		p = &peer{blob: blob, idle: time.Now()}
@@ -69,6 +73,7 @@ func (p *peer) push(n *node) bool {
 				return false
 			}
 			p.to, p.known = to, true
+			n.inserted++
 		}
 		switch err := n.f.send(s, p.to); err {
 		case nil:
@@ -162,9 +167,14 @@ func (p *peer) tick(n *node, now time.Time) {
 	}
 	gone := p.links == 0 && !p.idle.IsZero() && now.Sub(p.idle) > removeAfter || p.dead != nil
 	if gone && p.posted == 0 {
-		if p.known {
-			n.f.remove(p.to)
-		}
-		delete(n.peers, p.blob)
+		p.drop(n)
 	}
+}
+
+// drop forgets a peer to which nothing is under way.
+func (p *peer) drop(n *node) {
+	if p.known && (!n.f.shares() || n.arrived != nil) { // see forget
+		n.f.remove(p.to)
+	}
+	delete(n.peers, p.blob)
 }

@@ -85,6 +85,10 @@ const (
 	// onePacket is what a datagram of ofi_rxd carries. It makes several of a longer message, and in
 	// version 1.17 some of them were lost, or changed, on busy machines.
 	onePacket = 1200
+	// oneInject is what shm copies into the peer's memory at once. Of a longer message it keeps the
+	// sender's memory until the peer has answered, and takes the answers in the order of the messages:
+	// a peer that dies would keep what all others have answered.
+	oneInject = 4096 - headSize
 )
 
 // Schema lists the settings.
@@ -163,8 +167,11 @@ func (t *transport) Configure(given map[string]any) error {
 	if err := query(s.provider, s.domain, "", "", func(i info) error { found = offerOf(i); return nil }); err != nil {
 		return noProvider(s, err)
 	}
-	if strings.Contains(found.provider, "rxd") {
+	switch {
+	case strings.Contains(found.provider, "rxd"):
 		s.fragment = min(s.fragment, onePacket)
+	case strings.HasPrefix(found.provider, "shm"):
+		s.fragment = min(s.fragment, oneInject)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,34 +237,68 @@ func (t *transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	if err != nil {
 		return nil, failure("listen", at.Host, transports.CodeUnsupported, err.Error())
 	}
-	host, service := "", ""
-	if o.ip() {
-		if _, err := netip.ParseAddr(at.Host); err != nil {
-			return nil, socket.BadAddress(name, "listen", shown(at.Host), "it should be an IP address")
-		}
-		if host = at.Host; s.netif != "" {
-			if host, err = interfaceAddress(s.netif); err != nil {
-				return nil, failure("listen", at.Host, transports.CodeAddress, err.Error())
-			}
-		}
-		if at.Port != 0 {
-			service = strconv.Itoa(at.Port)
-		}
-	} else if o.format == formatStr {
-		host = localName(at)
-	}
 	if ctx.Err() != nil {
 		return nil, socket.Failure(name, "listen", at.Host, ctx.Err())
 	}
-	n, err := newNode(s, host, service, true)
+	n, err := s.listens(o, at)
 	if err != nil {
+		return nil, err
+	}
+	return &listener{n: n, address: n.f.text(n.f.name), done: make(chan struct{})}, nil
+}
+
+// listens makes the node of a listener.
+func (s settings) listens(o offer, at transports.ListenSpec) (*node, error) {
+	for tries := mostPorts; ; tries-- {
+		where, err := s.at(o, at)
+		if err != nil {
+			return nil, err
+		}
+		n, err := newNode(s, where)
+		if err == nil {
+			return n, nil
+		}
+		where.claim.free()
 		code, fe := transports.CodeUnreachable, (*fabricError)(nil)
 		if errors.As(err, &fe) && (fe.code == errAddr || fe.code == errBusy) {
 			code = transports.CodeResource
 		}
-		return nil, failure("listen", net.JoinHostPort(host, service), code, err.Error())
+		if code == transports.CodeResource && at.Port == 0 && o.ip() && tries > 0 {
+			continue // somebody has this port
+		}
+		return nil, failure("listen", net.JoinHostPort(where.host, where.service), code, err.Error())
 	}
-	return &listener{n: n, address: n.f.text(n.f.name), done: make(chan struct{})}, nil
+}
+
+// at says where the endpoint of a listener is to be.
+func (s settings) at(o offer, at transports.ListenSpec) (endpoint, error) {
+	e := endpoint{listens: true}
+	switch {
+	case o.ip():
+		if _, err := netip.ParseAddr(at.Host); err != nil {
+			return e, socket.BadAddress(name, "listen", shown(at.Host), "it should be an IP address")
+		}
+		if e.host = at.Host; s.netif != "" {
+			var err error
+			if e.host, err = interfaceAddress(s.netif); err != nil {
+				return e, failure("listen", at.Host, transports.CodeAddress, err.Error())
+			}
+		}
+		port := at.Port
+		if port == 0 {
+			port = quietPort()
+		}
+		if port != 0 {
+			e.service = strconv.Itoa(port)
+		}
+	case o.format == formatStr:
+		var err error
+		if e.claim, err = claimFor(at); err != nil {
+			return e, failure("listen", at.Host, transports.CodeResource, err.Error())
+		}
+		e.host, e.service = e.claim.name, e.claim.service()
+	}
+	return e, nil
 }
 
 // Dial makes a link over an endpoint that dials to the same network share.
@@ -281,19 +322,65 @@ func (t *transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	n, err := t.dialler(s, o, to.From, where)
-	if err != nil {
-		return nil, failure("dial", to.Address, transports.CodeUnreachable, err.Error())
+	for {
+		n, err := t.dialler(s, o, to.From, where)
+		if err != nil {
+			return nil, failure("dial", to.Address, transports.CodeUnreachable, err.Error())
+		}
+		l, again, err := n.dialOnce(ctx, where.blob)
+		switch {
+		case again && ctx.Err() == nil:
+			t.retire(n)
+			continue
+		case errors.Is(err, errNoAddress):
+			return nil, socket.BadAddress(name, "dial", shown(to.Address), "it is no address of an endpoint of "+o.provider)
+		case err != nil:
+			return nil, dialFailure(ctx, to.Address, err)
+		}
+		return conn.New(l), nil
 	}
+}
+
+var errNoAddress = errors.New("it is no address of an endpoint")
+
+// freshTime is how long a dial waits for a peer that the node knew before.
+const freshTime = 2 * time.Second
+
+// dialOnce dials over a node that was entered. again says that another endpoint may reach the peer: with shm
+// it may have come back with other memory, which nothing says, and this one sends into what it had.
+func (n *node) dialOnce(ctx context.Context, blob []byte) (l *stream, again bool, err error) {
 	defer n.leave()
-	if !n.f.validBlob(where.blob) {
-		return nil, socket.BadAddress(name, "dial", shown(to.Address), "it is no address of an endpoint of "+o.provider)
+	if !n.f.validBlob(blob) {
+		return nil, false, errNoAddress
 	}
-	l, err := n.dial(ctx, where.blob)
-	if err != nil {
-		return nil, dialFailure(ctx, to.Address, err)
+	stale := n.f.shares() && n.knows(blob)
+	if stale {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, freshTime)
+		defer cancel()
 	}
-	return conn.New(l), nil
+	l, err = n.dial(ctx, blob)
+	return l, stale && err != nil && ctx.Err() != nil, err
+}
+
+// knows reports whether the provider may have been told of a peer before.
+func (n *node) knows(blob []byte) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.peers[string(blob)]
+	return p != nil && p.known || n.inserted > len(n.peers)
+}
+
+// retire has no further dials use a node.
+func (t *transport) retire(n *node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for host, x := range t.nodes {
+		if x == n {
+			delete(t.nodes, host)
+		}
+	}
+	n.stop()
 }
 
 func dialFailure(ctx context.Context, address string, err error) error {
@@ -332,7 +419,7 @@ func (t *transport) dialler(s settings, o offer, from string, to target) (*node,
 	if n := t.nodes[host]; n != nil && n.enter() {
 		return n, nil
 	}
-	n, err := newNode(s, host, "", false)
+	n, err := newNode(s, endpoint{host: host})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// inside takes the connection out of a link.
+func inside(t *testing.T, l link.Link) transports.Conn {
+	t.Helper()
+	c, err := l.(transports.Piped).Detach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// both makes a link, sends something by it in both directions, and returns its ends.
+func both(t *testing.T, x *transport, ln transports.Listener) (near, far transports.Conn) {
+	t.Helper()
+	l, err := dialFrom(t, x, ln.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near = inside(t, l)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if l, err = ln.Accept(ctx); err != nil {
+		t.Fatal(err)
+	}
+	far = inside(t, l)
+	for _, way := range [][2]transports.Conn{{near, far}, {far, near}} {
+		sent, got := make([]byte, 100000), make([]byte, 100000)
+		for i := range sent {
+			sent[i] = byte(i * 7)
+		}
+		if _, err := way[0].Write(sent); err != nil {
+			t.Fatal(err)
+		}
+		_ = way[1].SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.ReadFull(way[1], got); err != nil || string(got) != string(sent) {
+			t.Fatalf("what was sent has not come: %v", err)
+		}
+	}
+	return near, far
+}
+
+func listens(t *testing.T, x *transport, at transports.ListenSpec) transports.Listener {
+	t.Helper()
+	ln, err := x.Listen(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+// With shm libfabric uses the memory of other endpoints in the process as it is. Whichever end is closed
+// first, whether links are left, and when it is dialled again: nobody uses what has gone.
+func TestTwoEndpointsOfOneProcess(t *testing.T) {
+	shm := map[string]any{"provider": "shm"}
+	for _, pause := range []time.Duration{0, time.Second, removeAfter + time.Second} {
+		t.Run(pause.String(), func(t *testing.T) {
+			t.Parallel()
+			x, y, at := configured(t, shm), configured(t, shm), here(t)
+			ln := listens(t, x, at)
+			address := ln.Address()
+			_, far := both(t, y, ln)
+			far.Close()
+			ln.Close()
+			time.Sleep(pause)
+			if _, err := dialFrom(t, y, address); err == nil {
+				t.Error("a link to an endpoint that was closed")
+			}
+			ln = listens(t, x, at)
+			near, _ := both(t, y, ln)
+			near.Close()
+			if err := y.Close(); err != nil { // its endpoint is closed before the listener's
+				t.Fatal(err)
+			}
+			time.Sleep(pause)
+			both(t, configured(t, shm), ln)
+			both(t, y, ln)
+			both(t, x, ln) // to itself
+		})
+	}
+}
+
+// The first endpoint of a listener has the same name in each process; no name is used twice in one, whether
+// the links of the first go on or not.
+func TestNamesOfEndpoints(t *testing.T) {
+	x, at := configured(t, map[string]any{"provider": "shm"}), here(t)
+	first := listens(t, x, at)
+	if to, err := parseAddress(first.Address()); err != nil || strings.Contains(string(to.blob), strconv.Itoa(os.Getpid())) {
+		t.Errorf("%q, %v", to.blob, err)
+	}
+	near, far := both(t, x, first)
+	first.Close()
+	for range 2 {
+		second := listens(t, x, at)
+		if second.Address() == first.Address() {
+			t.Error("two endpoints have one address")
+		}
+		both(t, x, second)
+		if _, err := dialFrom(t, x, first.Address()); err == nil {
+			t.Error("a link to the first listener")
+		}
+		if near == nil {
+			break
+		}
+		if _, err := near.Write([]byte{1}); err != nil {
+			t.Errorf("a link of the first listener: %v", err)
+		}
+		if _, err := io.ReadFull(far, make([]byte, 1)); err != nil {
+			t.Errorf("a link of the first listener: %v", err)
+		}
+		near.Close()
+		far.Close()
+		near = nil
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// libfabric's shm removes an endpoint that lives when another process asks for its name.
+func TestNameOfAnotherProcess(t *testing.T) {
+	x, at := configured(t, map[string]any{"provider": "shm"}), here(t)
+	c, err := claimFor(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.free()
+	delete(claims.had, c.name) // as in another process
+	f, err := os.Open(filepath.Join(at.Dir, c.name+".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var te *transports.Error
+	if _, err := x.Listen(t.Context(), at); !errors.As(err, &te) || te.Code != transports.CodeResource || !te.Retryable {
+		t.Errorf("%v, want %s", err, transports.CodeResource)
+	}
+	f.Close()
+	listens(t, x, at)
+}
