@@ -296,9 +296,10 @@ type Transport struct {
 	Known    Builtin // properties of a built-in one
 	Plugin   string  `hcl:"plugin"`
 	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
-	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
-	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
-	Free     bool    `hcl:"!confine"`   // the plugin has all rights of its node
+	SHA256   string  `hcl:"sha256"`         // of the plugin binary: 64 lower-case hex digits, or empty
+	NoMTLS   bool    `hcl:"!auto_mtls"`     // the plugin's control connection is not protected by AutoMTLS
+	Free     bool    `hcl:"!confine"`       // the plugin has all rights of its node
+	Apart    bool    `hcl:"user_namespace"` // the plugin has a user namespace of its own
 	Version  string  // that the lock file names; empty unless Plugin is the name of a plugin block
 	Install  string  // the command that installs that version; empty like Version
 	Settings []Setting

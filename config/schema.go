@@ -35,6 +35,7 @@ var blockTransport = &blockSpec{name: "transport", label: "the transport's name"
 	{name: "sha256", kind: checksum()},
 	{name: "auto_mtls", kind: truth()},
 	{name: "confine", kind: truth()},
+	{name: "user_namespace", kind: truth()},
 	{name: "env", kind: pluginEnv()},
 }, blocks: []*blockSpec{{name: "config", open: true}}}
 

@@ -93,6 +93,8 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 		s.fault(in.at("sha256"), "transport "+quote(t.Name)+" is built in and has no binary to check", "remove sha256, or add plugin")
 	case t.Builtin && t.NoMTLS:
 		s.fault(in.at("auto_mtls"), "transport "+quote(t.Name)+" is built in and has AutoMTLS", "remove auto_mtls, or add plugin")
+	case t.Free && t.Apart:
+		s.fault(in.at("user_namespace"), "a plugin with confine = false has all rights of its node, and no user namespace of its own", "remove user_namespace or confine")
 	case t.Plugin == "" && !t.Builtin && !in.has("plugin"):
 		remedy := `add plugin = "impi-transport-` + t.Name + `", or a block plugin ` + quote(t.Name) + `; built in: ` + strings.Join(s.builtins(), ", ")
 		if near := nearest(t.Name, s.builtins()); near != "" {

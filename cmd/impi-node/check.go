@@ -126,7 +126,7 @@ func (c *checker) start(s config.Site, t config.Transport) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	p, err := host.Start(ctx, host.Config{
-		Name: t.Name, Path: t.Path, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,
+		Name: t.Name, Path: t.Path, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free, UserNamespace: t.Apart, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,
 	})
 	if err != nil {
 		c.plugin(t, err)

@@ -25,6 +25,7 @@ type installed struct {
 
 	noMTLS bool
 	free   bool     // not confined
+	apart  bool     // in a user namespace of its own
 	env    []string // of its transport block
 }
 
@@ -82,7 +83,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 				continue
 			}
 			seen[t.Path] = true
-			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, free: t.Free, env: t.Environment()}
+			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, free: t.Free, apart: t.Apart, env: t.Environment()}
 			p.inspect()
 			list = append(list, p)
 		}
@@ -114,7 +115,7 @@ const loadTime = 15 * time.Second
 func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Unconfined: p.free, Env: p.env, DeferConfigure: true}
+	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Unconfined: p.free, UserNamespace: p.apart, Env: p.env, DeferConfigure: true}
 	if !p.Builtin {
 		c.Path = p.Path
 	}

@@ -94,6 +94,7 @@ transport "x" {
   sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
   auto_mtls = true # false: a plugin in another language that cannot protect its control connection
   confine = true # false: the plugin has all rights of its node: docs/security.md
+  user_namespace = false # true: the plugin has one of its own
   env = { FI_PROVIDER = "tcp" } # added to the plugin's environment
   config {
     servers = ["192.0.2.1", "192.0.2.2"]

@@ -62,8 +62,11 @@ type Config struct {
 	// TLS with a secret of this start instead of it, and nothing if this is set.
 	NoMTLS bool
 
-	// Unconfined leaves the plugin all rights of this process: see confine.
+	// Unconfined leaves the plugin all rights of this process: see package rights.
 	Unconfined bool
+
+	// UserNamespace gives the plugin a user namespace of its own. Not together with Unconfined.
+	UserNamespace bool
 
 	// StartTimeout bounds a start up to the answer to the first call. Zero: 10 s.
 	StartTimeout time.Duration
@@ -107,6 +110,9 @@ func (c *Config) complete() error {
 		if _, err := parseDigest(c.SHA256); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if c.Unconfined && c.UserNamespace {
+		errs = append(errs, errors.New("an unconfined plugin has all rights of its node, and none of its own namespace"))
 	}
 	for _, p := range c.DataPlanes {
 		if !slices.Contains(planes, p) {

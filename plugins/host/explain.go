@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/openimpi/impi/plugins/host/rights"
 )
 
 // settle is how long explain waits for a process whose start failed to end.
@@ -56,6 +58,10 @@ func cannotExecute(e *Error) error {
 	e.Kind, e.Problem = ErrExec, "cannot be executed: "+e.Cause.Error()
 	e.Remedy = "check the file"
 	switch {
+	case errors.Is(e.Cause, rights.ErrNamespace):
+		e.Problem = "cannot have a user namespace of its own, which the kernel does not let this user make: " + e.Cause.Error()
+		e.Remedy = "remove user_namespace from its transport block, or have the machine's administrator allow them: " +
+			"user.max_user_namespaces above 0, kernel.unprivileged_userns_clone = 1 (Debian), kernel.apparmor_restrict_unprivileged_userns = 0 (Ubuntu), in a container its security profile"
 	case errors.Is(e.Cause, syscall.ENOEXEC):
 		e.Remedy = "it is no program for this machine: install the one for this architecture"
 	case errors.Is(e.Cause, syscall.ENOENT):

@@ -41,7 +41,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 	}
 	config, err := clientConfig(cfg, runDir, secret, &made, func(env []string, tmpDir string) runner.Runner {
 		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, secret, tmpDir)
-		p.restrict = restriction(cfg, runDir)
+		p.confine(cfg, runDir)
 		proc.Store(p)
 		return p
 	})

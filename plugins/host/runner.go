@@ -29,7 +29,8 @@ type process struct {
 	ctx    context.Context // of the start
 	unbind func() bool     // from ctx
 
-	restrict func() error // takes rights from the thread that starts the process
+	restrict func() error      // takes rights from the thread that starts the process
+	blame    func(error) error // says more of the error of a start
 
 	stdout, stderr *os.File // our ends of the pipes
 	shake          *io.PipeReader
@@ -61,7 +62,7 @@ func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *execut
 			// others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},
-		exe: exe, log: log, end: end, secret: secret, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true }, restrict: func() error { return nil },
+		exe: exe, log: log, end: end, secret: secret, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true }, restrict: func() error { return nil }, blame: func(err error) error { return err },
 		reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
@@ -106,7 +107,7 @@ func (p *process) Start(context.Context) error {
 		errR.Close()
 		close(p.reaped)
 		close(p.exited)
-		return err
+		return p.blame(err)
 	}
 	p.stdout, p.stderr = outR, errR
 	p.unbind = context.AfterFunc(p.ctx, func() { _ = p.Kill(p.ctx) })

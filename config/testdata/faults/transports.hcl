@@ -37,3 +37,8 @@ transport "s" {
   plugin = "impi-transport-x"
   env    = { "" = "nobody" }
 }
+transport "r" {
+  plugin         = "impi-transport-x"
+  confine        = false
+  user_namespace = true
+}

@@ -197,11 +197,14 @@ func (r *Reloader) planTransports(p *plan) {
 		}
 		was := r.file.Transports[i]
 		title := "transport " + now.Name
-		if d := (difference{title + ": auto_mtls", fmt.Sprint(!was.NoMTLS), fmt.Sprint(!now.NoMTLS)}); d.from != d.to {
-			p.cannot(d)
-		}
-		if d := (difference{title + ": confine", fmt.Sprint(!was.Free), fmt.Sprint(!now.Free)}); d.from != d.to {
-			p.cannot(d)
+		for _, d := range []difference{
+			{title + ": auto_mtls", fmt.Sprint(!was.NoMTLS), fmt.Sprint(!now.NoMTLS)},
+			{title + ": confine", fmt.Sprint(!was.Free), fmt.Sprint(!now.Free)},
+			{title + ": user_namespace", fmt.Sprint(was.Apart), fmt.Sprint(now.Apart)},
+		} {
+			if d.from != d.to {
+				p.cannot(d)
+			}
 		}
 		r.planBinary(p, title, was, now)
 		for _, d := range append(envDifferences(title, was, now), settingDifferences(title, was, now)...) {

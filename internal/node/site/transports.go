@@ -76,7 +76,7 @@ func (s *Site) startTransport(ctx context.Context, name string) (*routes.Transpo
 
 func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes.Transport, error) {
 	p, err := host.Start(ctx, host.Config{
-		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free,
+		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free, UserNamespace: t.Apart,
 		Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(),
 		Restart: restarts(s.Routes.Job, s.Routes.Site, t.Name),
 		Offers:  map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},

@@ -1,10 +1,8 @@
-package host
+package rights
 
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,16 +22,12 @@ const (
 	signalsSince = 6 // the version that keeps signals in
 )
 
-// confine takes from this thread, and what it starts, what plugins do not need: they gain no rights by
-// programs that they execute, change files only below writable, send signals only to what they have
-// started, and look into no process but those. Where the kernel has no Landlock only the first holds.
-func confine(writable []string) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
-	}
+// landlock keeps changes of files below writable, signals to what this thread has started, and looks into
+// processes to those. It returns the version of the kernel's Landlock; 0: it has none.
+func landlock(writable []string) (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		return nil // no Landlock, or it is turned off
+		return 0, nil // it has none, or it is turned off
 	}
 	changes := map[uintptr]uint64{1: changes1, 2: changes2}[version]
 	if version > 2 {
@@ -45,18 +39,18 @@ func confine(writable []string) error {
 	}
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules), 0)
 	if errno != 0 {
-		return fmt.Errorf("Landlock: %w", errno)
+		return 0, fmt.Errorf("Landlock: %w", errno)
 	}
 	defer unix.Close(int(set))
 	for _, dir := range writable {
 		if err := allow(int(set), dir, changes&^devices); err != nil {
-			return fmt.Errorf("Landlock: %s: %w", dir, err)
+			return 0, fmt.Errorf("Landlock: %s: %w", dir, err)
 		}
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
-		return fmt.Errorf("Landlock: %w", errno)
+		return 0, fmt.Errorf("Landlock: %w", errno)
 	}
-	return nil
+	return int(version), nil
 }
 
 // allow allows changes below a folder, if there is one.
@@ -74,33 +68,4 @@ func allow(set int, dir string, changes uint64) error {
 		return errno
 	}
 	return nil
-}
-
-// writable are the folders below which a plugin may change files: those of its sockets, those for
-// temporary files and coverage, by its own environment too, devices, and what the kernel shows of it.
-func writable(cfg *Config, runDir string) []string {
-	dirs := []string{runDir, os.TempDir(), "/tmp", "/var/tmp", "/dev", "/proc", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("GOCOVERDIR")}
-	for _, variable := range cfg.Env {
-		for _, name := range []string{"TMPDIR=", "XDG_RUNTIME_DIR="} {
-			if dir, ok := strings.CutPrefix(variable, name); ok {
-				dirs = append(dirs, dir)
-			}
-		}
-	}
-	list := dirs[:0]
-	for _, dir := range dirs {
-		if dir != "" {
-			list = append(list, dir)
-		}
-	}
-	return list
-}
-
-// restriction is what a plugin's thread does before it starts the process.
-func restriction(cfg *Config, runDir string) func() error {
-	if cfg.Unconfined {
-		return func() error { return nil }
-	}
-	dirs := writable(cfg, runDir)
-	return func() error { return confine(dirs) }
 }

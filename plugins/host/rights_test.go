@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/plugins/host/rights"
 )
 
 // tries is a program that tries what a plugin has no business to do. It writes a line for each of them
@@ -74,7 +77,7 @@ func closedFolder(t *testing.T) string {
 // A confined process cannot do what plugins need not, and can do what they need; the node keeps all its
 // rights, and an unconfined process has them, too.
 func TestConfined(t *testing.T) {
-	if landlock() < signalsSince {
+	if landlock() < rights.SignalsSince {
 		skips.NotRun(t, "Landlock of version 6 in the kernel", "run it on Linux 6.12 or newer with landlock among its security modules")
 	}
 	home := closedFolder(t)
@@ -88,9 +91,12 @@ func TestConfined(t *testing.T) {
 		cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+t.TempDir(), "NODE="+strconv.Itoa(os.Getpid()))
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		p := &process{cmd: cmd, log: hclog.NewNullLogger(), restrict: func() error { return nil }}
+		p.confine(cfg, t.TempDir())
 		over := make(chan struct{})
 		defer close(over)
-		if err := startProcess(cmd, restriction(cfg, t.TempDir()), over); err != nil {
+		if err := startProcess(cmd, p.restrict, over); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // what it says counts

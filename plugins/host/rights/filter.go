@@ -1,0 +1,96 @@
+//go:build amd64 || arm64
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Where the words of struct seccomp_data are; the arguments have 64 bits, lower half first.
+const (
+	atNumber  = 0
+	atMachine = 4
+	atArg0    = 16
+	atArg1    = 24
+)
+
+var (
+	pass    = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	forbid  = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
+	unknown = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
+)
+
+func load(at uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: at, Size: 4} }
+
+// unless skips the next instructions unless the word that was loaded compares to val.
+func unless(cond bpf.JumpTest, val uint32, skip int) bpf.Instruction {
+	return bpf.JumpIf{Cond: cond, Val: val, SkipFalse: uint8(skip)}
+}
+
+// program is the filter. Numbers of system calls are compared one after another: the kernel finds out when
+// it takes the filter which calls always pass, and does not run it for those.
+func program(namespace bool) []bpf.Instruction {
+	list := []bpf.Instruction{load(atMachine), bpf.JumpIf{Cond: bpf.JumpEqual, Val: machine, SkipTrue: 1}, forbid, load(atNumber)}
+	if otherNumbers != 0 {
+		list = append(list, unless(bpf.JumpGreaterOrEqual, otherNumbers, 1), forbid)
+	}
+	for _, number := range append(slices.Sorted(maps.Values(denied)), slices.Sorted(maps.Values(deniedHere))...) {
+		list = append(list, unless(bpf.JumpEqual, uint32(number), 1), forbid)
+	}
+	// The flags of clone3 are in memory, where a filter cannot see them: what gets this error takes clone.
+	list = append(list, unless(bpf.JumpEqual, unix.SYS_CLONE3, 1), unknown)
+	spaces := uint32(otherSpaces | userSpace)
+	if namespace { // or the process itself could not be started in its own
+		spaces = otherSpaces
+	}
+	flags := func(number uintptr, forbidden uint32) {
+		list = append(list, unless(bpf.JumpEqual, uint32(number), 4), load(atArg0), unless(bpf.JumpBitsSet, forbidden, 1), forbid, pass)
+	}
+	flags(unix.SYS_CLONE, spaces)
+	flags(unix.SYS_UNSHARE, otherSpaces|userSpace|timeSpace)
+	// A personality with other rules for memory. The first value asks, the second is Linux's own.
+	list = append(list, unless(bpf.JumpEqual, unix.SYS_PERSONALITY, 5), load(atArg0),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0xffffffff, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, forbid, pass)
+	list = append(list, unless(bpf.JumpEqual, unix.SYS_IOCTL, 2*len(typing)+2), load(atArg1))
+	for _, command := range typing {
+		list = append(list, unless(bpf.JumpEqual, command, 1), forbid)
+	}
+	return append(list, pass, pass)
+}
+
+// filter keeps this thread and what it starts from the system calls in denied, and reports whether the kernel
+// can do that. namespace says that it is to start a process in a user namespace.
+func filter(namespace bool) (bool, error) {
+	raw, err := bpf.Assemble(program(namespace))
+	if err != nil {
+		return false, fmt.Errorf("the filter of system calls: %w", err)
+	}
+	code := make([]unix.SockFilter, len(raw))
+	for i, x := range raw {
+		code[i] = unix.SockFilter{Code: x.Op, Jt: x.Jt, Jf: x.Jf, K: x.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	// The first flag keeps older kernels from slowing the process down for the filter's sake.
+	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, 0} {
+		_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+		runtime.KeepAlive(code)
+		switch {
+		case errno == 0:
+			return true, nil
+		case errors.Is(errno, unix.ENOSYS), errors.Is(errno, unix.EPERM): // not built in; or not for this container
+			return false, nil
+		case errors.Is(errno, unix.EINVAL): // the flag is unknown, or filters are
+		default:
+			return false, fmt.Errorf("the filter of system calls: %w", errno)
+		}
+	}
+	return false, nil
+}
