@@ -173,7 +173,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	}
 	log.Info("waiting for clients", "clients", o.clients, "address", ln.Addr(), "auth", o.auth, "timeout", o.timeout)
 	err = rendezvous.Serve(ctx, ln, rendezvous.Config{
-		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout, GoesOn: true},
+		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout, GoesOn: true, Spares: o.spares},
 		Logger: log, Names: kept,
 		Identity: o.id, NeedTLS: o.needTLS, MaxResume: o.longest(),
 	})

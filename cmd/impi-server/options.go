@@ -30,6 +30,7 @@ type environment func(name string) (value string, set bool)
 // options are what the command line and the environment say.
 type options struct {
 	clients int
+	spares  int  // spare sites that may join
 	names   bool // keep names of ports for several jobs, instead of being a job's server
 	host    string
 	port    uint16       // 0: any, or one of ports
@@ -62,6 +63,7 @@ func newCommand(env environment) (*cmdline.Command, *options) {
 	c := cmdline.NewProgram("impi-server", help, "IMPI 0.0\n")
 	fs := c.Flags
 	fs.IntVar(&o.clients, "clients", 0, "")
+	fs.IntVar(&o.spares, "spares", 0, "")
 	fs.BoolVar(&o.names, "names", false, "")
 	fs.StringVar(&o.host, "host", "", "")
 	fs.StringVar(&r.port, "port", "0", "")
@@ -96,6 +98,10 @@ func (o *options) check(r *raw) error {
 	switch {
 	case o.names && o.clients != 0:
 		return errors.New("-clients cannot be used with -names: such a server belongs to no job, and a job's own server keeps names anyway")
+	case o.names && o.spares != 0:
+		return errors.New("-spares cannot be used with -names: such a server belongs to no job")
+	case o.spares < 0 || o.spares > startup.MaxSpares:
+		return fmt.Errorf("-spares %d: a job has 0 to %d spare sites", o.spares, startup.MaxSpares)
 	case o.names && r.timed:
 		return errors.New("-timeout cannot be used with -names: such a server waits for no clients")
 	case !o.names && !r.given["clients"]:

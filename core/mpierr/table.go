@@ -128,6 +128,8 @@ var table = []Row{
 	{startup.ErrLeft, Other},
 	{startup.ErrMoved, Other},
 	{startup.ErrMet, Other},
+	{startup.ErrSpares, Other},
+	{startup.ErrSpareForeign, Other},
 
 	{agent.ErrConfig, Intern},
 	{agent.ErrLink, Intern},

@@ -35,17 +35,19 @@ type EventKind uint8
 
 // The events of a job, roughly in the order in which they happen.
 const (
-	EventRefused  EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
-	EventJoined                    // Client has joined: Conn, Peer
-	EventMoved                     // Client has left for another server: Conn, Peer, Err
-	EventAllHere                   // all clients have joined
-	EventAnswered                  // the answer to Label went to all; Mask has the clients that sent it
-	EventDone                      // Client has no more labels
-	EventRunning                   // startup is over
-	EventLost                      // Client is lost, and the job goes on: Peer, Err
-	EventFinished                  // Client has finished
-	EventEnded                     // all clients have
-	EventFailed                    // the job is lost: Err
+	EventRefused   EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
+	EventJoined                     // Client has joined: Conn, Peer
+	EventMoved                      // Client has left for another server: Conn, Peer, Err
+	EventAllHere                    // all clients have joined
+	EventAnswered                   // the answer to Label went to all; Mask has the clients that sent it
+	EventDone                       // Client has no more labels
+	EventRunning                    // startup is over
+	EventLost                       // Client is lost, and the job goes on: Peer, Err
+	EventSpare                      // a spare site has come: Conn, Peer
+	EventSpareGone                  // a spare site has gone, which is no matter of the job: Conn, Peer, Err
+	EventFinished                   // Client has finished
+	EventEnded                      // all clients have
+	EventFailed                     // the job is lost: Err
 )
 
 // Event is a step in the job's progress.
@@ -78,6 +80,10 @@ func (e Event) String() string {
 		return "the job is running"
 	case EventLost:
 		return fmt.Sprintf("the job goes on: %v", e.Err)
+	case EventSpare:
+		return fmt.Sprintf("a spare site came from %s", e.Peer)
+	case EventSpareGone:
+		return fmt.Sprintf("the spare site at %s is gone: %v", e.Peer, e.Err)
 	case EventFinished:
 		return fmt.Sprintf("client %d has finished", e.Client)
 	case EventEnded:

@@ -48,7 +48,7 @@ type Client struct {
 // NewClient makes a client, or reports what is wrong with cfg.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)
+		return nil, fmt.Errorf("startup: %s: %w", cfg.Who(), err)
 	}
 	return &Client{cfg: cfg}, nil
 }
@@ -75,7 +75,7 @@ func (c *Client) HasOutput() bool { return len(c.out) > 0 }
 
 // Deadline returns the time at which Tick must be called, if there is one.
 func (c *Client) Deadline() (time.Time, bool) {
-	return c.deadline, c.state > clientNew && c.state < clientRunning
+	return c.deadline, c.state > clientNew && c.state < clientRunning && !(c.cfg.Spare && c.state > clientAuth)
 }
 
 // Job returns the result; ok is false before startup is over.
@@ -143,7 +143,7 @@ func (c *Client) step(now time.Time) (more bool, err error) {
 }
 
 func knownToClient(cmd wire.Command) bool {
-	return cmd == wire.CmdIMPI || cmd == wire.CmdColl || cmd == wire.CmdDone || cmd == wire.CmdFail
+	return cmd == wire.CmdIMPI || cmd == wire.CmdColl || cmd == wire.CmdDone || cmd == wire.CmdFail || cmd == wire.CmdFini
 }
 
 // stepAuth handles the answer to AUTH, which has no command header (IMPI ch.2,
@@ -165,8 +165,12 @@ func (c *Client) stepAuth() (more bool, err error) {
 	if c.mech == wire.MechKey {
 		c.out = wire.AppendKey(c.out, c.cfg.Auth.Key)
 	}
-	c.out = wire.AppendIMPI(c.out, int32(c.cfg.Rank))
 	c.state = clientIMPI
+	if c.cfg.Spare {
+		c.out = wire.AppendSpare(c.out)
+		return true, nil
+	}
+	c.out = wire.AppendIMPI(c.out, int32(c.cfg.Rank))
 	if c.cfg.Decline != nil {
 		return false, c.cfg.Decline
 	}
@@ -177,6 +181,9 @@ func (c *Client) command(f frame, now time.Time) error {
 	if f.cmd == wire.CmdFail {
 		c.end(c.told(Printable(f.payload)))
 		return nil
+	}
+	if c.cfg.Spare {
+		return watchJob(c, f)
 	}
 	switch {
 	case f.cmd == wire.CmdIMPI && c.state == clientIMPI:
@@ -205,7 +212,7 @@ func (c *Client) command(f frame, now time.Time) error {
 func (c *Client) takeLost(payload []byte) {
 	l, _, said, err := wire.ParseAnswer(payload)
 	if err == nil && l == wire.LabelLost && len(c.others) < wire.MaxClients {
-		c.others = append(c.others, fmt.Errorf("startup: client %d: %w", c.cfg.Rank, c.told(Printable(said))))
+		c.others = append(c.others, fmt.Errorf("startup: %s: %w", c.cfg.Who(), c.told(Printable(said))))
 	}
 }
 
@@ -337,6 +344,6 @@ func (c *Client) fail(err error) {
 }
 
 func (c *Client) end(err error) {
-	c.err = fmt.Errorf("startup: client %d: %w", c.cfg.Rank, err)
+	c.err = fmt.Errorf("startup: %s: %w", c.cfg.Who(), err)
 	c.state = clientFailed
 }

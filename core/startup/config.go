@@ -49,6 +49,11 @@ type ClientConfig struct {
 	// Token is random bytes. If all clients are ours, the token of client 0 is the job's.
 	Token [TokenSize]byte
 
+	// Spare makes the client a spare site, which has no rank and no procs and learns the job that
+	// the others make. Of the other fields only Auth, Dialect and Limit count then, and Limit does not
+	// bound how long the others may take.
+	Spare bool
+
 	// Decline makes the client tell the server its rank and, as the reason why it does not
 	// join, this error. Of the other fields only Rank, Auth and Limit count then.
 	Decline error
@@ -78,6 +83,14 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
+// Who names the client in errors.
+func (c *ClientConfig) Who() string {
+	if c.Spare {
+		return "spare site"
+	}
+	return fmt.Sprintf("client %d", c.Rank)
+}
+
 // limit returns Limit or its default, plus Grace.
 func (c *ClientConfig) limit() time.Duration {
 	if c.Limit > 0 {
@@ -89,6 +102,8 @@ func (c *ClientConfig) limit() time.Duration {
 // Validate returns the first fault; it wraps ErrConfig.
 func (c *ClientConfig) Validate() error {
 	switch {
+	case c.Spare && c.Auth.Mask() != 0:
+		return nil
 	case c.Rank < 0 || c.Rank >= wire.MaxClients:
 		return fmt.Errorf("%w: client rank %d is not in 0 to %d", ErrConfig, c.Rank, wire.MaxClients-1)
 	case c.Auth.Mask() == 0:

@@ -32,6 +32,8 @@ func (c *Client) awaited() string {
 // hint guesses why a server that gives no reason has closed.
 func (c *Client) hint() string {
 	switch {
+	case c.cfg.Spare && c.state > clientAuth:
+		return "; the server may have died, or know no spare sites"
 	case c.state == clientAuth:
 		return fmt.Sprintf("; it may accept none of %v", c.cfg.Auth)
 	case c.state == clientIMPI && c.mech == wire.MechKey:

@@ -21,11 +21,19 @@ type ServerConfig struct {
 	// goes on without one of them, too.
 	GoesOn bool
 
+	// Spares is how many spare sites may be there at a time: sites without procs, which get what the
+	// clients know of the job and may come at any time before its end. Connections are accepted for
+	// so long if it is not 0. At most MaxSpares.
+	Spares int
+
 	// WaitingThere and Waiting bound how many connections that have not named their rank may be
 	// open, from one address and in all. 0 means 64 and 256: all clients of a job may be at one
 	// address and come at once.
 	WaitingThere, Waiting int
 }
+
+// MaxSpares is the most spare sites of a job.
+const MaxSpares = 32
 
 func (c ServerConfig) withDefaults() ServerConfig {
 	if c.Limit <= 0 {
@@ -53,6 +61,7 @@ const (
 	connColl // a client of the job from here on
 	connDone
 	connFini
+	connSpare // a spare site, whose end is no matter of the job
 )
 
 // conn is one connection of the server.
@@ -100,6 +109,7 @@ type Server struct {
 	unknown  *unproved.Set[ConnID] // connections that have not named their rank
 	slow     unproved.Slow         // sources of wrong keys
 	coll     collection
+	said     [][]byte // to all clients since all have come, for spare sites that come later
 	actions  []Action
 }
 
@@ -110,6 +120,8 @@ func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
 		return nil, fmt.Errorf("startup: server: %w: %d clients; 1 to %d are possible", ErrConfig, cfg.Clients, wire.MaxClients)
 	case cfg.Auth.Mask() == 0:
 		return nil, fmt.Errorf("startup: server: %w: no authentication mechanism is enabled", ErrConfig)
+	case cfg.Spares < 0 || cfg.Spares > MaxSpares:
+		return nil, fmt.Errorf("startup: server: %w: %d spare sites; 0 to %d are possible", ErrConfig, cfg.Spares, MaxSpares)
 	}
 	cfg = cfg.withDefaults()
 	return &Server{
@@ -188,7 +200,7 @@ func (s *Server) Tick(now time.Time) {
 func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.Time) {
 	c := &conn{id: id, peer: peer, from: from, since: now}
 	s.conns = append(s.conns, c)
-	if s.state != serverJoining {
+	if s.state != serverJoining && s.cfg.Spares == 0 {
 		s.refuse(c, fmt.Errorf("%w: it has %d already", ErrFull, s.cfg.Clients))
 		return
 	}
@@ -220,6 +232,8 @@ func (s *Server) Closed(id ConnID, cause error) {
 		s.note(c, c.wrong)
 	case c.state < connColl:
 		s.note(c, lost(cause, "before it named its client rank"))
+	case c.state == connSpare:
+		s.tell(Event{Kind: EventSpareGone, Conn: c.id, Peer: c.peer, Err: lost(cause, "before the end of the job")})
 	case c.state < connFini:
 		err := s.blame(c, lost(cause, fmt.Sprintf("before FINI (the last it sent was %s)", s.progress(c))))
 		if goesWithout(s, c) {
@@ -282,11 +296,18 @@ func (s *Server) do(a Action) { s.actions = append(s.actions, a) }
 
 func (s *Server) tell(e Event) { s.do(Action{Kind: ActEvent, Conn: e.Conn, Event: e}) }
 
-// toAll sends b to every client that has joined and not finished.
+// toAll sends b to every client that has joined and not finished, and to spare sites.
 func (s *Server) toAll(b []byte) {
 	for _, c := range s.clients {
 		if c != nil && !c.gone {
 			s.do(Action{Kind: ActSend, Conn: c.id, Bytes: b})
 		}
+	}
+	if s.cfg.Spares == 0 {
+		return
+	}
+	s.said = append(s.said, b)
+	for c := range spareConns(s) {
+		s.do(Action{Kind: ActSend, Conn: c.id, Bytes: b})
 	}
 }

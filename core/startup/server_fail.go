@@ -16,9 +16,12 @@ const maxNotes = 4
 // blameOrRefuse ends the job if the connection is a client's; otherwise it ends only the
 // connection.
 func (s *Server) blameOrRefuse(c *conn, err error) {
-	if c.state >= connColl {
+	switch {
+	case c.state == connSpare:
+		letSpareGo(s, c, err)
+	case c.state >= connColl:
 		s.fail(s.blame(c, err))
-	} else {
+	default:
 		s.refuse(c, err)
 	}
 }

@@ -25,7 +25,7 @@ func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 		}
 	}
 	limit := MaxSubmission
-	if c.state < connColl {
+	if c.state < connColl || c.state == connSpare {
 		limit = maxUnknown
 	}
 	f, ok, err := c.in.next(limit, knownToServer)
@@ -37,7 +37,7 @@ func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 
 func knownToServer(cmd wire.Command) bool {
 	switch cmd {
-	case wire.CmdAuth, wire.CmdIMPI, wire.CmdColl, wire.CmdDone, wire.CmdFini, wire.CmdFiniReversed, wire.CmdFail:
+	case wire.CmdAuth, wire.CmdIMPI, wire.CmdColl, wire.CmdDone, wire.CmdFini, wire.CmdFiniReversed, wire.CmdFail, wire.CmdSpare:
 		return true
 	}
 	return false
@@ -47,6 +47,8 @@ func knownToServer(cmd wire.Command) bool {
 // answers.
 func (s *Server) command(c *conn, f frame, now time.Time) error {
 	switch {
+	case f.cmd == wire.CmdFail && c.state == connSpare:
+		return fmt.Errorf("%w: %s", ErrFailed, Printable(f.payload))
 	case f.cmd == wire.CmdFail && letGo(s, c, string(f.payload)):
 		return nil
 	case f.cmd == wire.CmdFail:
@@ -55,6 +57,8 @@ func (s *Server) command(c *conn, f frame, now time.Time) error {
 		return s.takeAuth(c, f.payload, now)
 	case f.cmd == wire.CmdIMPI && c.state == connIMPI:
 		return s.takeRank(c, f.payload, now)
+	case f.cmd == wire.CmdSpare && c.state == connIMPI:
+		return takeSpare(s, c, f.payload)
 	case f.cmd == wire.CmdColl && c.state == connColl:
 		return s.takeLabel(c, f.payload)
 	case f.cmd == wire.CmdDone && c.state == connColl:
@@ -92,7 +96,7 @@ func letGo(s *Server, c *conn, why string) bool {
 
 // expected names the commands that the connection may send, as the subject of a sentence.
 func (c *conn) expected() string {
-	return [...]string{"AUTH", "the key", "IMPI", "COLL or DONE", "FINI", "nothing more"}[c.state]
+	return [...]string{"AUTH", "the key", "IMPI", "COLL or DONE", "FINI", "nothing more", "FAIL"}[c.state]
 }
 
 // takeAuth chooses a mechanism (IMPI ch.2, Authentication). The draft of March 1999 has two
@@ -181,6 +185,7 @@ func (s *Server) begin(now time.Time) {
 		case c.state >= connColl:
 		case c.wrong != nil:
 			s.refuse(c, c.wrong)
+		case s.cfg.Spares > 0: // it may be a spare site
 		default:
 			s.refuse(c, fmt.Errorf("%w: it has %d already", ErrFull, s.cfg.Clients))
 		}
@@ -254,6 +259,7 @@ func (s *Server) endIfAllLeft() {
 			return
 		}
 	}
+	endSpares(s)
 	s.tell(Event{Kind: EventEnded})
 	s.end(nil)
 }

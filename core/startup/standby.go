@@ -44,4 +44,4 @@ const Stopped = "the server was stopped"
 // Decides reports whether the site of a client decides at which server of a list all sites meet: that
 // of client 0 is at one of them at a time, and all others are at all that they reach. So no two
 // servers ever have all clients.
-func (c *ClientConfig) Decides() bool { return c.Rank == 0 }
+func (c *ClientConfig) Decides() bool { return c.Rank == 0 && !c.Spare }

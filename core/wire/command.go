@@ -16,7 +16,7 @@ var ErrShort = errors.New("payload is too short")
 // Command is the first word of a message between client and server: four letters.
 type Command uint32
 
-// The commands of IMPI 0.0, and one of our own.
+// The commands of IMPI 0.0, and two of our own.
 const (
 	CmdAuth Command = 0x41555448 // mechanisms that the client has
 	CmdIMPI Command = 0x494D5049 // client rank; answered by the job's size
@@ -31,6 +31,11 @@ const (
 	// not know it skips it, as IMPI ch.2 requires for unknown commands, or gives up, which
 	// it has to do anyway.
 	CmdFail Command = 0x4641494C
+
+	// CmdSpare is ours: a site that takes the place of CmdIMPI's client rank by it has no procs in
+	// the job and may come when the job runs already. It is answered as a client is, with all that
+	// the clients submit, and at the end of a job that went well by CmdFini.
+	CmdSpare Command = 0x53504152
 )
 
 // String returns the four letters, or the number if they are not letters.
@@ -70,6 +75,22 @@ func ParseIMPI(payload []byte) (v int32, err error) {
 		return 0, fmt.Errorf("IMPI has %d bytes, not 4: %w", len(payload), errLen(len(payload), 4))
 	}
 	return int32(binary.BigEndian.Uint32(payload)), nil
+}
+
+// SpareVersion is the version of what CmdSpare begins.
+const SpareVersion = 1
+
+// AppendSpare appends CmdSpare.
+func AppendSpare(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdSpare, 4), SpareVersion)
+}
+
+// ParseSpare reads the version in the payload of CmdSpare.
+func ParseSpare(payload []byte) (version uint32, err error) {
+	if len(payload) != 4 {
+		return 0, fmt.Errorf("SPAR has %d bytes, not 4: %w", len(payload), errLen(len(payload), 4))
+	}
+	return binary.BigEndian.Uint32(payload), nil
 }
 
 // MaxFail is the most bytes of text that CmdFail carries.

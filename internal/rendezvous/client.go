@@ -38,9 +38,11 @@ func (c *Client) start(ctx context.Context) (*startup.Job, error) {
 			c.nc.SetDeadline(time.Time{})
 			return job, nil
 		}
-		if at, ok := c.m.Deadline(); ok {
-			c.nc.SetDeadline(at)
+		at, ok := c.m.Deadline()
+		if !ok {
+			at = time.Time{} // none
 		}
+		c.nc.SetDeadline(at)
 		if ctx.Err() != nil && (c.m.Waits() || !errors.Is(context.Cause(ctx), startup.ErrMoved)) {
 			c.m.Fail(context.Cause(ctx))
 			break
@@ -129,6 +131,10 @@ func (c *Client) watch() {
 // Lost is closed when the server ends the job, or its connection is lost. Err
 // says why then.
 func (c *Client) Lost() <-chan struct{} { return c.lost }
+
+// Ended is closed when nothing comes from the server any more: Lost is closed before that, unless the
+// client has left or the server has told a spare site that the job went well.
+func (c *Client) Ended() <-chan struct{} { return c.ended }
 
 // OthersLost gives what the server says of other clients that it has lost and goes on without, as errors
 // by which the job has to end if it does not run yet.

@@ -51,13 +51,33 @@ func (s *server) welcome(c *conn) bool {
 	return true
 }
 
+// welcomes is welcome for a connection of which returning may have read the hello, as all clients had
+// come. A spare site is then yet to be answered; everybody else is refused by startup.Server.
+func (s *server) welcomes(c *conn, above *greeted) bool {
+	switch {
+	case above == nil:
+		return s.welcome(c)
+	case !s.spares:
+		return true
+	}
+	_ = above.SetDeadline(time.Now().Add(purposeLimit))
+	nc, err := s.greeter.admit(above, c.id)
+	if err != nil {
+		c.give(s.events, s.stop, event{conn: c, refused: err})
+		return true
+	}
+	_ = above.NetConn().SetDeadline(time.Time{})
+	c.carriedBy(nc)
+	return true
+}
+
 // errPlain is what a client without TLS is told by a server that needs it.
 var errPlain = errors.New("this server accepts only TLS, which sites of impi use by themselves; to accept another MPI, start it with require_tls = false")
 
 // returning handles a connection that has begun as one of ours after all clients had come. It
-// returns nil if the connection was resumed or refused, or the TLS connection if startup.Server has
-// to refuse the client.
-func (s *server) returning(nc net.Conn) net.Conn {
+// returns nil if the connection was resumed or refused, or the TLS connection if it is a spare site's, or
+// startup.Server has to refuse the client.
+func (s *server) returning(nc net.Conn) *greeted {
 	_ = nc.SetDeadline(time.Now().Add(purposeLimit))
 	x, err := s.greeter.receive(nc)
 	switch {
@@ -84,7 +104,7 @@ func (s *server) returning(nc net.Conn) net.Conn {
 		return nil
 	}
 	_ = nc.SetDeadline(time.Time{})
-	return x.Conn
+	return x
 }
 
 func (s *server) goOn(x *greeted, known *session) {

@@ -69,7 +69,7 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("startup: client %d was stopped: %w (the last time: %w)", cfg.Rank, context.Cause(ctx), err)
+			return nil, nil, fmt.Errorf("startup: %s was stopped: %w (the last time: %w)", cfg.Who(), context.Cause(ctx), err)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit
 	}
 	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)
+		return nil, nil, fmt.Errorf("startup: %s: %w", cfg.Who(), err)
 	}
 	set.Logger.Debug("connected", "server", set.Server, "from", nc.LocalAddr())
 	cfg.Auth = auth

@@ -78,7 +78,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	}
 	s := &server{
 		m: m, log: cfg.Logger, notify: cfg.Notify,
-		greeter: g, needTLS: cfg.NeedTLS,
+		greeter: g, needTLS: cfg.NeedTLS, spares: cfg.Server.Spares > 0,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
 		why: cfg.Why, names: cfg.Names, undecided: unproved.NewSet[net.Conn](room), maxLeaving: room.Total,
@@ -117,6 +117,7 @@ type server struct {
 
 	greeter *greeter
 	needTLS bool
+	spares  bool // sites may join when all clients have come
 
 	names     NameService             // nil: none
 	full      bool                    // all clients have come
@@ -128,7 +129,7 @@ type event struct {
 	conn  *conn
 	nc    net.Conn // a new connection
 	want  purpose  // of nc
-	above net.Conn // the TLS connection over nc, if it has begun with TLS
+	above *greeted // the TLS connection over nc, if it has begun with TLS
 	data  []byte   // valid until conn.ack
 	err   error    // the end of the connection
 
@@ -193,12 +194,12 @@ func (s *server) take(e event) {
 		unpaced(e.nc)
 		c := newConn(s.last, e.nc)
 		if e.above != nil {
-			c.nc = e.above
+			c.nc, c.how = e.above.Conn, e.above.how()
 		}
 		s.conns[c.id] = c
 		s.m.Accept(c.id, e.nc.RemoteAddr().String(), unproved.FromAddr(e.nc.RemoteAddr()), time.Now())
 		s.wg.Go(func() {
-			if e.above != nil || s.welcome(c) { // for those of above, returning has done the handshake
+			if s.welcomes(c, e.above) {
 				c.read(s.events, s.stop)
 			}
 		})
@@ -303,6 +304,10 @@ func (s *server) tell(e startup.Event) {
 		s.log.Warn("connection refused", "peer", e.Peer, "reason", e.Err)
 	case startup.EventLost:
 		s.log.Warn(e.String())
+	case startup.EventSpare:
+		s.log.Info("spare site joined", "peer", e.Peer)
+	case startup.EventSpareGone:
+		s.log.Info("spare site is gone", "peer", e.Peer, "reason", e.Err)
 	case startup.EventFailed:
 		s.log.Debug("job failed", "reason", e.Err)
 	case startup.EventAnswered, startup.EventDone:

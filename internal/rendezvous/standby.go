@@ -53,7 +53,7 @@ func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.Cl
 		set.Logger.Info("the sites have met", "server", x.at, "of", strings.Join(servers, ", "))
 		return x.c, x.job, x.at, nil
 	case ctx.Err() != nil:
-		return nil, nil, "", fmt.Errorf("startup: client %d was stopped: %w", cfg.Rank, context.Cause(ctx))
+		return nil, nil, "", fmt.Errorf("startup: %s was stopped: %w", cfg.Who(), context.Cause(ctx))
 	case x.failed != nil:
 		return nil, nil, x.at, x.failed
 	}
@@ -185,9 +185,9 @@ func (x *standby) nowhere(limit time.Duration) error {
 		if startup.ProspectAfter(err) == startup.Again || errors.Is(err, ErrNoServer) {
 			kind = startup.ErrTimeout
 		}
-		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("startup: client %d: ", x.cfg.Rank))
+		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("startup: %s: ", x.cfg.Who()))
 		all = append(all, x.servers[i]+": "+why)
 	}
-	return fmt.Errorf("startup: client %d: %w: the sites have met at none of the servers within %v; each site must reach the one where the others are: %s",
-		x.cfg.Rank, kind, limit.Round(time.Millisecond), strings.Join(all, "; "))
+	return fmt.Errorf("startup: %s: %w: the sites have met at none of the servers within %v; each site must reach the one where the others are: %s",
+		x.cfg.Who(), kind, limit.Round(time.Millisecond), strings.Join(all, "; "))
 }
