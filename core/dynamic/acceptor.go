@@ -152,7 +152,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	h := &a.hello
 	switch {
 	case h.Connect:
-	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{}:
+	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{} && !h.Spare:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
 	case a.named && a.hello.Session == Session{}:
 		a.refuse(UnknownLink, a.fault(ErrGreeting))

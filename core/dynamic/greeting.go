@@ -13,7 +13,7 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, CONNECT, with the same fields,
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, SPARE, CONNECT, with the same fields,
 //	                                      RESUMABLE, AGAIN, HOSTS, which add a session,
 //	                                      LOST, which adds an epoch too,
 //	                                      or MEET, which adds the dialler's world)
@@ -75,6 +75,10 @@ type Hello struct {
 	// host ranks. No packets follow.
 	Spawn bool
 
+	// Spare says that the node of a spare site, which is not in the job, lets the acceptor's node ask
+	// it for procs over the link. Dst is a host rank, Src has no meaning. No packets follow.
+	Spare bool
+
 	// Connect says that the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes the
 	// place of the job; Src and Dst have no meaning.
 	Connect bool
@@ -119,6 +123,8 @@ func (h *Hello) String() string {
 		return fmt.Sprintf("question of rank %d's node to rank %d's", h.Src, h.Dst)
 	case h.Spawn:
 		return fmt.Sprintf("spawn request from host %d to host %d", h.Src, h.Dst)
+	case h.Spare:
+		return fmt.Sprintf("offer of a spare site to host %d", h.Dst)
 	case h.World != World{}:
 		return fmt.Sprintf("link from %v to rank %d", Member{h.World, h.Src}, h.Dst)
 	case h.Hosts:
@@ -139,6 +145,8 @@ func (h *Hello) kind() kind {
 		return kindStatus
 	case h.Spawn:
 		return kindSpawn
+	case h.Spare:
+		return kindSpare
 	case h.Connect:
 		return kindConnect
 	case h.World != World{}:
@@ -163,13 +171,14 @@ func (h *Hello) set(k kind) {
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
 	h.Spawn = k == kindSpawn
+	h.Spare = k == kindSpare
 	h.Connect = k == kindConnect
 }
 
 // helloSizeOf returns the size of a dialler's first message of that kind, 0 if k is none.
 func helloSizeOf(k kind) int {
 	switch k {
-	case kindHello, kindProbe, kindSpawn, kindConnect, kindStatus:
+	case kindHello, kindProbe, kindSpawn, kindSpare, kindConnect, kindStatus:
 		return helloSize
 	case kindResumable, kindAgain, kindHosts:
 		return helloSize + SessionSize
@@ -250,6 +259,7 @@ const (
 	kindConnect   // a HELLO with a port's key
 	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
 	kindStatus    // a HELLO between nodes; a question follows, and no packets; older acceptors refuse it as malformed
+	kindSpare     // a HELLO of a spare site's node; an offer follows, and no packets; older acceptors refuse it as malformed
 )
 
 // magic begins every message; its last byte is the version of the greeting.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
@@ -92,6 +94,22 @@ func TestGreetingLeavesThePackets(t *testing.T) {
 	}
 	if n, err := d.Input(packets); n != 0 || err != nil {
 		t.Fatalf("when done the dialler took %d: %v", n, err)
+	}
+}
+
+// TestGreetingOfASpareSite: it has no rank, and its greeting says which host it wants.
+func TestGreetingOfASpareSite(t *testing.T) {
+	for _, to := range []wire.WorldRank{0, 5} {
+		hello := Hello{Spare: true, Dst: to}
+		d, a := NewDialler(testToken, nonceD, hello), NewAcceptor(KeysOfJob(testToken), nonceA)
+		upToJudgement(t, d, a, 1000)
+		if h, ok := a.Peer(); !ok || h != hello || !strings.Contains(h.String(), "offer of a spare site to host") {
+			t.Errorf("%+v %t", h, ok)
+		}
+		a.Accept()
+		if _, err := d.Input(a.Output()); err != nil || !d.Done() {
+			t.Error(err)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ type Job struct {
 	Sites []Site          // by client rank
 	Names []string        // of this machine, which the info key host may give
 
+	Spares []Site // spare sites that are declared or have come: see Spares
+
 	// Spread says that the hosts of the proc's site are machines: procs are spread over them unless
 	// the info key host says otherwise.
 	Spread bool
@@ -40,11 +42,15 @@ func (h *Host) is(name string, addr netip.Addr) bool {
 // Placed is a part and the site that is to start it.
 type Placed struct {
 	Part
-	Client wire.ClientRank // of the job of the parents
+	Client wire.ClientRank // of the job of the parents; NoClient: it is a spare site's
+	Spare  string          // the name of that; empty: a site of the job is to start it
 	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
 
 	As wire.ClientRank // the client of the new world that has it; set by [Attempt.Answered]
 }
+
+// NoClient is Placed.Client of a spare site.
+const NoClient wire.ClientRank = -1
 
 // shares reports whether a part is of the same client of the new world as the one before it: the
 // hosts of the proc's own site are one client, of which the node that spawns makes the list.
@@ -62,7 +68,7 @@ func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusa
 		if problem != "" {
 			return nil, c.Refuse(problem)
 		}
-		if k := len(parts) - 1; k >= 0 && parts[k].Client == p.Client && parts[k].Host == p.Host && slices.Equal(parts[k].Hosts, p.Hosts) {
+		if k := len(parts) - 1; k >= 0 && parts[k].Client == p.Client && parts[k].Spare == p.Spare && parts[k].Host == p.Host && slices.Equal(parts[k].Hosts, p.Hosts) {
 			parts[k].Commands = append(parts[k].Commands, c)
 			continue
 		}
@@ -100,7 +106,7 @@ func (j *Job) locate(list string) (p Placed, problem string) {
 			return p, fmt.Sprintf("there is no site or host %q in the job, which has %s", name, j.everywhere())
 		case i == 0:
 			p = q
-		case p.Client != q.Client:
+		case p.Client != q.Client, p.Spare != q.Spare:
 			return p, fmt.Sprintf("its hosts %q are of several sites: spawn a command at each", list)
 		case p.Client != j.Self && p.Host != q.Host:
 			return p, fmt.Sprintf("its hosts %q are several of another site: spawn a command at each", list)
@@ -148,7 +154,17 @@ func (j *Job) named(name string) (p Placed, ok bool) {
 			return p, true
 		}
 	}
-	return p, false
+	for _, s := range j.Spares {
+		p = Placed{Client: NoClient, Spare: s.Name}
+		if s.Name == name {
+			return p, true
+		}
+		if k := slices.IndexFunc(s.Hosts, own); k >= 0 {
+			p.Host = s.Hosts[k].Addresses[0].String()
+			return p, true
+		}
+	}
+	return Placed{}, false
 }
 
 // everywhere lists the names of the job's sites, for an error. A site that the file of the
@@ -160,6 +176,9 @@ func (j *Job) everywhere() string {
 			s.Name = s.Hosts[0].Addresses[0].String()
 		}
 		list = append(list, s.Name)
+	}
+	for _, s := range j.Spares {
+		list = append(list, s.Name+" (spare)")
 	}
 	return strings.Join(list, ", ")
 }
