@@ -71,9 +71,13 @@ func (b *builder) build() *Job {
 	b.ports()
 	b.checkTogether()
 	b.survive()
-	slices.SortFunc(b.sites, func(x, y *siteDraft) int { return x.Client - y.Client })
+	slices.SortStableFunc(b.sites, func(x, y *siteDraft) int { return x.Client - y.Client })
 	for _, s := range b.sites {
-		b.result.Sites = append(b.result.Sites, s.Site)
+		if s.Spare {
+			b.result.Spares = append(b.result.Spares, s.Site)
+		} else {
+			b.result.Sites = append(b.result.Sites, s.Site)
+		}
 	}
 	return &b.result
 }
@@ -92,6 +96,7 @@ func (b *builder) draft(sb *block) *siteDraft {
 	} else {
 		b.checkOurs(sb)
 	}
+	checkSpare(s)
 	return s
 }
 

@@ -38,7 +38,7 @@ func (b *builder) checkRanks() {
 // expected returns the number of clients of the job, or 0 if it is not known.
 func (b *builder) expected() int {
 	if b.result.Complete {
-		return len(b.sites)
+		return len(members(b))
 	}
 	for _, s := range b.sites {
 		if s.Server.Embedded {
@@ -127,6 +127,7 @@ func NotRegular(path string) error {
 func (b *builder) checkTogether() {
 	b.checkPorts()
 	b.checkServerPlace()
+	checkSpares(b)
 	for _, s := range b.ours() {
 		s.checkElsewhere()
 		s.checkTwice()
@@ -234,7 +235,7 @@ func listenRemedy(at netip.AddrPort, err error) string {
 // checkAgreement reports values that must be equal at all clients but are not. IMPI ch.2:
 // XSIZE and MAXLINEAR are compared after -1 was replaced.
 func (b *builder) checkAgreement() {
-	ours := b.ours()
+	ours := ourMembers(b)
 	type common struct {
 		name     string
 		of       func(Protocol) int32

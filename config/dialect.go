@@ -131,7 +131,7 @@ func (b *builder) checkOmitted(in *block) {
 
 // checkDialects reports sites with different dialects.
 func (b *builder) checkDialects() {
-	ours := b.ours()
+	ours := ourMembers(b)
 	for _, s := range ours[min(1, len(ours)):] {
 		own, shared := s.layers("protocol")
 		if s.Protocol.Dialect == ours[0].Protocol.Dialect || own.has("dialect") && own.values["dialect"].bad {

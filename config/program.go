@@ -10,6 +10,10 @@ import (
 // attribute by attribute; the environments are united.
 func (s *siteDraft) program() {
 	own, shared := s.layers("program")
+	if own == nil && shared == nil && s.Spare {
+		s.Program = Program{Dir: absolute(s.dir, "."), Env: map[string]string{}, PrefixOutput: true, Stdin: -1, Pos: s.Pos}
+		return
+	}
 	if own == nil && shared == nil {
 		s.fault(s.Pos, "site "+quote(s.Name)+" has no program", `add program { command = ["./prog"] }`)
 		return
@@ -21,7 +25,7 @@ func (s *siteDraft) program() {
 	for _, layer := range []*block{shared, own} {
 		maps.Copy(s.Program.Env, pick(map[string]string(nil), "env", layer))
 	}
-	if !own.has("command") && !shared.has("command") {
+	if !own.has("command") && !shared.has("command") && !s.Spare {
 		s.fault(at.pos, "program has no command", `add command = ["./prog"]`)
 	}
 	s.checkStdin(own, shared)
@@ -32,7 +36,7 @@ func (s *siteDraft) program() {
 
 // findProgram looks for the command and the working folder on this machine.
 func (s *siteDraft) findProgram(own, shared *block) {
-	if command := s.Program.Command; len(command) > 0 {
+	if command := s.Program.Command; len(command) > 0 && !s.Spare {
 		path, problem, remedy := findCommand(s.dir, command[0], s.shown(command[0]))
 		s.Program.Path = path
 		if problem != "" {
@@ -69,7 +73,7 @@ func (s *siteDraft) checkStdin(own, shared *block) {
 		return
 	}
 	total := 0
-	for _, other := range s.ours() {
+	for _, other := range ourMembers(s.builder) {
 		if !other.CountsKnown() {
 			return
 		}

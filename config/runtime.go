@@ -36,7 +36,8 @@ func (p Pos) String() string {
 type Job struct {
 	File     string // path as given to Load; empty when there is no file
 	Dir      string // absolute folder that relative paths start from
-	Sites    []Site // in ascending client rank
+	Sites    []Site // in ascending client rank, without spare sites
+	Spares   []Site // spare sites, in the order of the file
 	Complete bool   // Sites are all clients of the job
 	Survive  bool   // a proc or a site that is lost does not end the job
 	Limits   Limits
@@ -101,7 +102,8 @@ func (p *Program) name() string {
 // Site is one client of the job, complete with defaults.
 type Site struct {
 	Name    string
-	Client  int  `hcl:"client"`  // IMPI client rank
+	Client  int  `hcl:"client"`  // IMPI client rank; -1: a spare site, which has none
+	Spare   bool `hcl:"spare"`   // it has no procs in the job, and waits for procs that are spawned there
 	Foreign bool `hcl:"foreign"` // another MPI runs it; only Name, Client and the next three fields are used
 
 	Implementation Implementation `hcl:"implementation"` // of a foreign site, if the file says it
@@ -468,20 +470,24 @@ type Limits struct {
 	Silence time.Duration `hcl:"silence"`
 }
 
-// Site returns the site called name.
+// Site returns the site called name, which may be a spare one.
 func (j *Job) Site(name string) (Site, bool) {
-	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Name == name })
+	all := j.All()
+	i := slices.IndexFunc(all, func(s Site) bool { return s.Name == name })
 	if i < 0 {
 		return Site{}, false
 	}
-	return j.Sites[i], true
+	return all[i], true
 }
 
+// All returns the sites, and then the spare sites.
+func (j *Job) All() []Site { return slices.Concat(j.Sites, j.Spares) }
+
 // LocalSites returns the sites of ours with a host whose address isLocal accepts,
-// in ascending client rank.
+// in ascending client rank, and then the spare ones.
 func (j *Job) LocalSites(isLocal func(netip.Addr) bool) []Site {
 	var local []Site
-	for _, s := range j.Sites {
+	for _, s := range j.All() {
 		if !s.Foreign && s.isLocal(isLocal) {
 			local = append(local, s)
 		}

@@ -129,7 +129,8 @@ var sharedBlocks = []*blockSpec{
 }
 
 var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{
-	{name: "client", kind: integer(0, maxClients-1), required: true},
+	{name: "client", kind: integer(0, maxClients-1)}, // all but spare sites must have it: see checkSpare
+	{name: "spare", kind: truth()},
 	{name: "foreign", kind: truth()},
 	{name: "implementation", kind: oneOf(implementations)},
 	{name: "representation", kind: oneOf(representations)},

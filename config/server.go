@@ -75,7 +75,7 @@ func (b *builder) notBoth(in *block) {
 // lowest returns the site of ours with the lowest client rank.
 func (b *builder) lowest() *siteDraft {
 	var low *siteDraft
-	for _, s := range b.ours() {
+	for _, s := range ourMembers(b) {
 		if low == nil || s.Client < low.Client {
 			low = s
 		}
@@ -88,25 +88,25 @@ func (b *builder) lowest() *siteDraft {
 func (b *builder) complete(embedded *block) {
 	clients, counted := get[int64](embedded, "clients")
 	switch {
-	case len(b.ours()) > 1:
+	case len(ourMembers(b)) > 1:
 		b.result.Complete = true
 	case counted:
-		b.result.Complete = int(clients) == len(b.sites)
+		b.result.Complete = int(clients) == len(members(b))
 	default:
-		b.result.Complete = embedded != nil && !embedded.has("clients")
+		b.result.Complete = embedded != nil && !embedded.has("clients") && len(members(b)) > 0
 	}
-	few := counted && int(clients) < len(b.sites)
-	if few || (counted && b.result.Complete && int(clients) != len(b.sites)) {
+	few := counted && int(clients) < len(members(b))
+	if few || (counted && b.result.Complete && int(clients) != len(members(b))) {
 		b.fault(embedded.at("clients"), "the server waits for "+plural(int(clients), "client")+
-			", and the file describes "+plural(len(b.sites), "site"),
-			"write clients = "+itoa(len(b.sites))+", or leave it out")
+			", and the file describes "+plural(len(members(b)), "site"),
+			"write clients = "+itoa(len(members(b)))+", or leave it out")
 	}
 }
 
 func (s *siteDraft) serve(embedded *block) {
 	s.Server = Server{
 		Embedded: true,
-		Clients:  int(pick(int64(len(s.sites)), "clients", embedded)),
+		Clients:  int(pick(int64(len(members(s.builder))), "clients", embedded)),
 		Timeout:  s.timeout(),
 		Pos:      embedded.pos,
 		Ours:     true,

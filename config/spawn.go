@@ -45,6 +45,10 @@ func (s *siteDraft) spawn() {
 		}
 		s.Spawn.Allow[i] = absolute(s.dir, pattern)
 	}
+	if s.Spare && s.Spawn.Allow == nil {
+		s.fault(s.block.at("spare"), "site "+quote(s.Name)+" is spare and lets no other site spawn procs, which is all that it is for",
+			`add spawn { allow = ["./bin/*"] } with the programs that may be started there`)
+	}
 }
 
 // elementOf returns the position of an element of a list in the first block that has the list.

@@ -262,6 +262,7 @@ site "beta" {
 
 site "gamma" {
   client = 2
+  #: spare = true # instead of client: no procs but those that are spawned there: docs/survival.md
 
   # Hosts that are alike, in one string as Slurm writes it: "127.0.0.[5-8,10],127.0.1.[1-2]".
   # It is short for as many host blocks, which come before those that are written. Names

@@ -33,7 +33,7 @@ const useRange = `write ports = "7800-7899" at the top of the file, for all that
 
 // Rules returns what the sites of a job need, but for what stays on a host, ordered by host.
 func Rules(job *config.Job) (list []Rule) {
-	for _, s := range job.Sites {
+	for _, s := range job.All() {
 		if s.Foreign {
 			continue
 		}
@@ -67,10 +67,10 @@ func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule
 		}
 	case s.Server.Ours || !s.Server.Address.IsValid() && s.Server.Name == "":
 		return nil // the site that embeds it has the rule
-	case slices.IndexFunc(job.Sites, func(x config.Site) bool { return !x.Foreign }) != slices.IndexFunc(job.Sites, func(x config.Site) bool { return x.Name == s.Name }):
+	case slices.IndexFunc(job.All(), func(x config.Site) bool { return !x.Foreign }) != slices.IndexFunc(job.All(), func(x config.Site) bool { return x.Name == s.Name }):
 		return nil // the first site has
 	}
-	for _, x := range job.Sites {
+	for _, x := range job.All() {
 		if x.Name != s.Name || !s.Server.Embedded {
 			r.From = append(r.From, heads(x)...)
 		}
@@ -149,7 +149,7 @@ func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
 			}
 		}
 	}
-	for _, x := range job.Sites {
+	for _, x := range job.All() {
 		if x.Name == s.Name {
 			r.From = append(r.From, others(s, h)...)
 		} else {
@@ -178,7 +178,7 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 		r.Remedy = useRange
 	}
 	direct := false
-	for _, x := range job.Sites {
+	for _, x := range job.All() {
 		links := !x.Foreign && linksDirectly(s, x, t.Name)
 		if !links && (x.Foreign || !offers(s, t.Name) || !makesChannels(x, s, t.Name)) {
 			continue
