@@ -29,6 +29,8 @@ type Job struct {
 	Ports      int         `json:"ports,omitempty"`
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"` // links to procs of other jobs
 
+	Spares []Spare `json:"spares,omitempty"`
+
 	Log    []LogLine    `json:"log,omitempty"` // of nodes of the site that was asked, by time
 	ByHost []HostCounts `json:"by_host,omitempty"`
 }
@@ -163,7 +165,7 @@ func groupOf(f Found) string {
 
 func mergeJob(found []Found) Job {
 	j := Job{Name: found[0].About.Job, ID: found[0].About.ID}
-	j.Sites = parts(found)
+	j.Sites, j.Spares = parts(found), spares(found)
 	m := merger{job: &j, pairs: make(map[[2]int]*Pair)}
 	for _, f := range found {
 		if f.Node != nil {
@@ -239,6 +241,11 @@ func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 // HasPID reports whether a process of this machine is a node of the job, started one, or is one
 // of its procs.
 func (j *Job) HasPID(pid int) bool {
+	for _, s := range j.Spares {
+		if s.Here && (s.PID == pid || s.Parent == pid) {
+			return true
+		}
+	}
 	for _, s := range j.Sites {
 		if s.Here && (s.PID == pid || s.Parent == pid) {
 			return true
@@ -268,6 +275,9 @@ func parts(found []Found) (list []Part) {
 		}
 	}
 	for _, f := range found {
+		if f.About.isSpare() {
+			continue
+		}
 		i := slices.IndexFunc(list, func(p Part) bool { return p.Client == f.About.Client })
 		if i < 0 {
 			list = append(list, Part{Site: Site{Name: f.About.Site, Client: f.About.Client, Own: true}})

@@ -16,6 +16,7 @@ const (
 	PhaseStarting Phase = "starting" // not all sites have met, or not all procs are in Init
 	PhaseRunning  Phase = "running"
 	PhaseEnding   Phase = "ending"
+	PhaseSpare    Phase = "spare" // the node of a spare site, which has no procs but those that are spawned there
 )
 
 // Node is what one node says of its part of a job.
@@ -44,6 +45,8 @@ type Node struct {
 	Server *JobServer `json:"server,omitempty"` // as the site's head sees it; nil at other hosts
 
 	Lost []Loss `json:"lost,omitempty"` // procs of the job that it goes on without
+
+	Spares []Spare `json:"spares,omitempty"` // spare sites, as this node sees them, or this one
 
 	Log    []LogLine    `json:"log,omitempty"`     // by time
 	ByHost []HostCounts `json:"by_host,omitempty"` // all that its procs know, also of pairs that Views leaves out
@@ -153,6 +156,9 @@ func (n *Node) SetClock(now time.Time) {
 	for i := range n.Lost {
 		shift(&n.Lost[i].At)
 	}
+	for i := range n.Spares {
+		shift(&n.Spares[i].Since)
+	}
 	for i := range n.WorldLinks {
 		shift(&n.WorldLinks[i].Since)
 	}
@@ -183,7 +189,7 @@ type About struct {
 // isHost reports whether two nodes of one job are of the same host. Several hosts may have one
 // address.
 func (a *About) isHost(b About) bool {
-	return a.Client == b.Client && a.Host == b.Host && a.Number == b.Number
+	return a.Client == b.Client && (a.Client >= 0 || a.Site == b.Site) && a.Host == b.Host && a.Number == b.Number
 }
 
 // Site is one site of a job.

@@ -93,6 +93,9 @@ func writeSites(w io.Writer, j *Job) {
 		t.add("site "+p.Label(), p.RankText(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.Answer("links")+"  "+p.waits()))
 	}
 	t.write(w, "  ")
+	for i := range j.Spares {
+		fmt.Fprintf(w, "  %s\n", j.Spares[i].Text(time.Now()))
+	}
 	fmt.Fprintln(w)
 }
 

@@ -66,7 +66,7 @@ func Serve(s Settings) (*Server, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		phase := s.Phase()
-		if phase != links.PhaseRunning {
+		if phase != links.PhaseRunning && phase != links.PhaseSpare {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		_, _ = fmt.Fprintln(w, phase)

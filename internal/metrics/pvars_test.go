@@ -26,6 +26,8 @@ var inProc = map[string]string{
 	"impi_proc_wait_seconds_total":    "impi_wait_time_",
 	"impi_link_retransmits_total":     "impi_retransmits",
 	"impi_lost_procs":                 "- of the node; MPIX_Comm_get_failed gives them",
+	"impi_spare_sites":                "- of the node",
+	"impi_spare_procs":                "- of the node",
 	"impi_host_sent_messages_total":   "- of the node",
 	"impi_host_sent_data_bytes_total": "- of the node",
 	"impi_host_latency_seconds":       "- of the node",

@@ -48,9 +48,9 @@ func hostOf(n *links.Node) string {
 var table = []metric{
 	{name: "impi_node_info", labels: []string{"job_id", "host", "version"}, help: "1, of each node. The ID is the same for all nodes of a job.",
 		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, hostOf(n), version.String()) }},
-	{name: "impi_job_phase", labels: []string{"phase"}, help: "1 for the phase in which this node is: starting, running or ending.",
+	{name: "impi_job_phase", labels: []string{"phase"}, help: "1 for the phase in which this node is: starting, running, ending, or spare at a spare site.",
 		values: func(n *links.Node, add func(float64, ...string)) {
-			for _, p := range []links.Phase{links.PhaseStarting, links.PhaseRunning, links.PhaseEnding} {
+			for _, p := range []links.Phase{links.PhaseStarting, links.PhaseRunning, links.PhaseEnding, links.PhaseSpare} {
 				add(truth(p == n.Phase), string(p))
 			}
 		}},
@@ -63,6 +63,18 @@ var table = []metric{
 				sum += l.Last - l.First + 1
 			}
 			add(float64(sum))
+		}},
+	{name: "impi_spare_sites", labels: []string{"spare", "state"}, help: "1 for the state of each of the job's spare sites, as this node sees it: absent, waiting, taken or lost.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			for _, s := range n.Spares {
+				add(1, s.Name, s.State)
+			}
+		}},
+	{name: "impi_spare_procs", labels: []string{"spare"}, help: "Procs that were spawned at each of the job's spare sites, by whichever site.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			for _, s := range n.Spares {
+				add(float64(s.Procs), s.Name)
+			}
 		}},
 	{name: "impi_proc_silent", labels: []string{"rank"}, help: "1 for a proc that does not answer within half a second, as it is stopped.",
 		values: ofProcs(func(p *links.Proc, add func(float64, ...string)) {

@@ -158,6 +158,9 @@ func (s *screen) summary(rows int) string {
 				text += " (" + j.Sites[k].Label() + ": " + p + ")"
 			}
 		}
+		for k := range j.Spares {
+			text += " (spare " + j.Spares[k].Name + ": " + j.Spares[k].State + ")"
+		}
 		list = slices.Insert(list, at, text)
 	}
 	if len(list) == 0 {

@@ -55,6 +55,9 @@ func writeJob(w io.Writer, j *Job) {
 		}
 		_ = t.Flush()
 	}
+	for i := range j.Spares {
+		fmt.Fprintf(w, "\n  %s\n", oneLine(j.Spares[i].Text(time.Now())))
+	}
 	for _, s := range servers(j, time.Now()) {
 		fmt.Fprintf(w, "\n  %s\n", oneLine(s))
 	}

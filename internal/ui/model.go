@@ -40,6 +40,14 @@ type job struct {
 	Log      []line   `json:"log"` // oldest first
 	Worlds   int      `json:"worlds"`
 	Problems []string `json:"problems"` // who did not answer, and why
+	Spares   []spare  `json:"spares"`
+}
+
+// spare is a spare site.
+type spare struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Procs int    `json:"procs"` // that were spawned there
 }
 
 type site struct {
@@ -125,7 +133,7 @@ func modelOf(jobs []status.Job, version string, now time.Time) *model {
 }
 
 func jobOf(s *status.Job, now time.Time) job {
-	j := job{Name: s.Name, ID: s.ID, Ranks: []rank{}, Log: []line{}, Problems: []string{}, Channels: len(s.Channels), Worlds: len(s.WorldLinks)}
+	j := job{Name: s.Name, ID: s.ID, Ranks: []rank{}, Log: []line{}, Problems: []string{}, Spares: []spare{}, Channels: len(s.Channels), Worlds: len(s.WorldLinks)}
 	first := 0 // host rank of a site's first host
 	procs := 0
 	for i := range s.Sites {
@@ -149,6 +157,9 @@ func jobOf(s *status.Job, now time.Time) job {
 		j.Matrix = byHost(s, first)
 	}
 	j.Servers = serversOf(s)
+	for _, x := range s.Spares {
+		j.Spares = append(j.Spares, spare{x.Name, x.State, x.Procs})
+	}
 	j.Paths, j.HostWays = pathsOf(s)
 	if j.DrawBy = "site"; first > len(s.Sites) && first <= mostHosts {
 		j.DrawBy = "host"

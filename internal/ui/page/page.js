@@ -197,6 +197,7 @@ function drawMap() {
     agents ? `${agents} pairs through agents` : "",
     resumes ? `${resumes} resumes` : "",
     job.worlds ? `${job.worlds} links to other jobs` : "",
+    ...job.spares.map((s) => `spare site ${s.name} ${s.state}${s.procs ? ` (${s.procs} procs)` : ""}`),
   ].filter(Boolean).join(" · ");
   const many = hosts > 48;
   update($("sites"), [job.sites, job.ranks.map((r) => [r.rank, r.state, r.does])], () => job.sites.map((s, i) => element("div", { class: "site" },
