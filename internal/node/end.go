@@ -70,11 +70,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.metrics.Close()
 	}
 	if n.control != nil {
-		failure := ""
-		if f != nil {
-			failure = f.Text
-		}
-		n.control.End.Tell(n.opt.Site.Name, failure)
+		n.control.End.Tell(n.opt.Site.Name, textOf(f))
 	}
 	if n.ui != nil {
 		n.ui.Drain() // what the page wants to know is asked at the control socket
@@ -82,6 +78,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 	if n.control != nil {
 		n.control.Close()
+	}
+	if n.offers != nil {
+		n.offers.Close(textOf(f))
 	}
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)
@@ -91,7 +90,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	n.native.Stop()
 	if n.tasks != nil {
 		n.tasks.Close()
-		n.meetings.Close()
+		if n.meetings != nil {
+			n.meetings.Close()
+		}
 	}
 	if n.opt.spawned == nil {
 		leave := n.cluster.Linger()
@@ -113,4 +114,12 @@ func (n *node) shutDown(f *ending.Failure) {
 			n.log.Warn("cannot remove the runtime directory", "error", err)
 		}
 	}
+}
+
+// textOf is the text of a failure; empty: there is none.
+func textOf(f *ending.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.Text
 }

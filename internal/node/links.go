@@ -70,6 +70,8 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	switch {
 	case hello.Spawn:
 		return n.takeSpawn(ctx, a)
+	case hello.Spare:
+		return takeSpare(ctx, n, a)
 	case hello.Connect:
 		return n.meetings.AcceptConnect(ctx, a.Link, a.Greeting, hello, t)
 	case hello.World != dynamic.World{}:
@@ -99,7 +101,7 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 
 // running gives the control socket what it can tell of the node.
 func (n *node) running() inspect.Running {
-	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member, Losses: &n.survival}
+	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member, Losses: &n.survival, Spares: n.offers}
 	for _, h := range n.hosts {
 		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.loop, NoBoard: h.noBoard})
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/node/spares"
 	"github.com/openimpi/impi/internal/node/spawner"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/ui"
@@ -71,6 +72,8 @@ type node struct {
 	meetings  *meet.Meetings
 	prober    *probe.Prober
 	parents   *spawner.Parents // the procs as those who spawn
+	offers    *spares.Offers   // the job's spare sites; nil: the node is of one, or of a spawned world
+	spare     *spareNode       // the node is of a spare site; else nil
 	fallBacks dial.FallBacks
 	control   *inspect.Control
 	metrics   *metrics.Server // nil: none are served
@@ -125,7 +128,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if err := routes.MeasuredProblem(n.opt.Site); err != nil {
 		n.log.Warn("what earlier jobs have measured is not known", "error", err)
 	}
-	err := n.run(ctx)
+	err := lives(ctx, n)
 	f := n.verdict(ctx, err)
 	n.recorder.ending()
 	if f != nil {
@@ -155,8 +158,12 @@ func newNode(opt Options) *node {
 		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
-	n.survival.n, n.survival.on = n, opt.Job.Survive && opt.spawned == nil
-	n.routes = &routes.Table{Job: opt.Job, Site: &n.opt.Site, Drained: &routes.Drained{}}
+	n.survival.n, n.survival.on = n, opt.Job.Survive && opt.spawned == nil && !opt.Site.Spare
+	if opt.Site.Spare && opt.spawned == nil {
+		n.spare = newSpareNode(n)
+		opt = n.opt
+	}
+	n.routes = &routes.Table{Job: n.opt.Job, Site: &n.opt.Site, Drained: &routes.Drained{}}
 	n.fallBacks.Routes = n.routes
 	if n.opt.spawned != nil {
 		n.moveIn()
@@ -191,7 +198,7 @@ func newNode(opt Options) *node {
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
 		Routes: n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
-		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
+		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.All()) == 1,
 		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
 	if n.survival.on {
@@ -223,6 +230,14 @@ func (n *node) outputLost(err error) {
 	n.end.Fail(f)
 	n.spawner.Stop(f)
 	n.cluster.Stop()
+}
+
+// lives is the node's life until the end of its part of the job.
+func lives(ctx context.Context, n *node) error {
+	if n.spare != nil {
+		return n.spare.run(ctx)
+	}
+	return n.run(ctx)
 }
 
 // run does the steps of a job that goes well, one after the other. When the job fails, its context ends

@@ -71,7 +71,7 @@ func (s silences) gone(client int, hasAsked bool, ran time.Duration, now time.Ti
 // newRecorder returns nil if no report is wanted, or another node writes it.
 func newRecorder(n *node) *recorder {
 	r := &n.opt.Job.Report
-	if r.Path == "" || n.opt.spawned != nil || !n.cluster.IsHead() {
+	if r.Path == "" || n.opt.spawned != nil || n.spare != nil || !n.cluster.IsHead() {
 		return nil
 	}
 	path := r.Name(n.name(), n.opt.Site.Name, len(n.opt.Job.Sites))

@@ -20,8 +20,12 @@ func (n *node) passSignals() (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		procs := n.ready
+		if n.spare != nil {
+			procs = n.spare.there
+		}
 		select {
-		case <-n.ready:
+		case <-procs:
 		case <-quit:
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/node/spares"
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
@@ -27,8 +28,11 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 
 // newSpawner makes what starts procs at this site while its job runs, until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
+	if n.spare == nil {
+		n.offers = spares.NewOffers(n.opt.Job, n.log)
+	}
 	s := spawner.Settings{
-		Routes: n.routes, Procs: n.procs, Log: n.log,
+		Routes: n.routes, Procs: n.procs, Log: n.log, Offers: n.offers, SpareTaken: n.spare.taken(),
 		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
 		},

@@ -27,21 +27,26 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// start does everything up to the end of startup.
-func (n *node) start(ctx context.Context) (err error) {
+// begin opens what tells others of the node, begins to start the transports, which its result waits for, and
+// connects the hosts of the site.
+func begin(ctx context.Context, n *node) (transports func() error, err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
-		return err
+		return nil, err
 	}
 	n.site.Dir = n.dir.Path
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() []string { return renewed(n) }, Applied: n.opt.Reloaded})
-	n.control = inspect.Open(inspect.Settings{
+	set := inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
 		Reports: n.recorder != nil, Waits: func() string { return waitsFor(n) },
-	}) // before others are waited for
-	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
-		return err
 	}
-	transports := func() error { n.borrowTransports(); return nil }
+	if n.spare != nil {
+		set.Spare = n.spare
+	}
+	n.control = inspect.Open(set) // before others are waited for
+	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
+		return nil, err
+	}
+	transports = func() error { n.borrowTransports(); return nil }
 	if n.opt.spawned == nil {
 		begun := n.spans.tracer.Begin("transports", n.spans.node)
 		ready := n.site.BeginTransports(ctx) // meanwhile this host meets the others
@@ -50,13 +55,24 @@ func (n *node) start(ctx context.Context) (err error) {
 			begun.End(err)
 			return err
 		})
-		defer transports() //nolint:errcheck // it is returned below, or another one was first
 	}
 	if n.cluster != nil {
 		await(n, func() string { return "the other hosts of the site" })
 		if err := n.spans.step("hosts meet", func() error { return hostsMeet(ctx, n.cluster) }); err != nil {
-			return err
+			return transports, err
 		}
+	}
+	return transports, nil
+}
+
+// start does everything up to the end of startup.
+func (n *node) start(ctx context.Context) (err error) {
+	transports, err := begin(ctx, n)
+	if transports != nil && n.opt.spawned == nil {
+		defer transports() //nolint:errcheck // it is returned below, or another one was first
+	}
+	if err != nil {
+		return err
 	}
 	if err := n.spans.step("server starts", n.startServer); err != nil {
 		return err

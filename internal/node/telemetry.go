@@ -157,6 +157,9 @@ func (s *spans) over(n *node, o ending.Outcome) {
 
 // isFirst reports whether this node speaks for the job: of several, the head of the first of our sites.
 func isFirst(n *node) bool {
+	if n.spare != nil {
+		return false
+	}
 	if !n.cluster.IsHead() || n.job == nil {
 		return n.cluster.IsHead()
 	}

@@ -52,8 +52,15 @@ type Settings struct {
 	Log func() []loglimit.Line // the node's last lines
 
 	Waits func() string // for whom the node waits in startup; empty: for nobody
+	Spare Spare         // nil: the node is not that of a spare site
 
 	Reports bool // this node writes a report, for which it needs the last words of other sites
+}
+
+// Spare is what the node of a spare site can tell, for which the job never runs as for others.
+type Spare interface {
+	Describe(*links.Node)
+	Known() *startup.Job // that it is spare for; nil: it does not know it yet
 }
 
 // Running has what a node can tell of once the job runs.
@@ -64,6 +71,7 @@ type Running struct {
 	Prober   *probe.Prober
 	Worlds   interface{ Describe(*links.Node) } // links to other worlds
 	Member   interface{ Describe(*links.Node) } // the job's server
+	Spares   interface{ Describe(*links.Node) } // that the job has
 	Losses   interface {
 		Describe(*links.Node)
 		Site(*startup.ClientInfo) bool // it is lost as a whole
@@ -152,8 +160,13 @@ func (c *Control) about() links.About {
 	if at := site.Server.Address; at.Port() != 0 {
 		a.Server = at.String()
 	}
-	if c.isReady() {
-		a.ID = c.jobID()
+	switch {
+	case c.isReady():
+		a.ID = jobID(c.Site.Routes.World)
+	case c.Spare != nil:
+		if job := c.Spare.Known(); job != nil {
+			a.ID = jobID(job)
+		}
 	}
 	if c.Cluster != nil {
 		a.Host, a.Number = c.hostName(c.Cluster.Self), c.Cluster.Self
@@ -163,12 +176,12 @@ func (c *Control) about() links.About {
 
 // jobID names the job. All its nodes compute it from the same table of hosts and procs, whose ports
 // and process numbers differ from those of other jobs that run now.
-func (c *Control) jobID() string {
+func jobID(job *startup.Job) string {
 	h := sha256.New()
-	for _, x := range c.Site.Routes.World.Hosts {
+	for _, x := range job.Hosts {
 		fmt.Fprintf(h, "%x %d\n", x.Address, x.Port)
 	}
-	for _, p := range c.Site.Routes.World.Procs.All() {
+	for _, p := range job.Procs.All() {
 		fmt.Fprintf(h, "%x %d\n", p.ID.Host, p.ID.PID)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
@@ -227,6 +240,10 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 			d.Procs = append(d.Procs, x)
 		}
 		d.Now = time.Now()
+		if c.Spare != nil {
+			d.Phase = links.PhaseSpare
+			c.Spare.Describe(d)
+		}
 		c.describeLog(d, r)
 		return d
 	}
@@ -264,6 +281,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	c.Worlds.Describe(d)
 	c.Member.Describe(d)
 	c.Losses.Describe(d)
+	c.Spares.Describe(d)
 	return d
 }
 
@@ -277,6 +295,9 @@ func addressOf(c *Control, p *procs.Proc) string {
 
 // Phase returns how far the node is; it is PhaseEnding from the first proc that has finished.
 func (c *Control) Phase() links.Phase {
+	if c.Spare != nil {
+		return links.PhaseSpare
+	}
 	if !c.isReady() {
 		return links.PhaseStarting
 	}

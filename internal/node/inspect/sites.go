@@ -172,7 +172,7 @@ func Unreachable(c *Control) (sites []links.About) {
 // believed are the hosts of another site that its answer may be about, without what this node knows
 // better: that site may be wrong, or lie.
 func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
-	id, job := c.jobID(), c.name(x)
+	id, job := jobID(c.Site.Routes.World), c.name(x)
 	ahead := time.Duration(0) // of the clock there
 	if n := all[0].Node; n != nil && !n.Now.IsZero() {
 		ahead = time.Since(n.Now)
@@ -208,6 +208,7 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 				return l.First < 0 || l.Last < l.First || l.Last >= c.Site.Routes.World.Procs.Len()
 			})
 			n.Lost = n.Lost[:min(len(n.Lost), c.Site.Routes.World.Procs.Len())]
+			n.Spares = n.Spares[:min(len(n.Spares), links.MaxSpares)]
 			n.SetClock(time.Now())
 		}
 		others = append(others, o)
@@ -217,7 +218,7 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 
 // name says of which site an answer is.
 func (c *Control) name(x *startup.ClientInfo) links.About {
-	return links.About{Job: c.Name, ID: c.jobID(), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
+	return links.About{Job: c.Name, ID: jobID(c.Site.Routes.World), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
 }
 
 // firstProcs returns the first procs of a site's first hosts.

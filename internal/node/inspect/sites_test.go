@@ -21,7 +21,7 @@ func TestAnswersOfOtherSites(t *testing.T) {
 	}}
 	s := &site.Site{Routes: &routes.Table{World: world, Job: &config.Job{}}}
 	c := &Control{Settings: Settings{Name: "heat", Site: s}}
-	id := c.jobID()
+	id := jobID(c.Site.Routes.World)
 	far := &world.Clients[1]
 	node := func() *links.Node {
 		n := &links.Node{Unused: 9, Left: 9, Sites: make([]links.Site, 1000)}

@@ -78,10 +78,18 @@ func (m *Member) Join(ctx context.Context) error {
 }
 
 // joinServer joins the job at the server.
-func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error {
+func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) (err error) {
+	if m.Routes.World, err = m.meet(ctx, cfg); err == nil {
+		go m.hearServer()
+	}
+	return err
+}
+
+// meet goes through startup at the server.
+func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *startup.Job, err error) {
 	set, err := m.rendezvous()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Server == nil { // which reports by itself whom it waits for
 		stop := report.While(m.Log, m.Deadline, func() string {
@@ -95,18 +103,17 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 	}
 	within, stop := m.untilOver(ctx)
 	defer stop()
-	m.session, m.Routes.World, m.at, err = rendezvous.JoinAny(within, set, m.servers(), cfg)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if f := m.serverKnows(ctx, err); f != nil {
-			return f
-		}
-		return m.serverSaid(err)
+	m.session, job, m.at, err = rendezvous.JoinAny(within, set, m.servers(), cfg)
+	if err == nil {
+		return job, nil
 	}
-	go m.hearServer()
-	return nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if f := m.serverKnows(ctx, err); f != nil {
+		return nil, f
+	}
+	return nil, m.serverSaid(err)
 }
 
 // serverKnows returns the reason why a job failed before this site had joined it. The server tells

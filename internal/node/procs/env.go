@@ -23,7 +23,7 @@ func Private(name string) bool { return slices.Contains(private, name) }
 
 // keyVariables are the variables in which the job file's sites have their keys.
 func keyVariables(job *config.Job) (names []string) {
-	for _, s := range job.Sites {
+	for _, s := range job.All() {
 		names = append(names, s.Auth.Variable, s.Names.Auth.Variable)
 	}
 	return names

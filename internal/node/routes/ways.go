@@ -46,6 +46,12 @@ func (rt *Table) WaysToWorlds(local wire.WorldRank, theirs *dynamic.Card, from s
 	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from)
 }
 
+// WaysOfSpare lists how a spare site, whose card is ours, can reach a host of the job: as its route to any
+// site says.
+func WaysOfSpare(rt *Table, ours, theirs *dynamic.Card, from string) []Way {
+	return rt.waysTo(rt.RouteToWorlds(theirs), ours, theirs, from)
+}
+
 // waysTo leaves out what new links do without.
 func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) []Way {
 	return slices.DeleteFunc(allWays(rt, r, ours, theirs, from), func(w Way) bool { return rt.Drained.Has(w.T.Name) })

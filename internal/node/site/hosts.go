@@ -108,6 +108,15 @@ func (s *Site) card(h *Host) ([]byte, error) {
 	return c.AppendText(nil)
 }
 
+// SpareCard describes a spare site, which listens nowhere: the card is not shown to anybody.
+func SpareCard(s *Site) *dynamic.Card {
+	c := &dynamic.Card{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
+	for _, t := range s.Routes.Transports {
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: t.Name})
+	}
+	return c
+}
+
 // Port is the port that other hosts connect to.
 func (h *Host) Port() (int, error) {
 	a, err := netip.ParseAddrPort(h.Channel.Address())

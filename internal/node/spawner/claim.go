@@ -115,7 +115,7 @@ func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {
 	case err != nil:
 		return "", spawn.Refuse(-1, "cannot ask the head of site %s: %v", d.Routes.Site.Name, err)
 	}
-	if len(d.Routes.World.Clients) == 1 {
+	if len(d.Routes.World.Clients) == 1 && !d.Routes.Site.Spare {
 		return fmt.Sprintf("spawn%d", a.Number), nil
 	}
 	return fmt.Sprintf("%s.spawn%d", d.Routes.Site.Name, a.Number), nil

@@ -228,7 +228,7 @@ func (p *Local) end(f *ending.Failure) {
 // asClient is the site as the part's node sees it: one client of another job.
 func (p *Local) asClient(o *start) config.Site {
 	site := *routes.Now(p.spawner.Routes)
-	site.Client = o.Client
+	site.Client, site.Spare = o.Client, false
 	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
 	site.Hosts = []config.Host{{Address: p.host.Address, Procs: len(p.runs), NoBoard: p.host.NoBoard}}

@@ -77,7 +77,8 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || slices.Contains(j.Names, name) {
 		return
 	}
-	for _, s := range j.Sites {
+	sites := slices.Concat(j.Sites, j.Spares)
+	for _, s := range sites {
 		if s.Name == name || slices.ContainsFunc(s.Hosts, func(h spawn.Host) bool { return slices.Contains(h.Names, name) }) {
 			return
 		}
@@ -85,7 +86,7 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpLimit)
 	defer cancel()
 	found, _ := from.LookupNetIP(ctx, "ip", name) // after an error no host gets the name
-	for _, s := range j.Sites {
+	for _, s := range sites {
 		for i := range s.Hosts {
 			if slices.ContainsFunc(found, func(a netip.Addr) bool { return slices.Contains(s.Hosts[i].Addresses, a.Unmap()) }) {
 				s.Hosts[i].Names = append(s.Hosts[i].Names, name)
@@ -119,6 +120,15 @@ func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 			s.Hosts = append(s.Hosts, h)
 		}
 		j.Sites = append(j.Sites, s)
+	}
+	if d.Offers != nil {
+		for _, x := range d.Offers.List() {
+			site := spawn.Site{Name: x.Name}
+			for _, h := range x.Hosts { // lookUp adds names
+				site.Hosts = append(site.Hosts, spawn.Host{Addresses: h.Addresses, Names: slices.Clone(h.Names)})
+			}
+			j.Spares = append(j.Spares, site)
+		}
 	}
 	return j
 }

@@ -1,10 +1,13 @@
 package spawner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
@@ -12,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/spares"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -37,27 +41,36 @@ type remote struct {
 	node   dial.Messages
 	begun  bool
 	cancel context.CancelFunc
+	ended  func(why string) // of a spare site: tells that the link is closed; else nil
 }
 
-// request asks another site of the job for a part. ctx bounds the whole request.
+// request asks another site of the job, or a spare one, for a part. ctx bounds the whole request.
 func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spawn.Reply) {
-	peer := d.Routes.ClientName(part.Client)
+	p := &remote{part: part, name: d.siteOf(part)}
+	peer := "spare site " + part.Spare
 	refuse := func(format string, args ...any) (*remote, spawn.Reply) {
 		return nil, spawn.Reply{Refused: part.Commands[0].Refuse(fmt.Sprintf(format, args...))}
 	}
-	l, err := d.dial(ctx, part.Client)
+	var err error
+	var question any = &part.Part
+	if part.Client == spawn.NoClient {
+		question = spares.Order{Part: &part.Part}
+		err = d.ofSpare(ctx, p)
+	} else {
+		peer = d.Routes.ClientName(part.Client)
+		p.link, err = d.dial(ctx, part.Client)
+	}
 	if err != nil {
 		return refuse("cannot ask %s: %v", peer, err)
 	}
-	p := &remote{part: part, name: d.Routes.SiteName(int(part.Client)), link: l}
 	ctx, p.cancel = context.WithCancel(ctx)
 	p.node.Most = maxMessage
-	if p.node.Blocking, err = dial.NewBlocking(ctx, l); err != nil {
+	if p.node.Blocking, err = dial.NewBlocking(ctx, p.link); err != nil {
 		p.close()
 		return refuse("%v", err)
 	}
 	var a spawn.Reply
-	if err = p.node.Write(&part.Part); err == nil {
+	if err = p.node.Write(question); err == nil {
 		err = p.node.Read(&a)
 	}
 	switch {
@@ -71,6 +84,32 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 		return refuse("%s grants %v procs", peer, a.Granted)
 	}
 	return p, a
+}
+
+// ofSpare gets the link of a request to a spare site.
+func (d *Spawner) ofSpare(ctx context.Context, p *remote) (err error) {
+	limit := routes.Limits(d.Routes).Start
+	for i := range p.part.Commands {
+		given, err := waitFor(p.part.Commands[i].Info["timeout"])
+		if err != nil {
+			return err
+		}
+		limit = cmp.Or(given, limit)
+	}
+	p.link, p.ended, err = d.Offers.Link(ctx, p.part.Spare, limit)
+	return err
+}
+
+// waitFor reads the info key timeout, in seconds; 0: there is none.
+func waitFor(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n > 0 && n <= 1e6) {
+		return 0, fmt.Errorf("its timeout %q is no number of seconds", text)
+	}
+	return time.Duration(n * float64(time.Second)), nil
 }
 
 // dial makes a link to the node of another site.
@@ -129,4 +168,7 @@ func (p *remote) end(*ending.Failure) {
 func (p *remote) close() {
 	p.cancel()
 	_ = p.link.Close()
+	if p.ended != nil {
+		p.ended("its node has ended with the last procs that it was asked for")
+	}
 }

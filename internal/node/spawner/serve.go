@@ -31,7 +31,10 @@ func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) d
 }
 
 // Serve does what another node asks for on a link, and closes the link. ctx ends with the job.
-func (d *Spawner) Serve(ctx context.Context, l link.Link) {
+func (d *Spawner) Serve(ctx context.Context, l link.Link) { d.ServePart(ctx, l, nil) }
+
+// ServePart is Serve for a request whose part has been read; nil: it has not.
+func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(ctx, routes.Limits(d.Routes).Start+dial.GreetLimit)
 	defer cancel()
@@ -40,12 +43,14 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		return
 	}
 	node := dial.Messages{Blocking: b, Most: maxMessage}
-	var part spawn.Part
-	if err := node.Read(&part); err != nil {
-		d.Log.Debug("a spawn request ends", "error", err)
-		return
+	if part == nil {
+		part = &spawn.Part{}
+		if err := node.Read(part); err != nil {
+			d.Log.Debug("a spawn request ends", "error", err)
+			return
+		}
 	}
-	all, answer := d.reserveFor(ctx, &part)
+	all, answer := d.reserveFor(ctx, part)
 	var order start
 	if err = node.Write(answer); answer.Refused != nil {
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/spares"
 	"github.com/openimpi/impi/internal/node/tasks"
 )
 
@@ -32,6 +33,11 @@ type Settings struct {
 	Self     int
 	ProcsFor func(host int) int  // how many procs of the job a host has; nil if Hosts is
 	Present  func(host int) bool // whether a host is still there, at the first one; nil if Hosts is
+
+	// Offers are the spare sites, of which spawns ask for procs. SpareTaken is called, where this is the
+	// node of a spare site, when there may be more or fewer spawned procs; else it is nil.
+	Offers     *spares.Offers
+	SpareTaken func()
 
 	// Ask has the spawner of another host's node Answer a question.
 	Ask func(ctx context.Context, host int, question []byte) (answer []byte, err error)
@@ -143,4 +149,7 @@ func (d *Spawner) withSlots(f func()) {
 	}
 	at, ok := d.slots.Deadline()
 	d.alarm.Set(at, ok, func() { d.withSlots(func() { d.slots.Tick(time.Now()) }) })
+	if d.SpareTaken != nil {
+		d.SpareTaken()
+	}
 }

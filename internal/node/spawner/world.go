@@ -86,8 +86,11 @@ func (w *world) start(parent string) *spawn.Refusal {
 }
 
 func (d *Spawner) siteOf(p *spawn.Placed) string {
-	if p.Client == d.Routes.World.Self {
+	switch p.Client {
+	case d.Routes.World.Self:
 		return d.Routes.Site.Name
+	case spawn.NoClient:
+		return p.Spare
 	}
 	return d.Routes.SiteName(int(p.Client))
 }

@@ -1,0 +1,65 @@
+package spares
+
+import (
+	"net/netip"
+
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// MaxOrder is the most bytes of a message that asks for procs, as between two sites.
+const MaxOrder = 1 << 17
+
+// maxOffer is the most bytes of an offer: each host takes less than 300.
+const maxOffer = 1 << 20
+
+// maxName is the longest name of a site or a host that is taken, in bytes.
+const maxName = 255
+
+// maxFailure is the longest text of a failure that is told, in bytes.
+const maxFailure = 4096
+
+// maxHosts is how many hosts of an offer count.
+const maxHosts = 2048
+
+// offer is what a spare site says of itself.
+type offer struct {
+	Site     string        `json:"site"`
+	Instance uint64        `json:"instance"`
+	To       wire.HostRank `json:"to"`
+	Hosts    []offeredHost `json:"hosts,omitempty"`
+	Procs    int           `json:"procs,omitempty"`
+}
+
+type offeredHost struct {
+	Address netip.Addr `json:"address"`
+	Name    string     `json:"name,omitempty"`
+}
+
+// spawn is the offer for core/spawn.
+func (o *offer) spawn() spawn.Offer {
+	x := spawn.Offer{Site: o.Site, Instance: o.Instance, To: o.To, Procs: o.Procs}
+	for _, h := range o.Hosts[:min(len(o.Hosts), maxHosts)] {
+		if !h.Address.IsValid() {
+			continue
+		}
+		host := spawn.Host{Addresses: []netip.Addr{h.Address}}
+		if h.Name != "" && len(h.Name) <= maxName {
+			host.Names = []string{h.Name}
+		}
+		x.Hosts = append(x.Hosts, host)
+	}
+	return x
+}
+
+// taken answers an offer.
+type taken struct {
+	Refused string `json:"refused,omitempty"` // empty: it is taken
+}
+
+// Order is what a node of the job says on an idle link, once.
+type Order struct {
+	Part    *spawn.Part `json:"part,omitempty"` // that is to be started
+	Over    bool        `json:"over,omitempty"` // the job is
+	Failure string      `json:"failure,omitempty"`
+}
