@@ -44,7 +44,7 @@ func (c *checker) fault(pos config.Pos, problem, remedy string) {
 // it starts the plugins and asks them, those too that no route names, since a route may be all that
 // is missing.
 func (c *checker) transports(try bool) {
-	for _, s := range c.job.Sites {
+	for _, s := range c.job.All() {
 		for _, t := range s.Transports {
 			switch {
 			case t.Builtin:
@@ -178,7 +178,7 @@ func readable(path string) error {
 
 // pins checks that each route that pins data planes has a transport with one of them.
 func (c *checker) pins() {
-	for _, s := range c.job.Sites {
+	for _, s := range c.job.All() {
 		for _, r := range s.Routes {
 			has := func(caps transports.Capabilities) bool {
 				return slices.ContainsFunc(r.DataPlane, func(p string) bool { return slices.Contains(caps.DataPlanes, transports.DataPlane(p)) })

@@ -63,7 +63,7 @@ func (c *checker) sharedPorts() {
 	}
 	needs := make(map[place]int)
 	said := make(map[config.Pos]bool)
-	for _, s := range c.job.Sites {
+	for _, s := range c.job.All() {
 		if s.Ports.IsZero() {
 			continue
 		}

@@ -61,7 +61,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 			return ending.StatusNode
 		}
 		running = append(running, p)
-		if x.host <= 0 {
+		if x.host <= 0 && !x.site.Spare {
 			s.started(x.site.Client, p.process)
 		}
 	}
@@ -81,7 +81,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
 	again := &relauncher{serving: s, job: job, first: nodes[0].site.Name, addresses: told.Addresses, fixed: o.logLevel != "", log: log}
 	losses := &lossLog{log: log}
-	await(running, func() { forward(syscall.SIGTERM) }, again.reload, losses.say, job.Survive)
+	await(running, func() { forward(syscall.SIGTERM) }, again.reload, losses.say, losses.spareEnded, job.Survive)
 	release()
 	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
@@ -107,7 +107,7 @@ func boundProcs(o *options, nodes []nodeSpec) (before []int, all int) {
 	for _, x := range nodes {
 		site := x.site
 		before = append(before, all)
-		if o.apply(&site); site.Program.Bind == config.BindCore {
+		if o.apply(&site); site.Program.Bind == config.BindCore && !site.Spare {
 			all += x.procs()
 		}
 	}
@@ -150,6 +150,9 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 
 // holdsStdin reports whether the site has, or may have, the proc that reads standard input.
 func holdsStdin(job *config.Job, site config.Site) bool {
+	if site.Spare {
+		return false
+	}
 	first := 0
 	for _, s := range job.Sites {
 		if s.Client < site.Client {
@@ -163,8 +166,9 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 // await waits for all nodes and reads their last messages. If one fails before the job has begun
 // there, it calls endOthers after a while, because nodes that do not learn of the failure from the
 // server would wait for that site. With survive the others go on without a node that has died. reloaded is
-// called when a site has taken changes of the job file, and lost when a node has heard that procs are lost.
-func await(running []*siteProcess, endOthers func(), reloaded func(site string), lost func(wire.Lost), survive bool) {
+// called when a site has taken changes of the job file, lost when a node has heard that procs are lost, and
+// spare when the node of a spare site has failed, which is no matter of the others.
+func await(running []*siteProcess, endOthers func(), reloaded func(site string), lost func(wire.Lost), spare func(site string, o outcome), survive bool) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
 	all := make(chan struct{})
@@ -196,26 +200,47 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string),
 				p.outcome = n.outcome
 			}
 			p.order = ended.Add(1)
-			if p.outcome.Early && p.outcome.Status != statusOK && !p.outcome.Remote {
+			if p.outcome.Early && !p.site.Spare && p.outcome.Status != statusOK && !p.outcome.Remote {
 				endSoon()
 			}
 			e := p.process.Exit()
 			<-p.process.Done()
 			_ = p.conn.Close()
 			if !p.reported {
-				if !survive {
+				if !survive && !p.site.Spare {
 					endSoon()
 				}
-				p.outcome = outcome{Text: fmt.Sprintf("site %s (client %d): its node %v", p.site.Name, p.site.Client, e), Status: e.Status()}
+				p.outcome = outcome{Text: fmt.Sprintf("%s: its node %v", nameOf(p.site), e), Status: e.Status()}
+			}
+			if p.site.Spare && p.outcome.Status != statusOK && !p.outcome.Remote {
+				spare(p.site.Name, p.outcome)
 			}
 		})
 	}
 	wg.Wait()
 }
 
+// nameOf names a site whose node has ended.
+func nameOf(s config.Site) string {
+	if s.Spare {
+		return fmt.Sprintf("spare site %s", s.Name)
+	}
+	return fmt.Sprintf("site %s (client %d)", s.Name, s.Client)
+}
+
+// judged are the nodes whose ends count: those of spare sites only where there are no others.
+func judged(running []*siteProcess) []*siteProcess {
+	all := slices.DeleteFunc(slices.Clone(running), func(p *siteProcess) bool { return p.site.Spare })
+	if len(all) == 0 {
+		return running
+	}
+	return all
+}
+
 // judge picks the outcome that explains the others: that of a node that died without a message, or
 // else of the first that failed by itself, or else of one that was told of a failure.
 func judge(running []*siteProcess) outcome {
+	running = judged(running)
 	slices.SortFunc(running, func(a, b *siteProcess) int { return int(a.order - b.order) })
 	best := outcome{}
 	const died = 3
@@ -248,7 +273,7 @@ func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
 	}
-	await(running, func() {}, func(string) {}, func(wire.Lost) {}, false)
+	await(running, func() {}, func(string) {}, func(wire.Lost) {}, func(string, outcome) {}, false)
 }
 
 // mostNews bounds what a node tells its launcher, in bytes: a line for each proc that is lost by itself.
@@ -267,4 +292,9 @@ func (l *lossLog) say(x wire.Lost) {
 	for _, news := range l.losses.Take(x) {
 		l.log.Warn(node.GoesOnWithout, "first_rank", news.First, "last_rank", news.Last, "reason", news.Text)
 	}
+}
+
+// spareEnded says that the node of a spare site has failed.
+func (l *lossLog) spareEnded(site string, o outcome) {
+	l.log.Warn("a spare site is gone, and the job goes on without it", "site", site, "reason", o.Text)
 }

@@ -216,8 +216,11 @@ func validate(file string, asJSON bool, std streams) (int, error) {
 func summary(path string, job *config.Job) string {
 	procs, names := 0, 0
 	var more []string // the sources of further procs
-	for _, s := range job.Sites {
+	for _, s := range job.All() {
 		names += len(s.Unknown())
+		if s.Spare {
+			continue
+		}
 		procs += s.Procs()
 		why := ""
 		switch {
@@ -237,7 +240,14 @@ func summary(path string, job *config.Job) string {
 	case len(more) > 0:
 		count += " and those by " + strings.Join(more, " and ")
 	}
-	text := fmt.Sprintf("%s: %s, %s, no faults", path, plural(len(job.Sites), "site"), count)
+	sites := plural(len(job.Sites), "site")
+	if n := len(job.Spares); n > 0 {
+		sites += " and " + plural(n, "spare site")
+	}
+	if len(job.Sites) == 0 {
+		sites, count = plural(len(job.Spares), "spare site"), "no procs but those that are spawned there"
+	}
+	text := fmt.Sprintf("%s: %s, %s, no faults", path, sites, count)
 	if names > 0 {
 		text += "; host names were not looked up, so files and ports of hosts given by name were not checked"
 	}

@@ -116,7 +116,7 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 
 // candidates returns the sites that this process may run: the named one, or all of ours.
 func candidates(job *config.Job, name string) []config.Site {
-	return slices.DeleteFunc(slices.Clone(job.Sites), func(s config.Site) bool {
+	return slices.DeleteFunc(job.All(), func(s config.Site) bool {
 		return s.Foreign || name != "" && s.Name != name
 	})
 }

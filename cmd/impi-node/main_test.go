@@ -146,6 +146,8 @@ func program(mode string) {
 		losesSite(int(os.Getenv(asProgram)[len("loses site ")] - '0'))
 	case "stops a site":
 		stopsSite()
+	case "spare takes", "spare is absent", "spare is held", "spare replaces", "spare twice", "spare waits":
+		onSpare(mode[len("spare "):])
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

@@ -77,7 +77,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 		return nil, fmt.Errorf("%s has faults", file)
 	}
 	seen := map[string]bool{}
-	for _, s := range job.Sites {
+	for _, s := range job.All() {
 		for _, t := range s.Transports {
 			if t.Builtin || seen[t.Path] || t.Path == "" {
 				continue

@@ -77,7 +77,7 @@ func runJob(o *options, std streams) int {
 // checkAlone checks that a site that is started by itself can reach the others.
 func checkAlone(job *config.Job, site config.Site) error {
 	switch {
-	case len(job.Sites) == 1:
+	case len(job.All()) == 1 && !site.Spare:
 		return nil
 	case site.Auth.Random:
 		return fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the job file, or run all sites with one command, without -site", site.Name)
@@ -145,7 +145,7 @@ func choose(job *config.Job, name string) ([]config.Site, error) {
 		s, ok := job.Site(name)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s has no site %q; it has %s", job.File, name, siteNames(job.Sites))
+			return nil, fmt.Errorf("%s has no site %q; it has %s", job.File, name, siteNames(job.All()))
 		case s.Foreign:
 			return nil, fmt.Errorf("site %q is run by another MPI: start it there", name)
 		}
@@ -156,11 +156,11 @@ func choose(job *config.Job, name string) ([]config.Site, error) {
 		return nil, err
 	}
 	sites := job.LocalSites(isLocal)
-	if len(job.Sites) == 1 && len(job.Sites[0].Hosts) == 0 {
+	if len(job.All()) == 1 && len(job.Sites) == 1 && len(job.Sites[0].Hosts) == 0 {
 		return job.Sites, nil // nodesOf returns the error
 	}
 	if len(sites) == 0 {
-		return nil, fmt.Errorf("no site of %s (%s) is on this machine: run impi-node where they are, or name one with -site", job.File, siteNames(job.Sites))
+		return nil, fmt.Errorf("no site of %s (%s) is on this machine: run impi-node where they are, or name one with -site", job.File, siteNames(job.All()))
 	}
 	return sites, nil
 }
