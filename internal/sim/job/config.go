@@ -17,6 +17,7 @@ import (
 // Config describes a job.
 type Config struct {
 	Sites    []Site // by client rank
+	Spares   []Spare
 	Auth     startup.Auth
 	Direct   bool // procs of our own sites open direct links
 	OnDemand bool // all channels between own sites are made on demand

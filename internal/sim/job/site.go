@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -46,6 +47,9 @@ type site struct {
 	names    nameService
 	survival survival
 	parts    parts // the parts of a spawned world that it runs; nil: it was not spawned
+
+	offers spawn.Spares[*spareLink, *part] // of spare sites
+	asked  map[*part]func(l *spareLink, why string)
 
 	left    bool // it has told the server that it has finished or failed
 	done    bool // nothing of it is left
@@ -108,7 +112,10 @@ type client interface {
 }
 
 func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
-	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots)}
+	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots), asked: make(map[*part]func(*spareLink, string))}
+	for i := range w.cfg.Spares {
+		s.offers.Declare(spawn.Site{Name: spareName(i)})
+	}
 	s.survival.s = s
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}

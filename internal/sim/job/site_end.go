@@ -33,6 +33,7 @@ func (s *site) finish() {
 	if s.machines != nil {
 		s.machines.end(nil)
 	}
+	tellSpares(s, "")
 	s.gone()
 }
 
@@ -160,6 +161,7 @@ func (s *site) shutDown() {
 	}
 	s.parentsFailed()
 	s.over(s.end.Cause())
+	tellSpares(s, s.err.Error())
 	s.gone()
 }
 
@@ -197,6 +199,7 @@ func (s *site) crash() {
 		return
 	}
 	s.dead, s.left, s.done, s.spared = true, true, true, survives(s.w)
+	leaveSpares(s)
 	s.over(ending.NodeFailed(fmt.Errorf("the node of site %d has crashed", s.rank)))
 	s.timer.Stop()
 	if s.conn != nil {

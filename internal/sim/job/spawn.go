@@ -22,6 +22,7 @@ type spawner struct {
 	slots   spawn.Slots[*part]
 	asked   map[*part]func(spawn.SlotAnswer[*part])
 	running []*part
+	changed func() // there may be more or fewer procs; nil: nobody wants to know
 }
 
 // parents are the procs of a node as spawners of others.
@@ -38,8 +39,9 @@ type spawned struct {
 	parents  *site
 	port     string
 	name     string
-	parts    []*part // by the attempt's Parts
-	world    *World  // nil: it was not started
+	parts    []*part      // by the attempt's Parts
+	taken    []*spareLink // to spare sites
+	world    *World       // nil: it was not started
 	answered bool
 	over     bool // nothing is left of it
 }
@@ -84,6 +86,9 @@ func (d *spawner) withSlots(f func(now time.Time)) {
 	}
 	if at, ok := d.slots.Deadline(); ok {
 		d.k.After(at.Sub(now), func() { d.withSlots(d.slots.Tick) })
+	}
+	if d.changed != nil {
+		d.changed()
 	}
 }
 
@@ -137,6 +142,9 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 		}
 		j.Sites = append(j.Sites, x)
 	}
+	for _, x := range home.offers.List() {
+		j.Spares = append(j.Spares, x.Site)
+	}
 	return j.Plan(w.name, w.Commands)
 }
 
@@ -149,7 +157,18 @@ func (w *spawned) reserve() {
 		}
 		return
 	}
-	p := &part{Placed: placed, of: w, at: homeOf(w.parents).w.sites[placed.Client]}
+	p := &part{Placed: placed, of: w}
+	if placed.Client == spawn.NoClient {
+		w.askSpare(p)
+		return
+	}
+	p.at = homeOf(w.parents).w.sites[placed.Client]
+	w.ask(p)
+}
+
+// ask asks the site of a part for slots.
+func (w *spawned) ask(p *part) {
+	placed := p.Placed
 	p.tell(func() {
 		p.reserve(func(a spawn.Reply) {
 			p.tell(func() {
@@ -199,6 +218,11 @@ func (w *spawned) begin() {
 		p.site = w.world.sites[p.As]
 		p.site.parts, p.site.spawner = append(p.site.parts, p), p.at.spawner
 		p.at.spawner.running = append(p.at.spawner.running, p)
+	}
+	for _, p := range w.parts {
+		if p.at.dead && p.at.rank == spareRank { // it has crashed since it has given the slots
+			p.site.crash()
+		}
 	}
 }
 
@@ -276,6 +300,9 @@ func (w *spawned) answerRefused() {
 func (w *spawned) answer() {
 	w.answered = true
 	w.a.busy--
+	for _, l := range w.taken {
+		l.close("its spawn is over")
+	}
 	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: w.Request, Codes: w.Codes()}}
 	if r := w.Refusal(); r != nil {
 		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)

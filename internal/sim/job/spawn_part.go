@@ -2,11 +2,15 @@ package job
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // part is what one site starts of a spawned world.
@@ -130,4 +134,271 @@ func (p *part) gone() {
 			w.check()
 		})
 	})
+}
+
+// Spare is a spare site of a job, of one host: it learns the job from the server, offers itself to all
+// sites, and starts the parts of spawned worlds that name it.
+type Spare struct {
+	Slots int           // of spawned procs
+	Comes time.Duration // when its node starts
+	Crash time.Duration // when its node crashes; 0: it does not
+	Cut   time.Duration // when its idle links are cut, which it makes again; 0: they are not
+}
+
+// spareName is what the info key host has for a spare site.
+func spareName(i int) string { return fmt.Sprintf("spare%d", i) }
+
+// spareRank is in the addresses of spare sites, which are no clients.
+const spareRank wire.ClientRank = 200
+
+// spareSite is what the node of a spare site does.
+type spareSite struct {
+	w      *World
+	name   string
+	home   *site // has its slots, and is no client of the job
+	client *startup.Client
+	conn   *conn
+	job    *startup.Job
+	ends   ending.Spare
+	idle   map[*site]*spareLink
+	failed *ending.Failure // how the job has ended for it, once home is done
+}
+
+// spareLink is a link of a spare site to one of the job, idle or taken by a spawn.
+type spareLink struct {
+	of          *spareSite
+	to          *site
+	near, there *conn // the spare site's end, and the other one
+	over        bool
+}
+
+func addSpare(w *World, i int) error {
+	cfg := w.cfg.Spares[i]
+	home := &site{w: w, rank: spareRank, cfg: Site{Params: startup.DefaultParams(), Hosts: []int{1}, Slots: cfg.Slots}}
+	home.hosts = []*host{{s: home}}
+	x := &spareSite{w: w, name: spareName(i), home: home, idle: make(map[*site]*spareLink)}
+	home.spawner = &spawner{k: w.k, asked: make(map[*part]func(spawn.SlotAnswer[*part])), changed: x.offerAgain}
+	home.spawner.slots = spawn.Slots[*part]{Site: x.name, Total: cfg.Slots, Procs: []int{1}, Leaving: (*part).leaving}
+	var err error
+	if x.client, err = startup.NewClient(startup.ClientConfig{Spare: true, Auth: w.cfg.Auth, Limit: w.cfg.Limit}); err != nil {
+		return err
+	}
+	w.spares = append(w.spares, x)
+	w.k.After(cfg.Comes, x.connect)
+	if cfg.Crash > 0 {
+		w.k.After(cfg.Crash, x.crash)
+	}
+	if cfg.Cut > 0 {
+		w.k.After(cfg.Cut, func() {
+			for _, s := range w.sites {
+				if l := x.idle[s]; l != nil {
+					l.near.end.Link().Cut(errors.New("the network was cut"))
+				}
+			}
+		})
+	}
+	return nil
+}
+
+// connect begins startup.
+func (x *spareSite) connect() {
+	if x.home.done {
+		return
+	}
+	l := x.w.k.NewLink(x.w.cfg.Links.Server, nil)
+	x.conn = newConn(l.Ends[0], x.w.buf, func(b []byte) { x.hear(x.client.Receive(b, x.w.time())) }, func(cause error) {
+		x.hear(x.client.Closed(cause))
+		if x.client.Err() == nil {
+			x.tell(func(e *ending.Spare) { e.ServerSaid(nil) })
+		}
+	})
+	x.w.k.After(x.w.k.Between(0, x.w.cfg.Links.Server.Delay), func() { x.w.server.connect(l.Ends[1], "10.200.0.1:4000") })
+	x.client.Start(x.w.time())
+	x.conn.send(x.client.Output())
+}
+
+// hear goes on after what the server has said. err is that of startup.
+func (x *spareSite) hear(err error) {
+	if x.home.done {
+		return
+	}
+	if b := x.client.Output(); len(b) > 0 {
+		x.conn.send(b)
+	}
+	switch job, ok := x.client.Job(); {
+	case err != nil && x.job != nil && startup.ProspectAfter(err) != startup.Over:
+		x.tell(func(e *ending.Spare) { e.ServerLost(err.Error()) })
+	case err != nil:
+		f := ending.ByServer(err, x.job != nil, func(c wire.ClientRank) string { return siteName(int(c)) })
+		x.tell(func(e *ending.Spare) { e.ServerSaid(f) })
+	case ok && x.job == nil:
+		x.job = job
+		for _, s := range x.w.sites {
+			x.ends.Knows(wire.HostRank(s.rank))
+			x.offer(s)
+		}
+	}
+}
+
+// tell tells of an event, and ends the node if the job is over.
+func (x *spareSite) tell(f func(*ending.Spare)) {
+	f(&x.ends)
+	if why, over := x.ends.Over(); over && !x.home.done {
+		x.failed = why
+		x.leave()
+		x.conn.finish()
+	}
+}
+
+// leave ends the offers. What was spawned there goes on.
+func (x *spareSite) leave() {
+	x.home.left, x.home.done = true, true
+	for _, s := range x.w.sites {
+		if l := x.idle[s]; l != nil {
+			l.close("the spare site has left")
+		}
+	}
+}
+
+// crash is the sudden end of the node's process.
+func (x *spareSite) crash() {
+	if x.home.done {
+		return
+	}
+	x.home.dead = true
+	x.leave()
+	if x.conn != nil {
+		x.conn.close()
+	}
+	for _, p := range slices.Clone(x.home.spawner.running) {
+		p.site.crash()
+	}
+}
+
+// offer makes the next idle link to a site, once that is there.
+func (x *spareSite) offer(s *site) {
+	x.w.k.After(x.w.k.Between(0, 2*time.Millisecond), func() {
+		switch {
+		case x.home.done:
+		case s.left || s.dead:
+			x.tell(func(e *ending.Spare) { e.HostLost(wire.HostRank(s.rank), siteName(int(s.rank))+" is gone") })
+		case len(s.procs) == 0:
+			x.w.k.After(retry, func() { x.offer(s) })
+		default:
+			x.link(s)
+		}
+	})
+}
+
+// offerAgain tells all sites how many procs there are.
+func (x *spareSite) offerAgain() {
+	for _, s := range x.w.sites {
+		if x.idle[s] != nil && !x.home.done {
+			x.offer(s)
+		}
+	}
+}
+
+func (x *spareSite) link(s *site) {
+	k := x.w.k.NewLink(x.w.cfg.Worlds.cfg.Link, nil)
+	l := &spareLink{of: x, to: s}
+	gone := func(cause error) { l.ended(fmt.Sprint(cause)) }
+	l.near = newConn(k.Ends[0], x.w.buf, func([]byte) {}, gone)
+	l.there = newConn(k.Ends[1], x.w.buf, func([]byte) {}, gone)
+	x.idle[s] = l
+	withOffers(s, func(now time.Time) {
+		o := spawn.Offer{Site: x.name, Instance: 1, To: wire.HostRank(s.rank), Procs: x.home.spawner.slots.Taken()}
+		if why := s.offers.Offer(now, o, l); why != "" {
+			l.close(why)
+		}
+	})
+}
+
+// close ends a link.
+func (l *spareLink) close(why string) {
+	l.near.close()
+	l.there.close()
+	l.ended(why)
+}
+
+// ended is the end of a link, whoever has ended it. Another one takes the place of an idle one.
+func (l *spareLink) ended(why string) {
+	if l.over {
+		return
+	}
+	l.over = true
+	x, s := l.of, l.to
+	if !s.dead {
+		withOffers(s, func(now time.Time) { s.offers.Ended(now, l, why) })
+	}
+	if x.idle[s] != l {
+		return
+	}
+	delete(x.idle, s)
+	if !x.home.done {
+		x.w.k.After(retry, func() { x.offer(s) })
+	}
+}
+
+// withOffers tells the offers of a site something, and does what follows.
+func withOffers(s *site, f func(now time.Time)) {
+	f(s.w.time())
+	for step, ok := s.offers.Next(); ok; step, ok = s.offers.Next() {
+		if l := step.Drop; l != nil {
+			l.over = true // the spare site has made another one
+			l.near.close()
+			l.there.close()
+			continue
+		}
+		answer := s.asked[step.By]
+		delete(s.asked, step.By)
+		if l := step.Link; l != nil {
+			delete(l.of.idle, s)
+			l.of.offer(s)
+		}
+		answer(step.Link, step.Reason)
+	}
+	if at, ok := s.offers.Deadline(); ok {
+		s.w.k.After(at.Sub(s.w.time()), func() { withOffers(s, s.offers.Tick) })
+	}
+}
+
+// askSpare gets a link to the spare site of a part, and asks there.
+func (w *spawned) askSpare(p *part) {
+	s := homeOf(w.parents)
+	s.asked[p] = func(l *spareLink, why string) {
+		if l == nil {
+			w.refuse(p.Commands[0].Refuse(why))
+			w.reserve()
+			return
+		}
+		w.taken = append(w.taken, l)
+		p.at = l.of.home
+		w.ask(p)
+	}
+	withOffers(s, func(now time.Time) { s.offers.Ask(now, p, p.Spare, s.w.cfg.Limit) })
+}
+
+// tellSpares tells spare sites by idle links that this site's part of the job is over.
+func tellSpares(s *site, failure string) {
+	for _, x := range s.w.spares {
+		if l := x.idle[s]; l != nil {
+			l.over = true
+			delete(x.idle, s)
+			l.near.close()
+			l.there.close()
+			x.w.k.After(x.w.k.Between(0, time.Millisecond), func() {
+				x.tell(func(e *ending.Spare) { e.HostOver(wire.HostRank(s.rank), failure) })
+			})
+		}
+	}
+}
+
+// leaveSpares ends the links to spare sites as the kernel does for a process that has died.
+func leaveSpares(s *site) {
+	for _, x := range s.w.spares {
+		if l := x.idle[s]; l != nil {
+			l.close("its process is gone")
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type World struct {
 	cfg         Config
 	server      *server
 	sites       []*site
+	spares      []*spareSite
 	hosts       map[wire.HostRank]*host
 	procs       []*proc                   // by world rank; nil: not started
 	openLinks   []*observedLink           // links that may still be in use
@@ -77,6 +79,11 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 			return nil, err
 		}
 		w.sites = append(w.sites, x)
+	}
+	for i := range cfg.Spares {
+		if err := addSpare(w, i); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -219,7 +226,7 @@ func (w *World) Over() bool {
 			}
 		}
 	}
-	return true
+	return !slices.ContainsFunc(w.spares, func(x *spareSite) bool { return !x.home.done })
 }
 
 // waiting describes what has not ended, and what it waits for.
@@ -227,6 +234,11 @@ func (w *World) waiting() string {
 	var b strings.Builder
 	if !w.server.ended {
 		fmt.Fprintln(&b, "  the server has not ended")
+	}
+	for i, x := range w.spares {
+		if !x.home.done {
+			fmt.Fprintf(&b, "  %s has not ended\n", spareName(i))
+		}
 	}
 	for _, s := range w.sites {
 		if !s.done {

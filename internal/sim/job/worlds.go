@@ -240,6 +240,9 @@ type Remains struct {
 // Left returns what is still there when all procs have left.
 func (a *Worlds) Left() (r Remains) {
 	for _, w := range a.worlds {
+		for _, x := range w.spares {
+			r.Slots += x.home.spawner.slots.Taken()
+		}
 		for _, s := range w.sites {
 			r.Slots += s.spawner.slots.Taken()
 			if n := s.meets; n != nil {
