@@ -31,3 +31,12 @@ func TestSurvivorReplaces(t *testing.T) {
 	}
 	survived(t, "6", name)
 }
+
+// TestSurvivorReplacesAtASpareSite: delta has the two new procs, and nothing before.
+func TestSurvivorReplacesAtASpareSite(t *testing.T) {
+	out, problems, status := node(t, "-config", filepath.Join("examples", "survivor", "spare.hcl"))
+	if status != 3 || !strings.Contains(problems, "this spare site was taken: site=delta most_procs=2") {
+		t.Errorf("exit status %d\n%s%s", status, out, problems)
+	}
+	printed(t, out, `survivor: 4 of 6 procs are left: .*`, `survivor: 3000 steps on 960 cells, the last ones by 6 procs, as it must be`)
+}

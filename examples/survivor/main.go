@@ -4,7 +4,8 @@
 //
 // Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke the
 // communicator, so that all of them notice, make another one by Shrink, divide the rod among
-// themselves and go on from the last copy. With -replace they spawn as many procs as were lost first.
+// themselves and go on from the last copy. With -replace they spawn as many procs as were lost first,
+// with -spare NAME at a spare site of that name.
 // The result is the same to the last bit, whoever has computed what.
 package main
 
@@ -24,7 +25,10 @@ const (
 	doomed = 1550 // the step before which a site is lost
 )
 
-var replace = flag.Bool("replace", false, "spawn procs for those that are lost")
+var (
+	replace = flag.Bool("replace", false, "spawn procs for those that are lost")
+	spare   = flag.String("spare", "", "the spare site at which -replace spawns; empty: those that are left share their machine")
+)
 
 // errResult means that the rod is not as warm as it must be.
 var errResult = errors.New("wrong result")
@@ -89,7 +93,13 @@ func rescue(team *mpi.Comm, why error) (*mpi.Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, _, err := left.Spawn(mpi.Command{Path: self, Procs: lost}, 0)
+	info := mpi.NewInfo()
+	if *spare != "" {
+		if err := info.Set("host", *spare); err != nil {
+			return nil, err
+		}
+	}
+	fresh, _, err := left.Spawn(mpi.Command{Path: self, Procs: lost, Info: info}, 0)
 	if err != nil {
 		return nil, err
 	}
