@@ -1,0 +1,130 @@
+package compress
+
+import (
+	"sync/atomic"
+
+	"github.com/openimpi/impi/plugins/sdk/link"
+)
+
+// Codec is an algorithm. Calls of different methods may overlap.
+type Codec interface {
+	// Compress appends src compressed to dst and returns that. It keeps neither. What it appends may be
+	// longer than src.
+	Compress(dst, src []byte) []byte
+	// Decompress decompresses src, of any length and content, to all of dst. It returns an error if that
+	// is not what src gives, and then dst may be anything. It allocates no more than a window of
+	// MaxCompressed bytes needs.
+	Decompress(dst, src []byte) error
+}
+
+// Config configures a Link.
+type Config struct {
+	Codec Codec
+	Min   int // bytes of one Send from which they are compressed
+}
+
+// Link is a link whose bytes go compressed over another one. It keeps the contract of link.Link with an
+// addition: after a Send that has not taken all bytes, the next one must go on with the slice that was begun,
+// and then give at least as many as are left.
+type Link struct {
+	below   link.Link
+	sending use
+	out     output
+	taking  use
+	in      input
+}
+
+// use says who has the memory of one direction: a call that is in progress, or nobody; and after Close it is
+// gone.
+type use struct{ atomic.Uint32 }
+
+const (
+	unused uint32 = iota
+	inUse
+	closed
+)
+
+// begin reports whether the link is not closed. Then end has to follow.
+func (u *use) begin() bool { return u.CompareAndSwap(unused, inUse) }
+
+// end reports whether the link was closed meanwhile: who calls it releases the memory.
+func (u *use) end() bool { return !u.CompareAndSwap(inUse, unused) }
+
+// close reports whether no call is in progress, which would release the memory.
+func (u *use) close() bool { return u.Swap(closed) == unused }
+
+// New makes a Link over below, which it owns from then on and which has not been used yet, or not since
+// the other end's began. It allocates the memory of frames, up to 800 KiB, when they are first needed.
+func New(below link.Link, c Config) *Link {
+	return &Link{below: below, out: output{codec: c.Codec, least: c.Min}, in: input{codec: c.Codec}}
+}
+
+// Counts are bytes of a Link since it was made.
+type Counts struct {
+	Sent, Received         uint64 // of the user
+	WireSent, WireReceived uint64 // of the link below
+}
+
+// Counted returns what the Link has counted. It must not overlap with Send or Recv.
+func (l *Link) Counted() Counts {
+	return Counts{Sent: l.out.taken, Received: l.in.given, WireSent: l.out.written, WireReceived: l.in.read}
+}
+
+// Send compresses and sends what the link below takes.
+func (l *Link) Send(batch [][]byte) (int, error) {
+	if !l.sending.begin() {
+		return 0, link.ErrClosed
+	}
+	n, err := l.out.send(l.below, batch)
+	if l.sending.end() {
+		l.out.release()
+	}
+	return n, err
+}
+
+// Recv delivers what has come. A malformed frame is an error that wraps ErrFrame and link.ErrBroken.
+func (l *Link) Recv(batch [][]byte) (int, error) {
+	if !l.taking.begin() {
+		return 0, link.ErrClosed
+	}
+	n, err := l.in.recv(l.below, batch)
+	if l.taking.end() {
+		l.in.release()
+	}
+	return n, err
+}
+
+// Buffered reports whether Recv has something without the link below, which a poll set does not see.
+func (l *Link) Buffered() bool { return l.in.buffered() }
+
+// BufferedOnly has the next Recv leave the link below alone: so a driver can stop after what has been
+// taken from that.
+func (l *Link) BufferedOnly() { l.in.only = true }
+
+// Handle is that of the link below.
+func (l *Link) Handle() int { return l.below.Handle() }
+
+// Arm arms the link below, unless something can be received without it.
+func (l *Link) Arm(want link.Interest) bool {
+	return want&link.Readable != 0 && l.in.buffered() || l.below.Arm(want)
+}
+
+// Limits are those of the link below.
+func (l *Link) Limits() link.Limits { return l.below.Limits() }
+
+// CloseSend ends this side's stream. What Send has not taken is lost.
+func (l *Link) CloseSend() error { return l.below.CloseSend() }
+
+// Close closes the link below.
+func (l *Link) Close() error {
+	if l.sending.close() {
+		l.out.release()
+	}
+	if l.taking.close() {
+		l.in.release()
+	}
+	return l.below.Close()
+}
+
+// Below is the link below.
+func (l *Link) Below() link.Link { return l.below }
