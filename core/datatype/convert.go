@@ -24,7 +24,9 @@ type Representation uint8
 // NativeLE and NativeBE have the sizes that a 64-bit host has in memory, in the byte order that the
 // name says, for peers that are known to use them. NativeX86 is NativeLE except for long doubles,
 // which are 80 bits of an x87 in 16 bytes instead of an IEEE quad, as a C library on x86-64 has
-// them. Native is this host's memory as it is, for peers of the same build.
+// them. NativeFloat is NativeLE except for doubles and their complex numbers, which are floats; what
+// else has doubles, such as pairs, has them as they are. Native is this host's memory as it is, for
+// peers of the same build.
 //
 // IMPI ch.1, Data Format: user data between clients is external32.
 const (
@@ -33,11 +35,12 @@ const (
 	NativeLE
 	NativeBE
 	NativeX86
+	NativeFloat
 
 	representations
 )
 
-var representationNames = [representations]string{"native", "external32", "native-le", "native-be", "native-x86"}
+var representationNames = [representations]string{"native", "external32", "native-le", "native-be", "native-x86", "native-float"}
 
 // String returns the name for messages and job files.
 func (r Representation) String() string {
@@ -58,6 +61,22 @@ func ParseRepresentation(name string) (Representation, error) {
 		}
 	}
 	return Native, fmt.Errorf("datatype: %w: %q, want one of %q", ErrRepresentation, name, representationNames[:])
+}
+
+// Valid reports whether r is one of the representations.
+func (r Representation) Valid() bool { return r < representations }
+
+// Exact returns the representation that says the same as r of all but the numbers that r rounds.
+func (r Representation) Exact() Representation {
+	if r == NativeFloat {
+		return NativeLE
+	}
+	return r
+}
+
+// narrows reports whether doubles are floats in r, and k is a kind of doubles.
+func (r Representation) narrows(k Kind) bool {
+	return r == NativeFloat && (k == Float64 || k == Complex128)
 }
 
 // HostOrder returns the representation of hosts with this host's byte order: NativeLE or
@@ -82,6 +101,9 @@ func (r Representation) Size(k Kind) int {
 	l := &layouts[k]
 	if l.index > 0 {
 		return l.wire(r) + 4
+	}
+	if r.narrows(k) {
+		return floatWidth * int(l.count)
 	}
 	return l.wire(r) * int(l.count)
 }
@@ -123,6 +145,8 @@ func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	switch {
 	case r.Identity(k) || k == Bool:
 		copy(dst[:native], src[:native])
+	case r.narrows(k):
+		narrow(dst[:wire], src[:native])
 	case l.index > 0:
 		encodePairs(dst[:wire], src[:native], l, r)
 	case l.quad:
@@ -148,6 +172,8 @@ func (r Representation) Decode(dst, src []byte, k Kind, n int) error {
 		copy(dst[:native], src[:native])
 	case k == Bool:
 		decodeBools(dst[:native], src[:native])
+	case r.narrows(k):
+		widen(dst[:native], src[:wire])
 	case l.index > 0:
 		decodePairs(dst[:native], src[:wire], l, r)
 	case l.quad:

@@ -120,7 +120,7 @@ func (d *def) valueBytes(c class) int64 {
 		return int64(l.width)
 	case c == classExternal:
 		return int64(l.external)
-	case c == classWide:
+	case c == classWide, c == classFloat:
 		return int64(l.wireWidth)
 	}
 	return int64(l.width)

@@ -173,7 +173,7 @@ var reversed = func() (all [representations]uint64) {
 		r := Representation(i)
 		for k := range kinds {
 			l := &layouts[k]
-			if k.Valid() && k != Bool && !l.quad && l.index == 0 && !r.Identity(k) && l.wire(r) == int(l.width) {
+			if k.Valid() && k != Bool && !l.quad && l.index == 0 && !r.Identity(k) && !r.narrows(k) && l.wire(r) == int(l.width) {
 				all[r] |= 1 << k
 			}
 		}

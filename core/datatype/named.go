@@ -86,7 +86,7 @@ func basic(n named) *def {
 	size := int64(l.size)
 	d := &def{
 		how: how{combiner: CombinerNamed, handle: n.handle}, shape: shape{form: formBasic, kind: n.kind},
-		size: size, wire: [3]int64{size, int64(NativeLE.Size(n.kind)), int64(External32.Size(n.kind))},
+		size: size, wire: [classes]int64{size, int64(NativeLE.Size(n.kind)), int64(External32.Size(n.kind)), int64(NativeFloat.Size(n.kind))},
 		elements: 1, sig: kindSignature(n.kind), kinds: 1 << n.kind,
 		ub: size, tub: size, end: size, align: int64(l.align),
 	}

@@ -27,11 +27,11 @@ type node struct {
 	n      int64
 	stride int64
 	child  *node
-	disps  []int64    // of blocks
-	first  []int64    // items before each block, and in all; nil: a block is one child
-	parts  []node     // in the order of the stream
-	starts [][3]int64 // stream bytes before each part
-	size   [3]int64   // stream bytes, by class
+	disps  []int64          // of blocks
+	first  []int64          // items before each block, and in all; nil: a block is one child
+	parts  []node           // in the order of the stream
+	starts [][classes]int64 // stream bytes before each part
+	size   [classes]int64   // stream bytes, by class
 }
 
 // program returns the program of d. The first call makes it.
@@ -60,7 +60,7 @@ func build(d *def, byKind bool) *node {
 		if byKind {
 			return &node{op: opRun, kind: d.kind, n: n, size: d.wire}
 		}
-		return &node{op: opRun, kind: Byte, n: n, size: [3]int64{n, n, n}}
+		return &node{op: opRun, kind: Byte, n: n, size: [classes]int64{n, n, n, n}}
 	case formAlias:
 		return build(d.child, byKind)
 	case formStruct:
@@ -211,7 +211,7 @@ func seqOf(parts []node) *node {
 	if y := runsOf(flat); y != nil {
 		return y
 	}
-	y := &node{op: opSeq, parts: flat, starts: make([][3]int64, len(flat))}
+	y := &node{op: opSeq, parts: flat, starts: make([][classes]int64, len(flat))}
 	for i := range flat {
 		y.starts[i] = y.size
 		for c := range y.size {

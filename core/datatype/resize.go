@@ -2,6 +2,7 @@ package datatype
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -102,5 +103,28 @@ func putInteger(b []byte, v uint64, big bool) {
 			v = bits.ReverseBytes64(v)
 		}
 		binary.LittleEndian.PutUint64(b, v)
+	}
+}
+
+// floatWidth is the size of a float.
+const floatWidth = 4
+
+// narrow writes the doubles of this host in src as floats, little-endian, rounded to nearest even (IEEE
+// 754-2019, 4.3.1). What is larger than any float becomes an infinity, what is smaller than any a zero of its
+// sign, and a NaN stays one, though perhaps another.
+func narrow(dst, src []byte) {
+	for len(src) >= 8 && len(dst) >= floatWidth {
+		x := float32(math.Float64frombits(binary.NativeEndian.Uint64(src)))
+		binary.LittleEndian.PutUint32(dst, math.Float32bits(x))
+		dst, src = dst[floatWidth:], src[8:]
+	}
+}
+
+// widen is the inverse of narrow: each float is a double.
+func widen(dst, src []byte) {
+	for len(dst) >= 8 && len(src) >= floatWidth {
+		x := float64(math.Float32frombits(binary.LittleEndian.Uint32(src)))
+		binary.NativeEndian.PutUint64(dst, math.Float64bits(x))
+		dst, src = dst[8:], src[floatWidth:]
 	}
 }

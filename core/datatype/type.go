@@ -38,11 +38,11 @@ type def struct {
 	shape
 	how
 
-	size     int64     // of one item, as MPI counts: pairs without padding
-	wire     [3]int64  // of one item in a stream, by class
-	elements int64     // basic elements as MPI counts them: a pair is two
-	sig      signature // of the sequence of kinds
-	kinds    uint64    // bit per kind among the elements
+	size     int64          // of one item, as MPI counts: pairs without padding
+	wire     [classes]int64 // of one item in a stream, by class
+	elements int64          // basic elements as MPI counts them: a pair is two
+	sig      signature      // of the sequence of kinds
+	kinds    uint64         // bit per kind among the elements
 	lb, ub   int64
 	tlb, tub int64 // bounds of the elements alone, without set bounds
 	end      int64 // like tub, but with the padding of pairs
@@ -95,6 +95,9 @@ const (
 	classMemory class = iota
 	classWide
 	classExternal
+	classFloat // as classWide, but for doubles
+
+	classes
 )
 
 func (r Representation) class() class {
@@ -103,6 +106,8 @@ func (r Representation) class() class {
 		return classMemory
 	case External32:
 		return classExternal
+	case NativeFloat:
+		return classFloat
 	default:
 		return classWide
 	}

@@ -17,6 +17,9 @@ const (
 	ClosedFeature = "closed"
 )
 
+// FloatFeature says on business cards to which clients doubles in messages may travel as floats.
+const FloatFeature = "float"
+
 // AnyClient stands for clients of other jobs, for which only features without a number hold.
 const AnyClient wire.ClientRank = -1
 
@@ -67,9 +70,12 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 // Representation returns the form in which data travel between procs of two clients that know each
 // other's card. Both find the same. IMPI ch.1, Data Format: external32, unless both know better. A
 // site can insist on one by a feature such as "external32-to-1", for client 1, or "external32-to-all".
+// Where none does and both sites want it, doubles are floats.
 func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
 	wa, wb := wish(a, clientB), wish(b, clientA)
 	switch {
+	case wa == "" && wb == "" && Wants(a, FloatFeature, clientB) && Wants(b, FloatFeature, clientA):
+		return datatype.NativeFloat.String()
 	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
 		if a.ByteOrder == dynamic.BigEndian {
 			return datatype.NativeBE.String()

@@ -28,6 +28,11 @@ func TestBothEndsFindTheSameRepresentation(t *testing.T) {
 		{"agreed", card(little, "native-be-to-11"), card(big, "native-be-to-1"), "native-be"},
 		{"at odds", card(little, "native-le-to-11"), card(big, "native-be-to-1"), "external32"},
 		{"from the future", card(little, "cbor-to-11"), card(little), "external32"},
+		{"rounded", card(little, "float"), card(little, "float-1"), "native-float"},
+		{"rounded between two orders", card(little, "float-11"), card(big, "float"), "native-float"},
+		{"rounded by one", card(little, "float"), card(little), "native-le"},
+		{"not rounded to this one", card(little, "float", "no-float-11"), card(little, "float"), "native-le"},
+		{"rounded, but one insists", card(little, "float", "native-le-to-11"), card(little, "float"), "native-le"},
 		{"for one build", card(little, "native-to-11"), card(little), "external32"},
 	} {
 		ab, ba := Representation(c.a, c.b, 1, 11), Representation(c.b, c.a, 11, 1)
