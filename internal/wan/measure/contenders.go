@@ -137,7 +137,8 @@ program {
 {{end}}route "*" {
   prefer = ["{{.Transport}}"]
   direct = true
-}
+{{if .Compress}}  compress { {{.Compress}} }
+{{end}}}
 {{range $i, $address := .Addresses}}site "{{index $.Names $i}}" {
   client = {{$i}}
   hosts  = "{{$address}}"
@@ -157,7 +158,11 @@ program {
 // given.
 func ours(transport string, settings ...string) contender {
 	return func(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
-		nodes, err := o.job(ctx, a, dir, transport, settings, 1, append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...))
+		command := append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...)
+		if what == Stream && o.Data != "" {
+			command = append(command, o.Data)
+		}
+		nodes, err := o.job(ctx, a, dir, transport, settings, 1, command)
 		if err != nil {
 			return 0, err
 		}
@@ -175,7 +180,7 @@ func (o *Options) job(ctx context.Context, a *area.Area, dir, transport string, 
 	node := filepath.Join(o.Bin, "impi-node")
 	err = jobFile.Execute(&file, map[string]any{
 		"Dir": dir, "Transport": transport, "Names": names, "Addresses": addresses, "Procs": procs,
-		"Progress": o.Progress, "Settings": slices.Concat(o.Settings[transport], settings), "Command": command,
+		"Progress": o.Progress, "Compress": o.Compress, "Settings": slices.Concat(o.Settings[transport], settings), "Command": command,
 	})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "job.hcl"), file.Bytes(), 0o600)

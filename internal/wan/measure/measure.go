@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/internal/performance"
@@ -33,6 +34,9 @@ type Options struct {
 	Repeats  int             // how often each operation is measured
 	Buffers  int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
 	Progress string          // of our jobs, as in a wait block; empty: none
+	Compress string          // what is in the compress block of our jobs' routes; empty: they have none
+	Data     string          // of the streams of our jobs, as the program pair names it; empty: zeros
+	Times    int             // how often a stream is measured, of which the median counts; 0: once
 	Sysctl   []string        // of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
 	Seed     uint64
 	Log      io.Writer
@@ -49,10 +53,11 @@ const (
 // Cell is one figure, or why there is none.
 type Cell struct {
 	Row
-	Column string  `json:"column"`
-	What   string  `json:"what"`
-	Value  float64 `json:"value,omitempty"` // Mb/s or ms
-	Why    string  `json:"why,omitempty"`
+	Column string    `json:"column"`
+	What   string    `json:"what"`
+	Value  float64   `json:"value,omitempty"` // Mb/s or ms
+	All    []float64 `json:"all,omitempty"`   // of which Value is the median
+	Why    string    `json:"why,omitempty"`
 }
 
 // Row is a network.
@@ -75,6 +80,9 @@ type Report struct {
 	Settings map[string][]string `json:"settings,omitempty"`
 	Sysctl   []string            `json:"sysctl,omitempty"`
 	Progress string              `json:"progress,omitempty"`
+	Compress string              `json:"compress,omitempty"`
+	Data     string              `json:"data,omitempty"`
+	Times    int                 `json:"times,omitempty"`
 	Cells    []Cell              `json:"cells,omitempty"`
 
 	Collectives []CollectiveCell `json:"collectives,omitempty"`
@@ -121,7 +129,7 @@ var errNoArea = errors.New("there can be no wide area here")
 
 // Run measures all cells. It fails only where there can be no network; a cell that fails says why.
 func (o *Options) Run(ctx context.Context) (*Report, error) {
-	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl, Progress: o.Progress}
+	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl, Progress: o.Progress, Compress: o.Compress, Data: o.Data, Times: o.Times}
 	made, err := provenance.Now(".")
 	if err != nil {
 		return nil, err
@@ -135,7 +143,7 @@ func (o *Options) Run(ctx context.Context) (*Report, error) {
 						continue
 					}
 					for _, what := range c.what {
-						cell, err := o.cell(ctx, Row{rtt, loss}, c, what)
+						cell, err := o.median(ctx, Row{rtt, loss}, c, what)
 						if err != nil {
 							return nil, err
 						}
@@ -154,6 +162,26 @@ func (o *Options) Shape(r Row) wan.Shape {
 	s := wan.Shape{Rate: o.Rate, Delay: r.RTT / 2, Loss: r.Loss}
 	s.Queue = max(256<<10, s.BandwidthDelay())
 	return s
+}
+
+// median measures one cell as often as it should be. One that fails is not measured again.
+func (o *Options) median(ctx context.Context, row Row, c column, what string) (cell Cell, err error) {
+	times := 1
+	if what == Stream {
+		times = max(1, o.Times)
+	}
+	var all []float64
+	for len(all) < times {
+		if cell, err = o.cell(ctx, row, c, what); err != nil || cell.Why != "" {
+			return cell, err
+		}
+		all = append(all, cell.Value)
+	}
+	if times > 1 {
+		cell.All = slices.Sorted(slices.Values(all))
+		cell.Value = cell.All[times/2]
+	}
+	return cell, nil
 }
 
 // cell measures one cell in an area of its own, so that nothing is left of the one before it.

@@ -29,6 +29,15 @@ func (r *Report) Write(w io.Writer) {
 	if len(r.Sysctl) > 0 {
 		text += fmt.Sprintf(" At the sites: `%s`.", strings.Join(r.Sysctl, "`, `"))
 	}
+	if r.Times > 1 {
+		text += fmt.Sprintf(" Each stream is the median of %d.", r.Times)
+	}
+	if r.Compress != "" {
+		text += fmt.Sprintf(" Our routes have `compress { %s }`.", r.Compress)
+	}
+	if r.Data != "" {
+		text += fmt.Sprintf(" Our streams are of %s.", r.Data)
+	}
 	if r.Progress != "" {
 		text += fmt.Sprintf(" Our procs have `progress = %q`.", r.Progress)
 	}

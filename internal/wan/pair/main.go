@@ -27,9 +27,13 @@ func main() {
 	}
 }
 
-// run is a rank's part: latency SECONDS, or stream OMIT SECONDS.
+// run is a rank's part: latency SECONDS, or stream OMIT SECONDS [DATA].
 func run(args []string) error {
 	var times []time.Duration
+	kind := "zeros"
+	if len(args) == 4 {
+		kind, args = args[3], args[:3]
+	}
 	for _, a := range args[min(1, len(args)):] {
 		s, err := strconv.ParseFloat(a, 64)
 		if err != nil {
@@ -48,11 +52,11 @@ func run(args []string) error {
 	case len(times) == 1 && args[0] == "latency":
 		err = latency(w, times[0])
 	case len(times) == 2 && args[0] == "stream" && w.Rank() == 0:
-		err = send(w)
+		err = send(w, kind)
 	case len(times) == 2 && args[0] == "stream":
 		err = receive(w, times[0], times[1])
 	default:
-		err = fmt.Errorf("%q: write latency SECONDS, or stream OMIT SECONDS", args)
+		err = fmt.Errorf("%q: write latency SECONDS, or stream OMIT SECONDS [DATA]", args)
 	}
 	if err != nil {
 		return err
@@ -95,9 +99,12 @@ func latency(w *mpi.Comm, whole time.Duration) error {
 	return nil
 }
 
-// send streams until the receiver says that it is enough.
-func send(w *mpi.Comm) error {
-	data := make([]byte, length)
+// send streams data of a kind until the receiver says that it is enough.
+func send(w *mpi.Comm, kind string) error {
+	data, err := dataOf(kind)
+	if err != nil {
+		return err
+	}
 	enough, err := mpi.Irecv(w, make([]byte, 1), 1, tagStop)
 	if err != nil {
 		return err

@@ -101,6 +101,9 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 		return nil
 	})
 	flags.StringVar(&o.Progress, "progress", "", "")
+	flags.StringVar(&o.Compress, "compress", "", "")
+	flags.StringVar(&o.Data, "data", "", "")
+	flags.IntVar(&o.Times, "times", 1, "")
 	flags.Uint64Var(&o.Seed, "seed", 1, "")
 	for _, transport := range []string{"tcp", "quic"} {
 		flags.Func(transport, "", func(setting string) error {
