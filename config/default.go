@@ -44,6 +44,8 @@ func defaultLimits() Limits {
 	return Limits{Start: DefaultStart, Stop: DefaultStop, Resume: DefaultResume, Silence: DefaultSilence}
 }
 
+func defaultCompress() *Compress { return &Compress{Algorithm: Zstd, Level: 1, Min: 4 << 10} }
+
 func defaultLog() Log { return Log{Level: "info", Format: "text"} }
 
 // Default is the job of a command line without a file: one site called "local"

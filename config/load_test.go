@@ -139,6 +139,17 @@ func TestFullFile(t *testing.T) {
 		if r := alpha.RouteTo("beta"); r.Site != "*" || !reflect.DeepEqual(r.Prefer, []string{"unix", "x", "tcp"}) ||
 			!reflect.DeepEqual(r.DataPlane, []string{"fd"}) {
 			t.Errorf("alpha to beta: %+v", r)
+		} else if c := r.Compress; c == nil || *c != (Compress{Zstd, 3, 8192}) {
+			t.Errorf("alpha to beta is compressed by %v", c)
+		}
+		if p := alpha.RouteTo("beta").Precision; p == nil || p.Double != Float {
+			t.Errorf("alpha to beta has precision %v", p)
+		}
+		if p := beta.RouteTo("alpha").Precision; p != nil {
+			t.Errorf("beta to alpha has precision %v", p)
+		}
+		if c := beta.RouteTo("alpha").Compress; c != nil {
+			t.Errorf("beta to alpha is compressed by %v", c)
 		}
 	})
 	t.Run("merged attribute by attribute", func(t *testing.T) {

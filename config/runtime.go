@@ -360,6 +360,8 @@ type Route struct {
 	Closed         bool           // nothing may leave the machine unencrypted: see Site.closes
 	Resume         bool           `hcl:"resume"` // links that break are made again and lose nothing
 	Representation Representation `hcl:"representation"`
+	Compress       *Compress      // how bytes of links are compressed, if the other site wants it, too; nil: not at all
+	Precision      *Precision     // of numbers in messages, if the other site wants it, too; nil: all of it
 	Pos            Pos
 }
 

@@ -26,6 +26,8 @@ var (
 	dataPlanes      = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
 	representations = []string{string(External32), string(NativeLE), string(NativeBE), string(NativeX86)}
 	implementations = []string{string(LAM71)}
+	algorithms      = []string{Zstd}
+	roundings       = []string{Float}
 )
 
 const maxClients = 32 // IMPI ch.2: client_mask has 32 bits
@@ -53,6 +55,16 @@ var blockRoute = &blockSpec{name: "route", label: `a site's name or "*"`, exampl
 	{name: "require_tls", kind: truth()},
 	{name: "resume", kind: truth()},
 	{name: "representation", kind: oneOf(representations)},
+}, blocks: []*blockSpec{blockCompress, blockPrecision}}
+
+var blockCompress = &blockSpec{name: "compress", attrs: []attrSpec{
+	{name: "algorithm", kind: oneOf(algorithms)},
+	{name: "level", kind: integer(1, 19)},
+	{name: "min", kind: integer(64, 1<<20)},
+}}
+
+var blockPrecision = &blockSpec{name: "precision", attrs: []attrSpec{
+	{name: "double", kind: oneOf(roundings), required: true},
 }}
 
 var blockHost = &blockSpec{name: "host", repeated: true, attrs: []attrSpec{

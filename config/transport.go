@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -113,6 +114,40 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	}
 }
 
+// Precision says as what numbers travel in messages.
+type Precision struct {
+	Double string `hcl:"double"` // Float
+}
+
+// Float has doubles travel as floats.
+const Float = "float"
+
+// String is the block in one line.
+func (p *Precision) String() string {
+	if p == nil {
+		return "none"
+	}
+	return "double = " + p.Double
+}
+
+// Compress says how a site compresses what leaves by links of a route.
+type Compress struct {
+	Algorithm string `hcl:"algorithm"`
+	Level     int    `hcl:"level"` // 1 to 19, as the tool zstd has them
+	Min       int    `hcl:"min"`   // bytes that leave together from which they are compressed
+}
+
+// Zstd is the algorithm of RFC 8878, the only one.
+const Zstd = "zstd"
+
+// String is the block in one line.
+func (c *Compress) String() string {
+	if c == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s, level %d, from %d bytes", c.Algorithm, c.Level, c.Min)
+}
+
 // routes sets the routes of s: its own, and those at the top of the file with labels that its own
 // do not have.
 func (s *siteDraft) routes() {
@@ -132,10 +167,48 @@ func (s *siteDraft) routes() {
 		r.Site, r.Pos = in.label, in.pos
 		fill(&r, in)
 		s.readNative(&r, in)
+		readCompress(s, &r, in)
+		readPrecision(s, &r, in)
 		r.AllowPlain = requirement(in) == TLSOptional
 		r.Closed = s.closes(r)
 		s.Routes = append(s.Routes, r)
 	}
+}
+
+// readCompress takes a route's block about compression.
+func readCompress(s *siteDraft, r *Route, in *block) {
+	written := in.only("compress")
+	if written == nil {
+		return
+	}
+	r.Compress = defaultCompress()
+	fill(r.Compress, written)
+	if toForeign(s, in) {
+		s.fault(written.pos, "site "+quote(in.label)+" runs another MPI, and what goes there is never compressed", "remove the compress block")
+	}
+}
+
+// readPrecision takes a route's block about precision.
+func readPrecision(s *siteDraft, r *Route, in *block) {
+	written := in.only("precision")
+	if written == nil {
+		return
+	}
+	r.Precision = &Precision{}
+	fill(r.Precision, written)
+	switch {
+	case toForeign(s, in):
+		s.fault(written.pos, "site "+quote(in.label)+" runs another MPI, to which all numbers go as they are", "remove the precision block")
+	case in.label == s.Name:
+		s.fault(written.pos, "inside a site all numbers go as they are", "remove the precision block, or move it to the route to another site")
+	case in.has("representation"):
+		s.fault(written.pos, "representation says already in which form numbers travel", "remove representation or the precision block")
+	}
+}
+
+// toForeign reports whether a route is to a site that the file says is another MPI's.
+func toForeign(s *siteDraft, in *block) bool {
+	return slices.ContainsFunc(s.sites, func(other *siteDraft) bool { return other.Name == in.label && other.Foreign })
 }
 
 // readNative takes the site's own MPI out of the transports of a route.

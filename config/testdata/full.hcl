@@ -120,6 +120,18 @@ route "*" {
   data_plane  = ["fd"]               # a link without one of these fails; default: any
   require_tls = false                # true: only transports that encrypt; default: certificates close the route
   resume      = false                # true: links that break are made again and lose nothing
+
+  # What leaves by these links is compressed where that makes it less, if the other site's route to
+  # this one has such a block, too. Without the block it is not. Never to other MPIs.
+  compress {
+    algorithm = "zstd" # the only one
+    level     = 3      # 1 (the default), the fastest, to 19
+    min       = 8192   # bytes that leave together from which they are compressed; default: 4096
+  }
+
+  # Doubles in messages travel as floats, rounded, if the other site's route to this one has such a
+  # block, too. Without the block all numbers travel as they are.
+  precision { double = "float" }
 }
 
 route "lam" {

@@ -1,5 +1,5 @@
 // Package compress makes one link out of another one, whose bytes travel compressed where that
-// makes them fewer. Both ends must do so. docs/decisions/0062-compressed-links.md says why it is
+// makes them fewer. Both ends must do so. docs/decisions/0064-compressed-links.md says why it is
 // made this way.
 //
 // The package only computes. The algorithm is a Codec of the owner's.

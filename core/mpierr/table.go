@@ -6,6 +6,7 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/flow"
@@ -139,6 +140,7 @@ var table = []Row{
 	{agent.ErrProtocol, Other},
 	{agent.ErrTruncated, Other},
 
+	{compress.ErrFrame, Other},
 	{resume.ErrVersion, Other},
 	{resume.ErrFrame, Other},
 	{resume.ErrSequence, Other},

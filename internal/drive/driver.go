@@ -14,12 +14,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 const (
-	// MaxReads bounds how often one link is read before others have their turn.
+	// MaxReads bounds how often one link is read before others have their turn; but see Endpoint.Reads.
 	MaxReads = 4
 
 	// busy is how many receives in a row polling must bring before a link leaves the poll
@@ -84,9 +85,10 @@ type Mover interface {
 // Endpoint is a link that is driven. The owner embeds it in its own data about the link.
 type Endpoint struct {
 	Link      link.Link
-	InPlace   link.Memory // Link, if packets can be written and read in its memory; or nil
-	Resumable *Resumable  // Link, perhaps wrapped by a tracer, if it is resumable; or nil
-	Full      bool        // the link did not take all of the last output
+	InPlace   link.Memory    // Link, if packets can be written and read in its memory; or nil
+	Resumable *Resumable     // Link, perhaps wrapped by a tracer, if it is resumable; or nil
+	Packed    *compress.Link // Link, perhaps wrapped by a tracer, if it is compressed: see Compress; or nil
+	Full      bool           // the link did not take all of the last output
 
 	mover    Mover
 	key      uint32

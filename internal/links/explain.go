@@ -203,6 +203,9 @@ func (c *Channel) explain(w io.Writer) {
 	if c.PlaneReason != "" {
 		fmt.Fprintf(w, "\n    data plane %s: %s", c.Plane, c.PlaneReason)
 	}
+	if c.Packed != nil {
+		fmt.Fprintf(w, "\n    compressed by host %d: %s", c.From, Saved(c.Packed.Sent, c.Packed.SentPacked))
+	}
 	if c.Lost != "" {
 		fmt.Fprintf(w, "\n    was lost: %s", c.Lost)
 	}
@@ -214,6 +217,7 @@ func (p *Pair) reasons(w io.Writer, j *Job) {
 	if p.PlaneReason != "" {
 		fmt.Fprintf(w, "    data plane %s: %s\n", p.Plane, p.PlaneReason)
 	}
+	p.compression(w)
 	var ends []string // both usually report the same
 	for _, v := range p.Views {
 		var b strings.Builder
@@ -263,6 +267,12 @@ func (r Route) describe() string {
 	}
 	if r.Closed {
 		s += ", certificates and no require_tls = false"
+	}
+	if r.Compress != "" {
+		s += ", compress " + r.Compress
+	}
+	if r.Precision != "" {
+		s += ", precision " + r.Precision
 	}
 	return s
 }

@@ -107,6 +107,8 @@ type HostCounts struct {
 
 	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
 
+	Packed *wireup.Packed `json:"packed,omitempty"` // of those of the links that are compressed; nil: there are none
+
 	Links []LinkCount `json:"links,omitempty"` // the pairs by what links them, at most MaxKinds; older nodes do not say
 }
 
@@ -409,6 +411,10 @@ type View struct {
 	Route       Route       `json:"route"`
 	Traffic     *Traffic    `json:"traffic,omitempty"` // nil: the proc did not answer
 	Resumes     int         `json:"resumes"`
+	Compress    string      `json:"compress,omitempty"`          // how this end compresses what it sends
+	Rounds      bool        `json:"doubles_as_floats,omitempty"` // doubles of messages travel as floats
+	Exact       string      `json:"not_rounded,omitempty"`       // why they do not, though the route says so
+	NoCompress  string      `json:"not_compressed,omitempty"`    // why it does not, though the route says so
 }
 
 // Verdict is what a node thinks of a transport for a pair.
@@ -444,7 +450,9 @@ type Route struct {
 	Direct     bool     `json:"direct"`
 	DataPlane  []string `json:"data_plane,omitempty"`
 	RequireTLS bool     `json:"require_tls,omitempty"`
-	Closed     bool     `json:"closed,omitempty"` // nothing leaves the machine unencrypted
+	Closed     bool     `json:"closed,omitempty"`    // nothing leaves the machine unencrypted
+	Compress   string   `json:"compress,omitempty"`  // how links are to be compressed
+	Precision  string   `json:"precision,omitempty"` // as what numbers are to travel
 }
 
 // Bytes counts both directions, by one end. Nil: unknown.
@@ -455,12 +463,13 @@ type Bytes struct {
 
 // Traffic is what a proc knows of its traffic with a peer.
 type Traffic struct {
-	Bytes                  // of the direct link, headers included
-	Messages uint64        `json:"sent_messages"`
-	Data     uint64        `json:"sent_data_bytes"`  // in these messages, whatever way they went
-	RTT      time.Duration `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
-	Ended    bool          `json:"ended,omitempty"`  // the proc has no link to the peer any more
-	Pure     bool          `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
+	Bytes                   // of the direct link, headers included
+	Messages uint64         `json:"sent_messages"`
+	Data     uint64         `json:"sent_data_bytes"`  // in these messages, whatever way they went
+	RTT      time.Duration  `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
+	Ended    bool           `json:"ended,omitempty"`  // the proc has no link to the peer any more
+	Pure     bool           `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
+	Packed   *wireup.Packed `json:"packed,omitempty"` // of a direct link that is compressed
 }
 
 // Channel is the connection between two hosts that carries what goes through
@@ -479,9 +488,10 @@ type Channel struct {
 	Lost        string        `json:"lost,omitempty"`    // why the last connection was
 	Resumes     int           `json:"resumes"`
 	Bytes
-	Pure     bool          `json:"pure,omitempty"`            // these are of the two agents alone
-	UnderWay *uint64       `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
-	Still    time.Duration `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
+	Pure     bool           `json:"pure,omitempty"`            // these are of the two agents alone
+	Packed   *wireup.Packed `json:"packed,omitempty"`          // of one that is compressed
+	UnderWay *uint64        `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
+	Still    time.Duration  `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
 }
 
 // Measure is what a probe of a transport between two nodes found.

@@ -78,13 +78,15 @@ func TestMetricsOfManyPairs(t *testing.T) {
 	n.Left = 5
 	n.ByHost = []links.HostCounts{
 		{From: 0, To: 1, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 7000, Resumes: 2}, {State: links.StateAgents, Pairs: 40}}},
-		{From: 0, To: 2, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
+		{From: 0, To: 2, Packed: &wireup.Packed{Sent: 4000, SentPacked: 1000}, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
 	}
 	text, _ := serve(t, func(context.Context) *links.Node { return n })("/metrics")
 	for _, want := range []string{
 		`impi_pairs{data_plane="fd",mpi_job="heat",site="alpha",state="linked",transport="tcp"} 12000`,
 		`impi_pairs{data_plane="",mpi_job="heat",site="alpha",state="agents",transport=""} 40`,
 		`impi_pair_resumes_total{mpi_job="heat",site="alpha",transport="tcp"} 3`,
+		`impi_host_packed_sent_bytes_total{from="0",mpi_job="heat",site="alpha",to="2"} 4000`,
+		`impi_host_packed_travelled_bytes_total{from="0",mpi_job="heat",site="alpha",to="2"} 1000`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %q in\n%s", want, text)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
@@ -30,6 +31,8 @@ type ChannelConfig struct {
 	// Again starts a dial within a limit, after which the dialler calls Take or Lose. why is the
 	// reason for the end of the last connection, if known. It is nil at the end that is dialled.
 	Again func(why error, limit time.Duration)
+	// Compress, if not nil, has the channel's bytes go compressed.
+	Compress *compress.Config
 	// Watch, if not nil, wraps the channel's link.
 	Watch func(link.Link) link.Link
 }
@@ -43,7 +46,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Again}
 	p.channel = x
 	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, First: c.First, Linger: c.Limit}, x)
-	p.Link = x.Resumable
+	p.Link = p.packed(x.Resumable, c.Compress)
 	if c.Watch != nil {
 		p.Link = c.Watch(p.Link)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
@@ -34,14 +35,14 @@ type counter interface {
 // Receive reads a link, several times if it has much, and reports whether it had any bytes
 // or has ended.
 func (p *endpoint) Receive() (progress bool) {
-	for range drive.MaxReads {
+	for i := 0; p.Reads(i); i++ {
 		n, room, err := p.read()
 		if err != nil {
 			p.Drop(err)
 			return true // the agent may have an event about it
 		}
 		progress = progress || n > 0
-		if n < room || room == 0 {
+		if room == 0 || n < room && !p.Buffered() {
 			return progress
 		}
 	}
@@ -59,6 +60,14 @@ func (p *endpoint) read() (n, room int, err error) {
 		err = p.s.Agent.Received(p.id, n)
 	}
 	return n, room, err
+}
+
+// packed returns the link to use instead of l, if its bytes are to go compressed.
+func (p *endpoint) packed(l link.Link, c *compress.Config) link.Link {
+	if c == nil {
+		return l
+	}
+	return p.Compress(l, *c)
 }
 
 // Due reports whether the agent has anything to write.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
@@ -303,10 +304,10 @@ func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
 	return s.Agent.AttachProc(p.id, rank)
 }
 
-// AttachHost gives the switch a channel to a host.
-func (s *Switch) AttachHost(l link.Link, host wire.HostRank) error {
+// AttachHost gives the switch a channel to a host, whose bytes go compressed if c is not nil.
+func (s *Switch) AttachHost(l link.Link, host wire.HostRank, c *compress.Config) error {
 	p := &endpoint{rank: agent.NoRank, host: host}
-	if err := s.attach(p, l); err != nil {
+	if err := s.attach(p, p.packed(l, c)); err != nil {
 		return err
 	}
 	return s.Agent.AttachHost(p.id, host)
@@ -348,12 +349,13 @@ func (s *Switch) ProcDone(rank wire.WorldRank) {
 // ChannelState is the state of a channel.
 type ChannelState struct {
 	Host    wire.HostRank
-	Link    link.Link
-	Ended   bool     // its peer has ended it, or it was lost
-	Channel *Channel // nil if it is not resumable
+	Link    link.Link // without what compresses
+	Ended   bool      // its peer has ended it, or it was lost
+	Channel *Channel  // nil if it is not resumable
 
 	Counted        bool // the bytes are known, of the two switches alone
 	Sent, Received uint64
+	Packed         *compress.Counts // if it is compressed
 }
 
 // Channels returns the state of the channels that are not closed.
@@ -363,6 +365,10 @@ func (s *Switch) Channels() (all []ChannelState) {
 			continue
 		}
 		c := ChannelState{Host: p.host, Link: p.Link, Ended: p.ended != nil, Channel: p.channel}
+		if p.Packed != nil {
+			counts := p.Packed.Counted()
+			c.Link, c.Packed = p.Packed.Below(), &counts
+		}
 		if k, ok := p.Link.(counter); ok {
 			sent, received := k.Counts()
 			c.Counted, c.Sent, c.Received = true, sent-p.before.sent, received-p.before.received

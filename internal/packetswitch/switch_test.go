@@ -74,7 +74,7 @@ func (b *bench) attach(t *testing.T, pair func(*testing.T) (ours, theirs link.Li
 	ours, theirs := pair(t)
 	attach := func() error { return b.s.AttachProc(theirs, rank) }
 	if rank == agent.NoRank {
-		attach = func() error { return b.s.AttachHost(theirs, host) }
+		attach = func() error { return b.s.AttachHost(theirs, host, nil) }
 	}
 	if err := attach(); err != nil {
 		t.Fatal(err)

@@ -83,6 +83,9 @@ func (g *generator) surroundings(c *Case) {
 			Cuts:   g.pick(0, 0.01, 0.03), // with more, long frames would never get through small links
 		}
 	}
+	if c.Resume != nil && c.Resume.Window%3 == 0 { // without a draw of its own, so that cases stay what they are
+		c.Resume.Compress = 1 + c.Resume.Window%700
+	}
 	c.Boxes, c.OnDemand = g.One(2), g.One(2)
 	for i := range c.Sites {
 		c.Sites[i].Older = c.OnDemand && c.Sites[i].Foreign == nil && g.One(6)

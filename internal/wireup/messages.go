@@ -1,6 +1,7 @@
 package wireup
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/wire"
@@ -76,6 +77,7 @@ type Message struct {
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 	Resumable *Resumable     `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
+	Compress  *Compress      `json:"compress,omitempty"`   // link: its bytes go compressed
 	Meeting   *Meeting       `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
 }
 
@@ -85,9 +87,24 @@ type CutTrace struct {
 	Bytes int64  `json:"bytes"` // bytes that were written
 }
 
+// Compress says how the bytes of a link go compressed (core/compress). Both ends do so.
+type Compress struct {
+	Algorithm string `json:"algorithm"` // Zstd
+	Level     int    `json:"level"`     // what this end compresses by
+	Min       int    `json:"min"`       // bytes that leave together from which they are compressed
+}
+
+// String is what people are shown.
+func (c *Compress) String() string {
+	return fmt.Sprintf("%s, level %d, from %d bytes", c.Algorithm, c.Level, c.Min)
+}
+
+// Zstd is the algorithm of RFC 8878.
+const Zstd = "zstd"
+
 // Version is the version of this protocol. Node and library may come from different builds,
 // and must have the same version.
-const Version = 4
+const Version = 5
 
 // Job is what a proc knows of its job; it comes with KindWelcome.
 type Job struct {

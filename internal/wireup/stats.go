@@ -142,4 +142,22 @@ type LinkStats struct {
 	Apart    bool           `json:"apart,omitempty"`    // it has lost its connection and awaits another one
 	ApartFor int64          `json:"apart_ns,omitempty"` // for how long
 	Routed   bool           `json:"routed,omitempty"`   // packets can reach the peer
+	Packed   *Packed        `json:"packed,omitempty"`   // of a direct link that is compressed
+}
+
+// Packed is what has been moved by links that are compressed, in bytes: those of the users, and those that
+// have travelled for them.
+type Packed struct {
+	Sent           uint64 `json:"sent_bytes"`
+	Received       uint64 `json:"received_bytes"`
+	SentPacked     uint64 `json:"sent_packed_bytes"`
+	ReceivedPacked uint64 `json:"received_packed_bytes"`
+}
+
+// Add adds what other links have moved.
+func (p *Packed) Add(x *Packed) {
+	p.Sent += x.Sent
+	p.Received += x.Received
+	p.SentPacked += x.SentPacked
+	p.ReceivedPacked += x.ReceivedPacked
 }

@@ -60,7 +60,7 @@ func packedAs(p *proc.Process) datatype.Representation {
 	}
 	as := datatype.Native
 	for _, rep := range p.Data.Kinds {
-		switch {
+		switch rep = rep.Exact(); {
 		case rep == datatype.Native, rep == as:
 		case as == datatype.Native:
 			as = rep

@@ -226,7 +226,13 @@ func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
 		return es.addResumable(d, peer)
 	}
-	return es.Add(es.p.Trace.Traced(d.L, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer), peer)
+	q := &Endpoint{Peer: peer}
+	l, err := q.packed(d.L, d.Msg.Compress)
+	if err != nil {
+		return nil, err
+	}
+	q.Link = es.p.Trace.Traced(l, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
+	return q, es.add(q)
 }
 
 // openDirect asks the node for a direct link to peer. It returns false if packets go by the agent.

@@ -33,6 +33,7 @@ type Stream struct {
 	cv    *conversion
 	Buf   Buffer
 	Rep   datatype.Representation // the representation in which the message is sent
+	exact bool                    // no numbers are rounded
 	carry datatype.Carry
 	fault error // a fault of memory that moving the items has met
 }
@@ -48,7 +49,9 @@ func (s *Stream) Pack(dst []byte, off int64) {
 
 // Matched implements message.Sink.
 func (s *Stream) Matched(from message.Peer, _ int64) (room int64) {
-	s.Rep = s.cv.DataOf(from)
+	if s.Rep = s.cv.messagesOf(from); s.exact {
+		s.Rep = s.Rep.Exact()
+	}
 	return s.Buf.Size(s.Rep)
 }
 
@@ -128,16 +131,18 @@ func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
 	if cv.unconverted(k) {
 		return false
 	}
-	return cv.check || peer < 0 || !cv.DataOf(peer).Identity(k)
+	return cv.check || peer < 0 || !cv.messagesOf(peer).Identity(k)
 }
 
 // foreignItems is foreign for items of a datatype.
-func (cv *conversion) foreignItems(peer message.Peer, t *Datatype) bool {
+func (cv *conversion) foreignItems(peer message.Peer, t *Datatype, exact bool) bool {
 	switch {
 	case cv.Homogeneous:
 		return false
-	case peer >= 0:
+	case peer >= 0 && exact:
 		return !t.Identity(cv.DataOf(peer))
+	case peer >= 0:
+		return !t.Identity(cv.messagesOf(peer))
 	}
 	for _, rep := range cv.Kinds {
 		if !t.Identity(rep) {
@@ -157,10 +162,15 @@ func (cv *conversion) payload(peer message.Peer, b []byte, k datatype.Kind) Payl
 }
 
 // Items is payload for a Buffer, which has been checked.
-func (cv *conversion) Items(peer message.Peer, b Buffer) Payload {
+func (cv *conversion) Items(peer message.Peer, b Buffer) Payload { return cv.items(peer, b, false) }
+
+// Exactly is Items for what is no message of the program: no numbers are rounded.
+func (cv *conversion) Exactly(peer message.Peer, b Buffer) Payload { return cv.items(peer, b, true) }
+
+func (cv *conversion) items(peer message.Peer, b Buffer, exact bool) Payload {
 	k, _ := b.typ.Kind()
 	x := Payload{Count: int64(b.count), Dtype: uint64(k)}
-	foreign := cv.foreignItems(peer, b.typ)
+	foreign := cv.foreignItems(peer, b.typ, exact)
 	if cv.check {
 		x.Count, x.Dtype = cv.sign(peer, &b)
 	} else if !foreign {
@@ -171,9 +181,12 @@ func (cv *conversion) Items(peer message.Peer, b Buffer) Payload {
 	}
 	rep := datatype.Native
 	if foreign && peer >= 0 {
-		rep = cv.DataOf(peer)
+		if rep = cv.messagesOf(peer); exact {
+			rep = rep.Exact()
+		}
 	}
 	x.Items = cv.stream(b, rep)
+	x.Items.exact = exact
 	return x
 }
 

@@ -272,6 +272,10 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 		x.Counted, x.Pure = true, true
 		x.Sent, x.Received = sent, received
 	}
+	if q.Packed != nil {
+		c := q.Packed.Counted()
+		x.Packed = &wireup.Packed{Sent: c.Sent, Received: c.Received, SentPacked: c.WireSent, ReceivedPacked: c.WireReceived}
+	}
 	if q.Resumable != nil {
 		x.Apart, _ = q.Resumable.Broken()
 		x.ApartFor = int64(q.Resumable.BrokenFor())

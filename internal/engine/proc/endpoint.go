@@ -257,7 +257,7 @@ func (q *Endpoint) Receive() (progress bool) {
 			return progress
 		}
 	}
-	for range drive.MaxReads {
+	for i := 0; q.Reads(i); i++ {
 		in := p.Eng.Input(q.ID)
 		n, err := q.Link.Recv(in)
 		if n > 0 {
@@ -275,7 +275,9 @@ func (q *Endpoint) Receive() (progress bool) {
 			q.Drop(err)
 			return true
 		}
-		return progress
+		if !q.Buffered() {
+			return progress
+		}
 	}
 	return progress
 }

@@ -83,7 +83,7 @@ func (x *fastPath) Forget() {
 // join adds q to the peers if it takes fast-box messages, its data need no conversion, and an entry
 // is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
-	if !q.fastBoxes || !OfThisMachine(p.Data.DataOf(q.Peer)) {
+	if !q.fastBoxes || !OfThisMachine(p.Data.messagesOf(q.Peer)) {
 		return
 	}
 	for i := range x.endpoints {

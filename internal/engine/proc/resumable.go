@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/internal/zstd"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -34,7 +36,11 @@ func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, er
 	}
 	q := &Endpoint{p: es.p, Peer: peer, terms: t}
 	r := es.p.Driver.NewResumable(&q.Endpoint, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
-	q.Link = es.p.Trace.Traced(r, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
+	l, err := q.packed(r, d.Msg.Compress)
+	if err != nil {
+		return nil, err
+	}
+	q.Link = es.p.Trace.Traced(l, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
 	if w, ok := es.p.Machine.(machine.Watcher); ok {
 		q.Link = w.Watch(q.Link, t.Session)
 	}
@@ -48,6 +54,21 @@ func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, er
 	es.resumables = append(es.resumables, q)
 	r.Begin(d.L)
 	return q, nil
+}
+
+// packed returns the link to use instead of l, if its bytes are to go compressed.
+func (q *Endpoint) packed(l link.Link, c *wireup.Compress) (link.Link, error) {
+	if c == nil {
+		return l, nil
+	}
+	if c.Algorithm != wireup.Zstd {
+		return nil, fmt.Errorf("%w: a link that is compressed by %q", ErrNode, c.Algorithm)
+	}
+	codec, err := zstd.New(c.Level)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNode, err)
+	}
+	return q.Compress(l, compress.Config{Codec: codec, Min: c.Min}), nil
 }
 
 func (q *Endpoint) setLent(lent bool) {

@@ -71,7 +71,7 @@ func (s *Status) SetCancelled(flag bool) { s.cancelled = flag }
 func (cv *conversion) Probed(m message.Status) Status {
 	s := Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}
 	if !cv.Homogeneous && m.Peer >= 0 {
-		s.rep = cv.DataOf(m.Peer)
+		s.rep = cv.messagesOf(m.Peer)
 	}
 	return s
 }
@@ -81,8 +81,8 @@ func StatusOf(source, tag int, w StatusWords) Status {
 	if s.bytes < 0 {
 		s.bytes = 0
 	}
-	if w[3] > 0 && w[3] <= int32(datatype.NativeX86) {
-		s.rep = datatype.Representation(w[3])
+	if r := datatype.Representation(w[3]); int32(r) == w[3] && r.Valid() {
+		s.rep = r
 	}
 	return s
 }

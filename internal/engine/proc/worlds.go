@@ -100,8 +100,14 @@ func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	return nil
 }
 
-// DataOf returns the representation in which user data is sent between this proc and a peer.
+// DataOf returns the representation in which user data is sent between this proc and a peer, but for messages
+// of the program, whose doubles may be rounded: see messagesOf.
 func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
+	return cv.messagesOf(peer).Exact()
+}
+
+// messagesOf returns the representation of messages of the program between this proc and a peer.
+func (cv *conversion) messagesOf(peer message.Peer) datatype.Representation {
 	if int(peer) < cv.data.size() {
 		return cv.data.At(int(peer))
 	}

@@ -102,7 +102,7 @@ func (o *Origin) across(to *Target, h *rma.Header, x *parts) bool {
 		call, b = unix.SYS_PROCESS_VM_READV, x.in
 	}
 	data := &o.w.Process.Data
-	here := data.Items(o.w.peer(to.Rank), *b)
+	here := data.Exactly(o.w.peer(to.Rank), *b)
 	if here.Items != nil {
 		data.Retire(here.Items)
 		return false

@@ -51,10 +51,10 @@ func (d *direct) operate(w *Win, to *Target, h *rma.Header, x *parts, base unsaf
 	at := rma.Items{Mem: unsafe.Add(base, off), Count: to.Count, Type: to.Type, Rep: data.DataOf(peer)}
 	var out, in proc.Payload
 	if x.out != nil {
-		out = data.Items(peer, *x.out)
+		out = data.Exactly(peer, *x.out)
 	}
 	if x.in != nil {
-		in = data.Items(peer, *x.in)
+		in = data.Exactly(peer, *x.in)
 	}
 	var fault error
 	switch h.Kind {
@@ -137,7 +137,7 @@ func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items
 	case x.swap != nil:
 		n := int(size(out))
 		here = room(&d.data, 2*n)
-		other := data.Items(w.peer(rank), *x.swap)
+		other := data.Exactly(w.peer(rank), *x.swap)
 		fault = data.Touch(func() { copyOut(here, out); copyOut(here[n:], &other) })
 		data.Retire(other.Items)
 	case out.Items != nil:

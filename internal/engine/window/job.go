@@ -121,7 +121,7 @@ func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 		return
 	}
 	j := s.newJob(c, h)
-	in := s.w.Process.Data.Items(c.peer, buffer(&at))
+	in := s.w.Process.Data.Exactly(c.peer, buffer(&at))
 	j.stage, j.items = storing, in.Items
 	j.r = s.incomingData(c, h, &in)
 }
@@ -133,7 +133,7 @@ func buffer(at *rma.Items) proc.Buffer {
 
 // fetch sends items of the window to the origin.
 func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
-	out := s.w.Process.Data.Items(c.peer, buffer(&at))
+	out := s.w.Process.Data.Exactly(c.peer, buffer(&at))
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
 	if r.Done() {
 		_ = s.w.Process.End(r, out.Items) // if this fails the origin is down

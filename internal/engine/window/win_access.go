@@ -79,7 +79,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	var out proc.Payload
 	inline := false
 	if x.out != nil {
-		out = o.w.Process.Data.Items(peer, *x.out)
+		out = o.w.Process.Data.Exactly(peer, *x.out)
 		h.Len = size(&out)
 		inline = !h.Apart && rma.Fits(h.TypeLen, h.Len)
 		if x.swap != nil {
@@ -116,7 +116,7 @@ func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Payload, swap
 	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
 	n := unload(p, room, &out)
 	if swap != nil {
-		other := p.Data.Items(peer, *swap)
+		other := p.Data.Exactly(peer, *swap)
 		unload(p, room[n:], &other)
 	}
 }
@@ -142,7 +142,7 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 	p := a.w.Process
 	c := proc.Payload{Mem: a.code[:]}
 	if in != nil {
-		c = p.Data.Items(peer, *in)
+		c = p.Data.Exactly(peer, *in)
 		a.in = c.Items
 	}
 	a.answer = p.Irecv(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)

@@ -46,18 +46,22 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	c.mu.Lock() // what comes for a channel that resumes finds it
 	defer c.mu.Unlock()
 	c.resent.Count(l, dial.OriginOf(l).Transport)
+	packed, err := routes.CompressChannel(c.Routes, h.Rank, peer)
+	if err != nil {
+		return err
+	}
 	session, resumes, dials := c.machine.Keep(h.Rank, peer)
 	if !resumes {
 		if x, ok := l.(prompt); ok && !c.Routes.World.Clients[c.Routes.World.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
-		return to.AttachHost(l, peer)
+		return to.AttachHost(l, peer, packed)
 	}
 	x, from := &channel{resent: &c.resent}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.Session(session), Window: resumable.Window,
-		Limit: routes.ResumeNow(c.Routes), First: time.Until(c.Deadline),
+		Limit: routes.ResumeNow(c.Routes), First: time.Until(c.Deadline), Compress: packed,
 	}
 	if dials {
 		s.Again = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }

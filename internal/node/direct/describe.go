@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
@@ -54,6 +55,12 @@ func (d *Links) whyAgents(x Pair) string {
 func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	r := d.Routes.RouteTo(peer)
 	l := links.Route{Prefer: preferred(r), Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
+	if r.Compress != nil {
+		l.Compress = r.Compress.String()
+	}
+	if r.Precision != nil {
+		l.Precision = r.Precision.String()
+	}
 	for _, b := range routes.Now(d.Routes).Routes {
 		if b.Site == r.Site {
 			l.Site = r.Site // the file has a block for it
@@ -77,6 +84,10 @@ func (d *Links) View(x Pair, state links.State) links.View {
 		v.Transport, v.Native = d.nativeName(), true
 	}
 	v.SameMachine = ours != nil && theirs != nil && ours.SameNode(theirs)
+	if v.Compress = r.compress; v.Compress == "" && v.State != links.StateUnused {
+		v.NoCompress = routes.WhyNotCompressed(d.Routes, x.Local, x.Peer, r.transport)
+	}
+	v.Rounds, v.Exact = d.Routes.Data(x.Local, x.Peer) == datatype.NativeFloat.String(), routes.WhyExact(d.Routes, x.Local, x.Peer)
 	if v.State == links.StateAgents && v.Reason == "" {
 		v.Reason = d.whyAgents(x)
 	}

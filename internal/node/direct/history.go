@@ -30,6 +30,7 @@ type record struct {
 	dialled     bool
 	since       time.Time // of the link, or of the decision to have none
 	reason      string    // why there is none
+	compress    string    // how what the proc sends is compressed; empty: it is not
 }
 
 // try is what came of dialling by a way.
@@ -87,6 +88,9 @@ func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool)
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason, r.id = m.Transport, m.DataPlane, m.Reason, id
 		r.dialled, r.since, r.reason = dialled, time.Now(), ""
+		if m.Compress != nil { // a further connection does not say it again
+			r.compress = m.Compress.String()
+		}
 	})
 }
 
@@ -94,7 +98,7 @@ func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool)
 func (h *history) refused(x Pair, reason string) {
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason, r.id = "", "", "", host.LinkID{}
-		r.since, r.reason = time.Now(), reason
+		r.since, r.reason, r.compress = time.Now(), reason, ""
 	})
 }
 

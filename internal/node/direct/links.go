@@ -205,7 +205,7 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 // give hands a link to its proc; id is zero for one that is not resumed.
 func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.Session, dialled bool) {
 	x := Pair{p.Rank(), peer}
-	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}
 	if id != (dynamic.Session{}) {
 		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.ResumeNow(d.Routes)}
 	}

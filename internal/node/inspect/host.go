@@ -52,6 +52,9 @@ func (c *Control) switchState(h *Host) switchState {
 		d := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
 		from := dial.OriginOf(x.Link)
 		d.Bytes, d.Pure = counted(wireup.LinkStats{Counted: x.Counted, Sent: x.Sent, Received: x.Received}), x.Counted
+		if k := x.Packed; k != nil {
+			d.Packed = &wireup.Packed{Sent: k.Sent, Received: k.Received, SentPacked: k.WireSent, ReceivedPacked: k.WireReceived}
+		}
 		if x.Channel != nil {
 			from = c.Channels.OriginOf(h.Index, x.Channel)
 			describeResumable(x.Channel.Resumable, &d)

@@ -501,7 +501,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 	}
 	if l != nil {
 		v.Traffic.Messages, v.Traffic.Data, v.Traffic.RTT = l.Messages, l.Data, cmp.Or(time.Duration(l.RTT), known.of(c, x))
-		v.Traffic.Bytes, v.Traffic.Pure = counted(*l), l.Pure
+		v.Traffic.Bytes, v.Traffic.Pure, v.Traffic.Packed = counted(*l), l.Pure, l.Packed
 	}
 	d.Views = append(d.Views, v)
 }

@@ -30,7 +30,6 @@ var unconcerned = map[string]string{
 	"Sites.Transports.Dir":     "that of File",
 	"Sites.Transports.Version": "is that of the binary which has SHA256",
 	"Sites.Transports.Install": "is only for messages",
-	"Sites.Routes.Site":        "routes are looked up by it",
 	"Sites.Routes.NativeUsual": "says where Native is from",
 	"Sites.Routes.Closed":      "follows from the transports and require_tls",
 }

@@ -136,6 +136,8 @@ func fixed(a, b config.Route) (list []difference) {
 	add("resume", a.Resume, b.Resume)
 	add("require_tls", tls(a), tls(b))
 	add("representation", a.Representation, b.Representation)
+	add("precision", a.Precision.String(), b.Precision.String())
+	add("compress", a.Compress.String(), b.Compress.String())
 	add("the site's own MPI", a.Native, b.Native)
 	return list
 }

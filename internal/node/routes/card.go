@@ -36,6 +36,11 @@ func clientFeatures(name string, job *config.Job, site config.Site, such func(co
 	return route.Features(name, such(site.RouteTo("*")), clients, func(i int) bool { return such(site.RouteTo(job.Sites[i].Name)) })
 }
 
+// FloatFeatures says to which clients doubles may travel as floats.
+func FloatFeatures(job *config.Job, site config.Site) []string {
+	return clientFeatures(route.FloatFeature, job, site, func(r config.Route) bool { return r.Precision != nil })
+}
+
 // Trimmed drops the features that a card has no room for.
 func Trimmed(features []string) []string {
 	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
@@ -49,7 +54,7 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 // Features are all that a site says on its business cards. If they are too many, what is dropped first is that
 // about collective operations: without it all sites use trees, which works.
 func Features(job *config.Job, site config.Site) []string {
-	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CollectivesFeatures(site)))
+	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), CollectivesFeatures(site)))
 }
 
 // Resumable reports whether both ends of a pair want a link that can break to be resumed.
@@ -57,6 +62,23 @@ func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
 		route.Wants(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.Wants(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
+}
+
+// WhyExact says why doubles of a pair do not travel as floats though the route says so; empty if they do, or
+// if it does not.
+func WhyExact(rt *Table, local, peer wire.WorldRank) string {
+	client := rt.World.Procs.At(peer).Client
+	switch {
+	case rt.RouteTo(peer).Precision == nil || rt.Data(local, peer) == datatype.NativeFloat.String():
+		return ""
+	case client == rt.World.Procs.At(local).Client:
+		return "the procs are of one site"
+	case Foreign(rt, client):
+		return rt.ClientName(client) + " is run by another MPI"
+	case rt.Cards.At(local) == nil || rt.Cards.At(peer) == nil:
+		return rt.WhyNoCards(peer)
+	}
+	return "the route back of " + rt.ClientName(client) + " has no precision block, or one of the routes a representation"
 }
 
 // Data names the form in which two procs exchange data.

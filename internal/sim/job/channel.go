@@ -3,11 +3,13 @@ package job
 import (
 	"time"
 
+	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/zstd"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -61,9 +63,9 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 		return x.attachResumed(r, e, peer)
 	}
 	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
-		return x.AttachHost(e, peer)
+		return x.AttachHost(e, peer, nil)
 	}
-	return x.AttachHost(newFalseLengths(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer)
+	return x.AttachHost(newFalseLengths(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer, nil)
 }
 
 // attachResumed gives the switch its end of a resumable channel whose first lower link is e's.
@@ -74,6 +76,13 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	c := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.Session(session), Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, First: w.cfg.Limit,
 		Watch: func(l link.Link) link.Link { return r.watch(l, me) },
+	}
+	if z := compressOf(w); z != nil {
+		codec, err := zstd.New(z.Level)
+		if err != nil {
+			return err
+		}
+		c.Compress = &compress.Config{Codec: codec, Min: z.Min}
 	}
 	if dials {
 		other := w.hosts[peer]

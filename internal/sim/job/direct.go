@@ -218,7 +218,11 @@ func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDow
 // deliver gives a link to its proc, some time after it was made.
 func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e *kernel.End) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Resumable: terms}, e)
+		m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Resumable: terms}
+		if terms != nil && !terms.Again {
+			m.Compress = compressOf(w)
+		}
+		p.give(m, e)
 	})
 }
 

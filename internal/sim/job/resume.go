@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/internal/zstd"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -19,6 +20,9 @@ type Resume struct {
 	Again  time.Duration // how long a node waits at most until it dials again; 10 ms
 	Limit  time.Duration // how long a link may be without a lower link; 1 s
 	Cuts   float64       // how likely a lower link is cut when it has carried something
+
+	// Compress is from how many bytes of a write on they go compressed above the lower links; 0: none do.
+	Compress int
 }
 
 func (r *Resume) withDefaults() *Resume {
@@ -293,6 +297,14 @@ func (e *watched) end() {
 		e.watcher.Ended(e.shown.Ends[e.me])
 	}
 	e.ended = true
+}
+
+// compressOf says how the bytes of a resumable link are compressed; nil: they are not.
+func compressOf(w *World) *wireup.Compress {
+	if r := w.cfg.Resume; r != nil && r.Compress > 0 {
+		return &wireup.Compress{Algorithm: wireup.Zstd, Level: zstd.MinLevel, Min: r.Compress}
+	}
+	return nil
 }
 
 // terms describes the link to the proc at end me.

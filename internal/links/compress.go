@@ -1,0 +1,73 @@
+package links
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/openimpi/impi/internal/quantity"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Saved says how many bytes have travelled for how many, and how many fewer those are, or more: short bytes
+// have headers of their own.
+func Saved(bytes, travelled uint64) string {
+	if bytes == 0 {
+		return "nothing yet"
+	}
+	s := fmt.Sprintf("%s went as %s", quantity.Bytes(bytes), quantity.Bytes(travelled))
+	if travelled > bytes {
+		return s + fmt.Sprintf(" (%s more)", quantity.Bytes(travelled-bytes))
+	}
+	return s + fmt.Sprintf(" (%.1f to 1, %s saved)", float64(bytes)/float64(max(1, travelled)), quantity.Bytes(bytes-travelled))
+}
+
+// compression writes how the ends of a pair compress and round what they send, and what that saves.
+func (p *Pair) compression(w io.Writer) {
+	for i, v := range p.Views {
+		switch {
+		case v.Rounds && i == 0:
+			fmt.Fprintf(w, "    doubles in messages travel as floats\n")
+		case v.Exact != "":
+			fmt.Fprintf(w, "    doubles do not travel as floats from rank %d: %s\n", v.Local, v.Exact)
+		}
+	}
+	for _, v := range p.Views {
+		switch {
+		case v.Compress == "" && v.NoCompress != "":
+			fmt.Fprintf(w, "    not compressed by rank %d: %s\n", v.Local, v.NoCompress)
+		case v.Compress == "":
+		case v.Traffic == nil || v.Traffic.Packed == nil:
+			fmt.Fprintf(w, "    compressed by rank %d: %s\n", v.Local, v.Compress)
+		default:
+			fmt.Fprintf(w, "    compressed by rank %d: %s; %s\n", v.Local, v.Compress, Saved(v.Traffic.Packed.Sent, v.Traffic.Packed.SentPacked))
+		}
+	}
+}
+
+// PackedOf adds up what compressed links and channels of a job have moved, by all ends that are known of;
+// nil: there are none.
+func PackedOf(j *Job) (sum *wireup.Packed) {
+	add := func(x *wireup.Packed) {
+		if x == nil {
+			return
+		}
+		if sum == nil {
+			sum = &wireup.Packed{}
+		}
+		sum.Add(x)
+	}
+	for i := range j.ByHost {
+		add(j.ByHost[i].Packed)
+	}
+	for i := range j.Channels {
+		add(j.Channels[i].Packed)
+	}
+	for i := range j.Pairs {
+		for _, v := range j.Pairs[i].Views {
+			if v.Traffic != nil && len(j.ByHost) == 0 { // which has all pairs
+				add(v.Traffic.Packed)
+			}
+		}
+	}
+	return sum
+}

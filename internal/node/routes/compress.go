@@ -1,0 +1,71 @@
+package routes
+
+import (
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/compress"
+	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/internal/zstd"
+)
+
+// CompressFeatures says to which clients links are to be compressed.
+func CompressFeatures(job *config.Job, site config.Site) []string {
+	return clientFeatures(wireup.Zstd, job, site, func(r config.Route) bool { return r.Compress != nil })
+}
+
+// compressed reports whether both ends of a pair want links between them to be compressed. Procs of other
+// MPIs have no cards, so that they never do.
+func compressed(rt *Table, a, b wire.WorldRank) bool {
+	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
+	return ours != nil && theirs != nil &&
+		route.Wants(ours, wireup.Zstd, rt.World.Procs.At(b).Client) && route.Wants(theirs, wireup.Zstd, rt.World.Procs.At(a).Client)
+}
+
+// Compress says how a proc of ours compresses what it sends to another by a transport; nil: it does not.
+// What does not leave a machine is never compressed. Both ends come to the same, but for level and min, which
+// are each end's own.
+func Compress(rt *Table, local, peer wire.WorldRank, t *Transport) *wireup.Compress {
+	c := Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(peer).Client))).Compress
+	if c == nil || t != nil && t.Machine() || !compressed(rt, local, peer) {
+		return nil
+	}
+	return &wireup.Compress{Algorithm: c.Algorithm, Level: c.Level, Min: c.Min}
+}
+
+// WhyNotCompressed says why a pair's link by a transport is not compressed though the route says so; empty
+// if it does not. A transport without a name is that of the agents' channel.
+func WhyNotCompressed(rt *Table, local, peer wire.WorldRank, transport string) string {
+	client := rt.World.Procs.At(peer).Client
+	t := rt.Transport(transport)
+	switch {
+	case rt.RouteTo(peer).Compress == nil:
+		return ""
+	case Foreign(rt, client):
+		return rt.ClientName(client) + " is run by another MPI"
+	case rt.Cards.At(local) == nil || rt.Cards.At(peer) == nil:
+		return rt.WhyNoCards(peer)
+	case !compressed(rt, local, peer):
+		return "the route back of " + rt.ClientName(client) + " has no compress block, or its card had no room to say so"
+	case t != nil && t.Machine():
+		return transport + " does not leave the machine"
+	case transport == "":
+		return "packets go through the agents, whose channel may be compressed"
+	}
+	return ""
+}
+
+// CompressChannel says how the channel of a host of ours to another one is compressed, by whatever transport
+// it is made; nil: it is not.
+func CompressChannel(rt *Table, a, b wire.HostRank) (*compress.Config, error) {
+	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
+	if ra < 0 || rb < 0 {
+		return nil, nil
+	}
+	c := Compress(rt, ra, rb, nil)
+	if c == nil {
+		return nil, nil
+	}
+	codec, err := zstd.New(c.Level)
+	return &compress.Config{Codec: codec, Min: c.Min}, err
+}
