@@ -4,6 +4,7 @@
 
 #include "gate.h"
 #include "fastboard.h"
+#include "fastlong.h"
 #include "faststart.h"
 #include "fastwindow.h"
 #include "measure.h"
@@ -104,8 +105,9 @@ static inline void rest_for_all(void)
 		rest();
 }
 
-// carry sends a message to a peer with a carrier. The gate is passed.
-static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MPI_Datatype type, int tag)
+// carry sends a message to a peer with a carrier. number is that of data that go apart and have not left, or
+// NONE. The gate is passed.
+static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MPI_Datatype type, int tag, int32_t *number)
 {
 	for (int i = x->polls;; i--) {
 		if (l->sent - l->seen >= FASTBOXES)
@@ -117,7 +119,9 @@ static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MP
 		x->carriers.pump(x->carriers.all, 1);
 	}
 	struct carried m = { (uint32_t)l->taken, (uint32_t)l->out_at, c->context, c->rank, tag, (uint32_t)n, impi_kind[(uintptr_t)type] };
-	if (l->charged + cost((uint32_t)n) > l->limit || !x->carriers.put(l->carrier, &m, (uintptr_t)buf))
+	if (l->charged + cost((uint32_t)n) > l->limit)
+		return 0;
+	if (n > CARRIED_MOST ? !lend(l, &m, buf, number) : !x->carriers.put(l->carrier, &m, (uintptr_t)buf))
 		return 0;
 	l->charged += cost((uint32_t)n);
 	l->sent++;
@@ -125,16 +129,17 @@ static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MP
 	return 1;
 }
 
-// put sends a message as a fast-box message. The gate is passed.
-static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
+// put sends a message as a fast-box message. number is as that of carry. The gate is passed.
+static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by, int32_t *number)
 {
 	struct comm *c = find(comm);
 	struct peer *l = to(c, dest);
 	if (l == NULL || !l->sends || tag > c->tag_ub)
 		return 0;
 	*by = l;
+	*number = NONE;
 	if (l->carrier != NULL)
-		return n <= l->out_area / FASTBOX_SHARE && carry(l, c, buf, n, type, tag);
+		return carry(l, c, buf, n, type, tag, number);
 	char *data;
 	if (n > IN_FASTBOX && n > l->out_area / FASTBOX_SHARE)
 		return 0;
@@ -169,13 +174,18 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	return 1;
 }
 
+static int see_through(struct request *r, MPI_Status *status);
+
 static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	uint64_t n = bytes(count, type);
 	struct peer *l;
-	if (n > MAX_FASTBOX || tag < 0 || !held(impi_readable, buf, n) || !enter())
+	int32_t number;
+	if (n > most() || tag < 0 || !held(impi_readable, buf, n) || !enter())
 		return 0;
-	int sent = put(buf, n, type, dest, tag, comm, &l);
+	int sent = put(buf, n, type, dest, tag, comm, &l, &number);
+	if (sent && number != NONE)
+		return see_through(sending(number, comm, n), NULL);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	leave();
 	if (asleep)
@@ -224,11 +234,15 @@ static inline int fetch(void *to, struct place *p, const char *data, uint32_t n)
 	return 0;
 }
 
+static int late_review; // take has found that Go has to tell a peer a new allowance; guarded by the gate
+
 // take frees the place of the next fast-box message, of n bytes. The gate is passed.
 static inline void take(struct peer *l, uint32_t n)
 {
 	l->taken++;
 	l->received += cost(n);
+	if (l->carrier != NULL && l->received >= l->review)
+		late_review = 1;
 	if (n > IN_FASTBOX)
 		l->owed += n;
 	if (l->taken % FASTBOX_LAG == 0 || (l->owed > 0 && l->owed >= l->in_area / FASTBOX_SHARE / 2)) {
@@ -239,24 +253,35 @@ static inline void take(struct peer *l, uint32_t n)
 		x->carriers.took(l->carrier, l->taken);
 }
 
-// review reports whether Go has to tell a peer a new allowance before more of its messages are taken.
-// The gate is passed.
-static inline int review(struct peer *l) { return l->received >= l->review; }
+// review reports whether Go has to tell a peer a new allowance before more of its messages are taken. If Go were
+// entered for that in the middle of a call, it would go on with all receives that wait, which by a carrier costs
+// more than the messages: so there the call ends first. A sender that lacks an allowance sends packets. The gate is
+// passed.
+static inline int review(struct peer *l) { return l->carrier == NULL && l->received >= l->review; }
 
-// looks is how often to look for a message from l, or anybody if it is NULL, before Go does, for a receive with
-// so much space. Go takes long to look at a carrier: if one proc leaves it to Go, so does the other one, which
-// waits for it, and again the first. But a long message comes by Go alone.
-static inline int looks(struct peer *l, uint64_t space)
+// leave_and_review leaves the gate, and has Go tell peers with a carrier new allowances if that is due.
+static inline void leave_and_review(void)
+{
+	int late = late_review;
+	late_review = 0;
+	leave_and_ring();
+	if (late)
+		fastPathReview();
+}
+
+// looks is how often to look for a message from l, or anybody if it is NULL, before Go does. Go takes long to look
+// at a carrier: if one proc leaves it to Go, so does the other one, which waits for it, and again the first.
+static inline int looks(struct peer *l)
 {
 	if (l == NULL ? x->carriers.pump == NULL : l->carrier == NULL)
 		return x->polls;
-	return space > CARRIED_MOST ? x->polls / 4 : x->polls > 0 ? x->polls * CARRIED : 2 * CARRIED;
+	return x->polls > 0 ? x->polls * CARRIED : 2 * CARRIED;
 }
 
 // gaze is look for a peer whose messages C may take.
-static inline struct place *gaze(struct peer *l, uint64_t space)
+static inline struct place *gaze(struct peer *l)
 {
-	for (int i = looks(l, space);; i--) {
+	for (int i = looks(l);; i--) {
 		struct place *p = next(l);
 		if (p != NULL)
 			return p;
@@ -266,24 +291,24 @@ static inline struct place *gaze(struct peer *l, uint64_t space)
 	}
 }
 
-TIMED static struct place *timed_gaze(struct peer *l, uint64_t space)
+TIMED static struct place *timed_gaze(struct peer *l)
 {
 	uint64_t begun = impi_clock();
-	struct place *p = gaze(l, space);
+	struct place *p = gaze(l);
 	l->waited += impi_clock() - begun;
 	return p;
 }
 
 // look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
-static inline struct place *look(struct peer *l, uint64_t space)
+static inline struct place *look(struct peer *l)
 {
 	if (review(l))
 		return NULL;
-	return COUNTS && next(l) == NULL ? timed_gaze(l, space) : gaze(l, space);
+	return COUNTS && next(l) == NULL ? timed_gaze(l) : gaze(l);
 }
 
 // watch is look, and sets how to LONG and when the call has begun if that takes more than a moment.
-static inline struct place *watch(struct peer *l, uint64_t space, int *how, uint64_t *begun)
+static inline struct place *watch(struct peer *l, int *how, uint64_t *begun)
 {
 	for (int i = x->polls < BRIEF_LOOKS ? x->polls : BRIEF_LOOKS; !review(l); i--) {
 		struct place *p = next(l);
@@ -295,7 +320,7 @@ static inline struct place *watch(struct peer *l, uint64_t space, int *how, uint
 	}
 	*how = LONG;
 	*begun = impi_waits(*begun);
-	return look(l, space);
+	return look(l);
 }
 
 // fill stores what was received, but for the error.
@@ -323,11 +348,33 @@ static inline int of(struct comm *c, int rank, struct peer *l) { return to(c, ra
 // instead writes nothing before that.
 static inline int whole(struct place *p, uint32_t n) { return n <= FASTBOX_PIECE || LOAD(*filled(p)) >= n; }
 
-// get receives the next fast-box message p of a peer, if it matches. The gate is passed.
-static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf, uint64_t space, int source, int tag, MPI_Status *status)
+// get_apart is get for a message that matches and whose data come apart. The gate is passed.
+static int get_apart(struct peer *l, struct place *p, uint32_t n, void *buf, MPI_Comm comm, MPI_Status *status, struct request **moves)
+{
+	int32_t number, rank = p->rank, from = p->tag;
+	if (x->spare == NONE || x->carriers.fetch(l->carrier, buf, n, &number) != 0)
+		return 0;
+	take(l, n);
+	if (number == NONE) {
+		fill(status, rank, from, n);
+		return 1;
+	}
+	struct request *r = *moves = new(MOVING, comm, (int)(l - x->peers));
+	r->buf = buf;
+	r->source = rank, r->from = from, r->bytes = n;
+	join(r, number);
+	return 1;
+}
+
+// get receives the next fast-box message p of a peer, if it matches. If its data are still moving, moves is the
+// request for that. The gate is passed.
+static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf, uint64_t space, int source, int tag, MPI_Status *status, struct request **moves)
 {
 	int32_t rank = ONCE(p->rank), from = ONCE(p->tag);
 	uint32_t n = ONCE(p->len);
+	if (is_apart(l, p, n))
+		return fits(p->context, rank, from, c->context, source, tag) && of(c, rank, l) && n <= space && held(impi_writable, buf, n) &&
+		       get_apart(l, p, n, buf, (MPI_Comm)c->handle, status, moves);
 	const char *data = content(l, p, n);
 	if (data == NULL || !fits(ONCE(p->context), rank, from, c->context, source, tag) || !of(c, rank, l) || n > space || !held(impi_writable, buf, n))
 		return 0;
@@ -349,10 +396,10 @@ static inline int every_takes(struct comm *c)
 }
 
 // get_any receives from any source, if a message comes soon. The gate is passed.
-static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status)
+static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status, struct request **moves)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = every_takes(c) ? looks(NULL, space) : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
+	for (int i = every_takes(c) ? looks(NULL) : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
@@ -361,7 +408,7 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 			if (p != NULL && begun != 0 && i < x->polls)
 				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
-				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status); // Go sets another one aside
+				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status, moves); // Go sets another one aside
 			if (GLANCE(*l->bytes) != l->in_at)
 				return 0;
 		}
@@ -380,7 +427,7 @@ static inline int tired(struct peer *l)
 }
 
 // get_one is received once the gate is passed.
-static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
+static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun, struct request **moves)
 {
 	struct comm *c = find(comm);
 	int how = BRIEFLY;
@@ -390,11 +437,11 @@ static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Co
 	if (tired(l))
 		return 0;
 	if (source == MPI_ANY_SOURCE)
-		return get_any(c, buf, space, tag, status) ? LONG : 0;
+		return get_any(c, buf, space, tag, status, moves) ? LONG : 0;
 	if (l == NULL || !l->takes)
 		return 0;
-	struct place *p = begun != NULL ? watch(l, space, &how, begun) : look(l, space);
-	return p != NULL && get(l, p, c, buf, space, source, tag, status) ? space > FASTBOX_PIECE ? LONG : how : 0;
+	struct place *p = begun != NULL ? watch(l, &how, begun) : look(l);
+	return p != NULL && get(l, p, c, buf, space, source, tag, status, moves) ? space > FASTBOX_PIECE ? LONG : how : 0;
 }
 
 static inline int received(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
@@ -404,8 +451,11 @@ static inline int received(void *buf, MPI_Count count, MPI_Datatype type, int so
 		return 0;
 	if (!there(status, sizeof *status) || !enter())
 		return 0;
-	int how = get_one(buf, space, source, tag, comm, status, begun);
-	leave();
+	struct request *moves = NULL;
+	int how = get_one(buf, space, source, tag, comm, status, begun, &moves);
+	if (moves != NULL)
+		return see_through(moves, status) ? LONG : 0;
+	leave_and_review();
 	return how;
 }
 
@@ -421,20 +471,27 @@ static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int sourc
 	return received(buf, count, type, source, tag, comm, status, begun);
 }
 
-static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
+// start_send is isend_fastbox for a handle that can be written.
+static int start_send(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	uint64_t n = bytes(count, type);
 	struct peer *l;
-	if (n > MAX_FASTBOX || tag < 0 || !held(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
+	int32_t number;
+	if (n > most() || tag < 0 || !held(impi_readable, buf, n) || !enter())
 		return 0;
-	int sent = x->spare != NONE && put(buf, n, type, dest, tag, comm, &l);
+	int sent = x->spare != NONE && put(buf, n, type, dest, tag, comm, &l, &number);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	if (sent)
-		*out = handle(new(DONE, comm, NONE));
+		*out = handle(sending(number, comm, n));
 	leave();
 	if (asleep)
 		fastPathWake((GoInt32)(l - x->peers));
 	return sent;
+}
+
+static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *out)
+{
+	return known(impi_writable, out, sizeof *out) && start_send(buf, count, type, dest, tag, comm, out);
 }
 
 // match receives fast-box message p of peer l for the oldest receive that it matches. It returns 0 if
@@ -451,13 +508,21 @@ static int match(struct peer *l, struct place *p)
 			continue;
 		if (r->peer == EVERY && !of(find((MPI_Comm)r->comm), rank, l))
 			return 0;
-		const char *data = content(l, p, n);
-		if (data == NULL || n > r->room || !held(impi_writable, r->buf, n) || !whole(p, n) || !fetch(r->buf, p, data, n))
-			return 0;
+		int32_t number = NONE;
+		if (is_apart(l, p, n)) {
+			if (n > r->room || !held(impi_writable, r->buf, n) || x->carriers.fetch(l->carrier, r->buf, n, &number) != 0)
+				return 0;
+		} else {
+			const char *data = content(l, p, n);
+			if (data == NULL || n > r->room || !held(impi_writable, r->buf, n) || !whole(p, n) || !fetch(r->buf, p, data, n))
+				return 0;
+		}
 		take(l, n);
 		r->source = rank, r->from = tag, r->bytes = n;
 		r->state = DONE;
 		detach(&x->first, &x->last, before, r);
+		if (number != NONE)
+			join(r, number);
 		return 1;
 	}
 	return 0;
@@ -513,10 +578,10 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 
 // glance is look for any peer that has something for the receives that wait. It returns 0 if nothing comes
 // soon, or something for Go. The gate is passed.
-static int glance(uint64_t space)
+static int glance(void)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = looks(NULL, space); i >= 0 && !GLANCE(x->leave_asked); i--) {
+	for (int i = looks(NULL); i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
@@ -536,6 +601,31 @@ static int glance(uint64_t space)
 	return 0;
 }
 
+// gather has the receives that wait get what has come by carriers, as far as it matches. The gate is passed.
+static void gather(void)
+{
+	x->carriers.pump(x->carriers.all, 1);
+	for (int k = 0; k < x->top; k++) {
+		struct peer *l = &x->peers[k];
+		if (l->carrier == NULL || !l->takes)
+			continue;
+		for (struct place *p = next(l); x->first != NONE && p != NULL && !review(l) && match(l, p);)
+			p = next(l);
+	}
+}
+
+// await_move waits for a request whose data are moving, and lets others begin to. The gate is passed.
+static int await_move(struct request *r)
+{
+	for (int i = looks(NULL) + (x->polls > 0 ? (int)(r->bytes / LOOK_BYTES) : 0); i >= 0 && !GLANCE(x->leave_asked); i--) {
+		if (moved(r))
+			return 1;
+		if (x->first != NONE)
+			gather();
+	}
+	return 0;
+}
+
 // await waits for a request, as long as nothing else has to be done. The gate is passed.
 static inline int await(struct request *r)
 {
@@ -543,18 +633,18 @@ static inline int await(struct request *r)
 		return r->state == DONE || impi_await_start(r);
 	while (r->state == POSTED) {
 		if (r->peer == EVERY) {
-			if (!glance(r->room))
+			if (!glance())
 				return 0;
 			continue;
 		}
 		struct peer *l = &x->peers[r->peer];
-		struct place *p = look(l, r->room);
+		struct place *p = look(l);
 		for (int i = x->polls; p != NULL && !whole(p, ONCE(p->len)) && i > 0 && !GLANCE(x->leave_asked); i--)
 			rest();
 		if (p == NULL || !match(l, p))
 			return 0;
 	}
-	return r->state == DONE;
+	return r->state == DONE || (r->state == MOVING && await_move(r));
 }
 
 // end stores the status of a request that is done, and frees it. The gate is passed.
@@ -571,19 +661,44 @@ static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 	*h = MPI_REQUEST_NULL;
 }
 
+// see_through ends a blocking call whose data are moving, and leaves the gate. What takes longer Go waits for.
+static int see_through(struct request *r, MPI_Status *status)
+{
+	MPI_Request h = handle(r);
+	int done = await(r);
+	if (done)
+		end(&h, r, status);
+	leave_and_review();
+	return done || abiWait(W(&h), W(status)) == MPI_SUCCESS; // after an error Go's own call fails, too
+}
+
 // ours reports whether a handle can be of a request of C's.
 static inline int ours(MPI_Request h) { return (uint32_t)(uintptr_t)h >> KIND_SHIFT == KIND; }
 
-static int wait_fastbox(MPI_Request *h, MPI_Status *status)
+// tired_of_waits is tired for a call that waits for requests. The gate is passed.
+static inline int tired_of_waits(void)
 {
-	if (!known(impi_writable, h, sizeof *h) || !ours(*h) || !there(status, sizeof *status) || !enter())
+	if (x->carriers.pump != NULL && x->carried++ % CARRIED != CARRIED - 1)
+		return 0;
+	return x->streak++ % STREAK == STREAK - 1;
+}
+
+// finish_wait is wait_fastbox for a handle that can be written.
+static int finish_wait(MPI_Request *h, MPI_Status *status)
+{
+	if (!ours(*h) || !enter())
 		return 0;
 	struct request *r = request(*h);
-	int done = r != NULL && (r->peer == ON_BOARD || x->streak++ % STREAK != STREAK - 1) && await(r); // Go starts every SELDOMth there
+	int done = r != NULL && (r->peer == ON_BOARD || !tired_of_waits()) && await(r); // Go starts every SELDOMth there
 	if (done)
 		end(h, r, status);
-	leave_and_ring();
+	leave_and_review();
 	return done;
+}
+
+static int wait_fastbox(MPI_Request *h, MPI_Status *status)
+{
+	return known(impi_writable, h, sizeof *h) && there(status, sizeof *status) && finish_wait(h, status);
 }
 
 static int test_fastbox(MPI_Request *h, int *flag, MPI_Status *status)
@@ -593,12 +708,12 @@ static int test_fastbox(MPI_Request *h, int *flag, MPI_Status *status)
 	struct request *r = request(*h);
 	int done = UNKNOWN;
 	if (r != NULL && x->streak++ % STREAK != STREAK - 1)
-		done = r->state == DONE ? 1 : r->state == POSTED && r->peer == ON_BOARD ? impi_try_start(r) : UNKNOWN;
+		done = r->state == DONE ? 1 : r->state == MOVING ? moved(r) : r->state == POSTED && r->peer == ON_BOARD ? impi_try_start(r) : UNKNOWN;
 	if (done == 1)
 		end(h, r, status);
 	if (done != UNKNOWN)
 		*flag = done;
-	leave_and_ring();
+	leave_and_review();
 	return done != UNKNOWN;
 }
 
@@ -619,7 +734,7 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 		return 0;
 	if (h == NULL || !(ours(h[0]) || h[0] == MPI_REQUEST_NULL) || !enter())
 		return 0;
-	int done = x->streak++ % STREAK != STREAK - 1 && all(n, h);
+	int done = !tired_of_waits() && all(n, h);
 	for (int i = 0; done && i < n; i++) {
 		MPI_Status *status = statuses == NULL ? NULL : &statuses[i];
 		struct request *r = request(h[i]);
@@ -630,7 +745,7 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 			h[i] = MPI_REQUEST_NULL;
 		}
 	}
-	leave_and_ring();
+	leave_and_review();
 	return done;
 }
 
@@ -640,7 +755,18 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 // destination. which is 1 for MPI_Sendrecv_c.
 static inline int exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status, int which)
 {
-	if ((source >= 0 || source == MPI_ANY_SOURCE) && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+	int any = source >= 0 || source == MPI_ANY_SOURCE;
+	if (any && x->carriers.lend != NULL && bytes(sendcount, sendtype) > CARRIED_MOST) {
+		MPI_Request sends; // as a send that waits for its receiver would keep this proc from receiving
+		if (start_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, &sends)) {
+			int error = MPI_SUCCESS, late = MPI_SUCCESS;
+			if (!recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+				error = abiSendrecv(W(sendbuf), 0, W(sendtype), MPI_PROC_NULL, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), which);
+			if (!finish_wait(&sends, MPI_STATUS_IGNORE))
+				late = abiWait(W(&sends), W(MPI_STATUS_IGNORE));
+			return error ? error : late;
+		}
+	} else if (any && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
 		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;

@@ -15,7 +15,7 @@ enum {
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
-	teamSize = sizeof(struct team), atTeams = offsetof(struct fastpath, teams), atTeam = offsetof(struct comm, team),
+	atMoves = offsetof(struct fastpath, moves), teamSize = sizeof(struct team), atTeams = offsetof(struct fastpath, teams), atTeam = offsetof(struct comm, team),
 	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
 	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atTurn = offsetof(struct request, turn), atOp = offsetof(struct request, op),
 	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
@@ -106,6 +106,7 @@ const (
 	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
 	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
 	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
+	_ = -uint((C.LONG_MOST ^ fastpath.LongMost) | (C.MOVING ^ fastpath.Moving) | (C.NOWHERE ^ link.FastBoxNowhere) | (C.atMoves ^ unsafe.Offsetof(fastpath.Memory{}.Moves)))
 	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.TeamMost) | (C.TEAM_SELDOM ^ fastpath.TeamSeldom))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
 	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
@@ -147,7 +148,7 @@ func shareFastPath() {
 		}
 	}
 	proc.UseFastPath(shared, func(buf unsafe.Pointer, n int64) {
-		learnMemory(uintptr(buf), min(n, link.MaxFastBox), true)
+		learnMemory(uintptr(buf), min(n, longest()), true)
 	})
 }
 
@@ -250,7 +251,15 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 	if c != nil {
 		(*proc.Comm)(c.Comm).FastPath(c.handle)
 	}
-	learnMemory(p, min(n, link.MaxFastBox), written)
+	learnMemory(p, min(n, longest()), written)
+}
+
+// longest is the longest message, in bytes, that C may send or receive.
+func longest() int64 {
+	if shared.Shorts.Lend != nil {
+		return fastpath.LongMost
+	}
+	return link.MaxFastBox
 }
 
 // learnMemory tells C that n bytes at p were read, or written.
@@ -286,6 +295,9 @@ func fastPathRing(slot int32) { proc.RingFastPath(int(slot)) }
 func fastPathReturned(slot int32, members, turn uint64, what uint32, lent uintptr, n uint64) int32 {
 	return cbool(collective.ReturnFastPath(int(slot), members, turn, uint8(what), unsafe.Slice((*byte)(pointer(lent)), n)))
 }
+
+//export fastPathReview
+func fastPathReview() { proc.ReviewFastPath() }
 
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }

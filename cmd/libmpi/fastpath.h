@@ -8,7 +8,7 @@
 
 enum { PEERS = 64, COMMS = 64, RANKS = 1024, REQUESTS = 256, NONE = -1, EVERY = -2, ON_BOARD = -3 };
 enum { OPEN, INSIDE, CLOSED };
-enum { FREE, POSTED, DONE, ADOPTED };
+enum { FREE, POSTED, DONE, ADOPTED, MOVING };
 enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 2, FASTBOX_PIECE = 16 << 10, FASTBOX_ALIGN = 64, MAX_FASTBOX = 64 << 10, ENVELOPE_COST = 320, FAR_LEAST = 6 << 10 };
 
 // A fast-box message and where it lies: see plugins/sdk/link.
@@ -114,7 +114,8 @@ struct window {
 
 // A communicator of the site's own MPI, and an operation there: see packages internal/fastpath and
 // internal/native.
-enum { TEAMS = 64, TEAM_MOST = 4 << 20, TEAM_SELDOM = 1024, TEAM_LONG = 4 << 10 };
+enum { TEAMS = 64, TEAM_MOST = 4 << 20, TEAM_SELDOM = 1024, TEAM_LONG = 4 << 10, LONG_MOST = 4 << 20 };
+#define NOWHERE UINT32_MAX // where data are that come apart
 enum { PHASE_BARRIER = 1, PHASE_BCAST, PHASE_REDUCE, PHASE_ALLREDUCE, PHASE_GATHER, PHASE_ALLGATHER, PHASE_ALLTOALL };
 
 struct team {
@@ -149,17 +150,20 @@ struct fastpath {
 		int (*put)(void *carrier, const struct carried *, uintptr_t data);
 		void (*took)(void *carrier, uint64_t taken);
 		void *all;
+		int (*lend)(void *carrier, const struct carried *, uintptr_t data, int32_t *number);
+		int (*fetch)(void *carrier, void *to, uint64_t bytes, int32_t *number);
 		int (*begin)(void *library, const struct phase *, int32_t *number);
 		int (*test)(void *library, int32_t number);
 		void *library;
 	} carriers;
 	struct team teams[TEAMS];
+	struct moves { int32_t first, last; } moves;
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
-enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 4000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one, which carries so many bytes
+enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 8000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one, which carries so many bytes
 enum { TYPES = 1024, PAGES = 4096, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;

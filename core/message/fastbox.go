@@ -29,6 +29,11 @@ type FastBoxes interface {
 	FastBoxesAgreed() bool
 }
 
+// apartBoxes are FastBoxes that have messages whose data come apart, as link.ApartLink does.
+type apartBoxes interface {
+	FastBoxApart(m *link.EagerMessage) bool
+}
+
 // UseFastBoxes lets short messages over l, which must be the direct link of one peer, leave as
 // fast-box messages. In the draft dialect they stay packets, since a fast-box message cannot
 // express what they say.
@@ -38,6 +43,7 @@ func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	}
 	s := e.link(l)
 	s.boxes, s.peer.fastBoxes = n, s
+	s.apart, _ = n.(apartBoxes)
 	s.peer.limitFastBoxes()
 	s.peer.reviewFastBoxes()
 }
@@ -80,7 +86,11 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 		}
 		progress = true
 		size := n.Len // read once: the other side can write to it
-		s.err = e.takeFastBox(s, n, size)
+		if s.apart != nil && s.apart.FastBoxApart(n) {
+			s.err = e.takeApart(s, n, size)
+		} else {
+			s.err = e.takeFastBox(s, n, size)
+		}
 		s.boxes.FastBoxTaken(size)
 	}
 	if progress {
@@ -89,10 +99,45 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	return progress, s.err
 }
 
+// keyOf is what a fast-box message is matched by.
+func keyOf(n *link.EagerMessage) match.Key {
+	return match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
+}
+
+// takeApart handles a fast-box message whose data come apart, like the header of a packet: the size bytes of
+// data are the next that come by the link. Like all fast-box messages, it is not counted for PROTOACKs.
+func (e *reader) takeApart(s *linkState, n *link.EagerMessage, size uint32) error {
+	p, key := s.peer, keyOf(n)
+	if size == 0 || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
+		return e.badFastBox(s, key.Tag, size, size > 0)
+	}
+	p.from = s
+	e.in = wire.Packet{Type: wire.PkData, Src: p.proc, Len: size, MsgLen: uint64(size)}
+	s.uncounted = true
+	if p.down != nil || e.Failed(key.Context) != nil {
+		e.counters.LatePackets++
+		e.startPayload(s, p, nil)
+		return nil
+	}
+	if r, ok := e.posted.Match(key); ok {
+		e.begin(r, p, key, int64(size))
+		r.state = stateFirst
+		s.recv = r
+		e.startPayload(s, p, r.data)
+		return nil
+	}
+	m := e.newMessage(p, int64(size))
+	m.keep(int64(link.FastBoxCost(size)))
+	m.buf = e.buffers.get(int(size))
+	e.unexpected.Add(&m.entry, key)
+	s.msg = m
+	e.startPayload(s, p, m.buf)
+	return nil
+}
+
 // takeFastBox handles a fast-box message of size bytes like a packet that is complete.
 func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage, size uint32) error {
-	p, data := s.peer, s.boxes.FastBoxData(n, size)
-	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
+	p, data, key := s.peer, s.boxes.FastBoxData(n, size), keyOf(n)
 	if data == nil || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
 		return e.badFastBox(s, key.Tag, size, data != nil)
 	}
@@ -173,8 +218,7 @@ func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok b
 	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil || e.Failed(env.Context) != nil {
 		return st, false
 	}
-	size := n.Len
-	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
+	size, key := n.Len, keyOf(n)
 	data := s.boxes.FastBoxData(n, size)
 	if data == nil || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
 		key.Context != env.Context || key.Source != env.Rank || key.Tag != env.Tag && env.Tag != AnyTag {

@@ -32,6 +32,8 @@ type inputState struct {
 	skip    int      // bytes after dst that are read and dropped
 	recv    *Request // that the packet belongs to, or
 	msg     *Message // an unexpected message whose first packet this is
+
+	uncounted bool // it is no packet, but the data of a fast-box message
 }
 
 // Input returns the memory for the next bytes from l, to be filled as one sequence. It is
@@ -218,7 +220,12 @@ func (e *linkTable) startPayload(s *linkState, p *peer, dst []byte) {
 func (e *reader) packetArrived(s *linkState) {
 	p, r, m := s.sender, s.recv, s.msg
 	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
-	e.received(p)
+	if s.uncounted {
+		s.uncounted = false
+		e.review(p)
+	} else {
+		e.received(p)
+	}
 	switch {
 	case r != nil:
 		e.recvProgress(r, int64(s.size))

@@ -16,11 +16,12 @@ type outputState struct {
 	owing     fifo[*peer]   // peers with PROTOACKs that are due
 	ready     fifo[*peer]   // peers with counted packets that may leave
 	outBatch  [][]byte
-	space     Space     // the link's own memory, if packets can be written there directly
-	placed    int       // bytes written to space since the last Output
-	boxes     FastBoxes // of the link, if it has any
-	packed    stage     // data that Sources have packed into memory of the engine
-	unpacked  int       // segments of which a Source has not packed everything yet
+	space     Space      // the link's own memory, if packets can be written there directly
+	placed    int        // bytes written to space since the last Output
+	boxes     FastBoxes  // of the link, if it has any
+	apart     apartBoxes // boxes, if they have messages whose data come apart
+	packed    stage      // data that Sources have packed into memory of the engine
+	unpacked  int        // segments of which a Source has not packed everything yet
 }
 
 // Space is memory of a link into which packets are written directly, as in link.Memory.

@@ -54,6 +54,7 @@ const BoardSeldom = 32
 
 // What C does by the site's own MPI.
 const (
+	LongMost   = 4 << 20 // bytes of a message
 	TeamMost   = 4 << 20 // bytes of an operation
 	TeamSeldom = 1024    // of its operations, one is left to Go, which looks at the links
 )
@@ -91,6 +92,7 @@ const (
 	Posted  = 1 // a receive that waits
 	Done    = 2
 	Adopted = 3 // Go has taken it over
+	Moving  = 4 // the site's MPI is sending or receiving its data
 )
 
 // None is an index that stands for no entry.
@@ -144,7 +146,12 @@ type Memory struct {
 	Begun      [board.Slots]Begun
 	Shorts     link.CarrierCalls // by which messages go to and come from peers with a Carrier
 	Teams      [Teams]Team       // by the numbers of the communicators of the site's own MPI
+	Moves      Moves
 }
+
+// Moves are the requests of Table whose data the site's own MPI is moving, in the order in which they have
+// begun to.
+type Moves struct{ First, Last int32 }
 
 // Peer is a peer that is reached by fast boxes.
 type Peer struct {
@@ -232,10 +239,10 @@ type Request struct {
 	Bytes   uint32
 
 	// Of an operation on the board:
-	What  uint32         // as the board calls it
+	What  uint32         // as the board calls it; of one that is moving: the error of the site's MPI
 	Send  unsafe.Pointer // the send buffer; nil: in place, or not significant
 	Turn  board.Turn
-	Board int32  // the slot
+	Board int32  // the slot; of one that is moving: its number in the site's MPI
 	Kind  uint32 // of the elements, a datatype.Kind
 	Op    uint32 // one of those above
 	_     uint32
@@ -254,6 +261,7 @@ func (m *Memory) Reset() {
 		m.Peers[i] = Peer{}
 	}
 	m.Starts = 0
+	m.Moves = Moves{First: None, Last: None}
 	for i := range m.Teams {
 		m.Teams[i].Drop()
 	}

@@ -44,7 +44,7 @@ const (
 	tagEnd               // only a prefix: the stream has ended
 
 	tagKinds  = 1<<3 - 1
-	tagShorts = 1 << 12 // the sender takes short messages; 1<<3 meant those of another form
+	tagShorts = 1 << 13 // the sender takes short messages; 1<<3 and 1<<12 meant those of other forms
 	tagAfter  = 4       // from which bit on the tag has how many it has sent, modulo 256, of which 64 can be under way
 )
 
@@ -73,16 +73,17 @@ const (
 // Hub is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a time
 // may use it and its links.
 type Hub struct {
-	lib     vendor
-	links   []*Link  // by rank at the site; nil: nothing has been said yet
-	free    [][]byte // chunks
-	pins    []*runtime.Pinner
-	fresh   []*Link  // have something to receive
-	phases  []*Phase // that are not over
-	orphans []piece  // that the library is still receiving, though they are not waited for any more
-	err     error    // of the library; it is of no use any more
-	shorts  carrier  // nil: there are no short messages
-	seen    uint64   // how many had come at the last look
+	lib       vendor
+	links     []*Link  // by rank at the site; nil: nothing has been said yet
+	free      [][]byte // chunks
+	pins      []*runtime.Pinner
+	fresh     []*Link  // have something to receive
+	phases    []*Phase // that are not over
+	transfers []*Transfer
+	orphans   []piece // that the library is still receiving, though they are not waited for any more
+	err       error   // of the library; it is of no use any more
+	shorts    carrier // nil: there are no short messages
+	seen      uint64  // how many had come at the last look
 
 	next    []byte // where the next message goes
 	arrival arrival
@@ -105,14 +106,15 @@ func (h *Hub) Link(rank int) (l *Link, created bool) {
 
 // Poll takes messages of the library, which makes progress by that. It gives the links on which
 // something can be received. Recv takes links out of the slice and fills their places from its end, so
-// that the caller has to go through it from the end. news says that phases are over.
+// that the caller has to go through it from the end. news says that phases or transfers are over.
 func (h *Hub) Poll() (ready []*Link, news bool) {
 	if h.err != nil {
 		return nil, false
 	}
-	before := len(h.phases)
+	before := len(h.phases) + len(h.transfers)
 	if before > 0 {
 		news = h.lookAtPhases()
+		news = h.lookAtTransfers() || news
 	}
 	if len(h.orphans) > 0 {
 		h.freeOrphans()
@@ -196,6 +198,10 @@ func (h *Hub) fail(err error) {
 	for _, p := range h.phases {
 		p.done, p.err = true, err
 	}
+	for _, t := range h.transfers {
+		t.done, t.err = true, err
+	}
+	h.transfers = nil
 	for _, l := range h.links {
 		if l != nil {
 			l.fail(err)
@@ -257,7 +263,7 @@ func (h *Hub) Settle() bool {
 			settled = settled && len(l.flights) == 0
 		}
 	}
-	return h.err != nil || settled && (h.shorts == nil || !h.shorts.sending())
+	return h.err != nil || settled && len(h.transfers) == 0 && (h.shorts == nil || !h.shorts.sending())
 }
 
 var _ link.Lender = (*Link)(nil)

@@ -20,6 +20,7 @@ type network struct {
 	boxes map[int][]*letter // by receiver
 
 	shorts map[int][]*shortLetter
+	longs  map[[2]int][][]byte // data that come apart, by sender and receiver
 }
 
 type letter struct {

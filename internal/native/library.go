@@ -87,8 +87,11 @@ func (l *Library) failed(what string, result C.int) error {
 	if result == 0 {
 		return nil
 	}
-	if result == C.IMPI_SHORT_WRONG {
+	switch result {
+	case C.IMPI_SHORT_WRONG:
 		return fmt.Errorf("%w: a short message of %s is none that a proc of impi sends", ErrFailed, l.Text)
+	case C.IMPI_SHORT_MEMORY:
+		return fmt.Errorf("%w: there is no memory to drop a message of %s", ErrFailed, l.Text)
 	}
 	var text [512]C.char
 	C.impi_native_describe(l.fn, result, &text[0], C.int(len(text)))

@@ -5,6 +5,7 @@ package native
 // #cgo noescape impi_shorts_put
 // #cgo nocallback impi_shorts_put
 // #cgo nocallback impi_shorts_took
+// #cgo nocallback impi_shorts_fetch
 // #include "library.h"
 import "C"
 
@@ -24,7 +25,8 @@ var (
 )
 
 const (
-	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_MOST ^ shortMost) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
+	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_MOST ^ shortMost) | (C.IMPI_SHORT_PIECE ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
+	_ = -uint((C.IMPI_LONG_MOST ^ longMost) | (C.IMPI_IS_APART ^ link.FastBoxNowhere))
 	_ = -uint(C.IMPI_SHORT_BOXES*C.IMPI_SHORT_BOX ^ link.FastBoxPageSize)
 	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)
 )
@@ -74,11 +76,24 @@ func (c carrierByC) took(b *shortBoxes, taken uint64) {
 	}
 }
 
+func (c carrierByC) fetch(b *shortBoxes, buf unsafe.Pointer, n int) (number request, err error) {
+	r := C.impi_shorts_fetch(boxesOfC(b), C.uintptr_t(uintptr(buf)), C.uint64_t(n), (*C.int32_t)(&number))
+	return number, c.l.failed("MPI_Irecv", r)
+}
+
+func (c carrierByC) drop(b *shortBoxes, n int) error {
+	return c.l.failed("MPI_Irecv", C.impi_shorts_drop(boxesOfC(b), C.uint64_t(n)))
+}
+
+func (c carrierByC) close(b *shortBoxes, taken uint64) error {
+	return c.l.failed("MPI_Irecv", C.impi_shorts_close(boxesOfC(b), C.uint64_t(taken)))
+}
+
 func (c carrierByC) room() bool {
-	if c.all.spare == 0 {
+	if c.all.spare < shortPieces {
 		c.sending() // takes back what was sent
 	}
-	return c.all.error == 0 && c.all.spare > 0
+	return c.all.error == 0 && c.all.spare >= shortPieces
 }
 
 func (c carrierByC) come() uint64 { return uint64(c.all.come) }
@@ -107,6 +122,7 @@ func (l *Library) Shorts() link.CarrierCalls {
 	}
 	return link.CarrierCalls{
 		Pump: unsafe.Pointer(C.impi_shorts_pump), Put: unsafe.Pointer(C.impi_shorts_put), Took: unsafe.Pointer(C.impi_shorts_took),
+		Lend: unsafe.Pointer(C.impi_shorts_lend), Fetch: unsafe.Pointer(C.impi_shorts_fetch),
 		All:   unsafe.Pointer(l.shorts),
 		Begin: unsafe.Pointer(C.impi_native_begin), Test: unsafe.Pointer(C.impi_native_test), Lib: unsafe.Pointer(l.fn),
 	}

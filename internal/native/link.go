@@ -57,6 +57,7 @@ type piece struct {
 	at      int    // bytes of buf that were delivered
 	held    int32  // number of a long message that is not received yet
 	begun   bool   // the library is receiving it into buf
+	apart   bool   // it is the data of a short message, and no part of the stream
 	number  request
 	own     bool // buf is mapped for this message alone
 	dropped bool // buf is Go's
@@ -363,6 +364,9 @@ func (l *Link) Close() error {
 	}
 	l.unmarkReady()
 	l.closed = true
+	if len(l.queue) > 0 && l.queue[0].apart && !l.queue[0].begun && l.queue[0].buf == nil {
+		_ = l.hub.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, of which everybody hears
+	}
 	l.shut()
 	for i := range l.queue {
 		switch p := &l.queue[i]; {

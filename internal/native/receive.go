@@ -15,6 +15,9 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 		return 0, link.ErrClosed
 	}
 	total := link.Len(batch)
+	if len(l.queue) > 0 && l.queue[0].apart {
+		return l.receiveApart(batch, total)
+	}
 	defer func() { l.in += uint64(n) }()
 	for len(l.queue) > 0 && n < total && !l.queue[0].lost {
 		p := &l.queue[0]
@@ -56,6 +59,35 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	return 0, l.err
 }
 
+// receiveApart is Recv for the data of a short message, which come apart. They are no bytes of the stream.
+func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
+	p := &l.queue[0]
+	if p.lost || total == 0 {
+		return 0, l.err
+	}
+	if p.begun || p.buf == nil {
+		if done, err := l.receiveLong(p, batch); err != nil {
+			p.lost = true
+			l.release(p)
+			l.fail(err)
+			return 0, l.err
+		} else if !done {
+			return 0, nil
+		}
+	}
+	if p.buf == nil { // it is in batch
+		n = p.size
+		l.pop()
+		return n, nil
+	}
+	n = spread(batch, 0, p.buf[p.at:p.size])
+	if p.at += n; p.at == p.size {
+		l.release(p)
+		l.pop()
+	}
+	return n, nil
+}
+
 // due reports whether so many short messages were taken as its peer had sent, by the tag of a message of the
 // stream. If not, the link stays one on which something can be received: C may be the one who takes them.
 func (l *Link) due(after uint8) bool { return int8(after-l.taken()) <= 0 }
@@ -74,7 +106,11 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 			p.own = true
 		}
 		p.buf = dst[:p.size]
-		p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
+		if p.apart {
+			p.number, err = l.hub.shorts.fetch(l.boxes, unsafe.Pointer(&dst[0]), p.size)
+		} else {
+			p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
+		}
 		p.held = none
 		if err != nil {
 			return false, err
@@ -128,11 +164,16 @@ func (l *Link) release(p *piece) {
 	p.buf, p.pin, p.own = nil, nil, false
 }
 
-// took says that the first of queue was delivered, and tells the peer now and then.
-func (l *Link) took() {
+// pop removes the first of queue.
+func (l *Link) pop() {
 	copy(l.queue, l.queue[1:])
 	l.queue[len(l.queue)-1] = piece{}
 	l.queue = l.queue[:len(l.queue)-1]
+}
+
+// took says that the first of queue was delivered, and tells the peer now and then.
+func (l *Link) took() {
+	l.pop()
 	if l.owed++; l.owed < window/2 || l.err != nil {
 		return
 	}

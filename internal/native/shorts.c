@@ -11,6 +11,7 @@
 enum {
 	RECEIVES = 16,  /* that are posted, of anybody: what comes beyond them the library keeps meanwhile */
 	SENDS = 64,     /* that the library has begun */
+	SPACE = 4096,   /* for one of them, with its envelope */
 	TRIES = 1000,   /* in vain, before a trip yields the core: the other side may need it */
 };
 
@@ -28,6 +29,8 @@ struct shorts {
 	int out;   /* how many of sends */
 	struct sending sends[SENDS];
 	char *memory[SENDS]; /* for others, of which some are spare */
+	struct sending *drops; /* data that are received although nobody wants them */
+	int dropping;
 	struct impi_short_boxes *boxes[];
 };
 
@@ -36,8 +39,8 @@ static inline struct shorts *of(struct impi_shorts *s) { return (struct shorts *
 struct impi_shorts *impi_shorts_begin(const struct impi_native *fn, int ranks)
 {
 	struct shorts *s = calloc(1, sizeof *s + (size_t)ranks * sizeof s->boxes[0]);
-	char *memory = malloc(SENDS * IMPI_SHORT_AREA / IMPI_SHORT_BOXES);
-	if (!s || !memory || fn->shorts_begin(IMPI_SHORT_ENVELOPE + IMPI_SHORT_MOST, RECEIVES)) {
+	char *memory = malloc(SENDS * SPACE);
+	if (!s || !memory || fn->shorts_begin(IMPI_SHORT_ENVELOPE + IMPI_SHORT_PIECE, RECEIVES)) {
 		free(s);
 		free(memory);
 		return NULL;
@@ -45,7 +48,7 @@ struct impi_shorts *impi_shorts_begin(const struct impi_native *fn, int ranks)
 	s->fn = fn;
 	s->ranks = ranks;
 	for (int i = 0; i < SENDS; i++)
-		s->memory[i] = memory + i * (IMPI_SHORT_AREA / IMPI_SHORT_BOXES);
+		s->memory[i] = memory + i * SPACE;
 	s->seen.spare = SENDS;
 	return &s->seen;
 }
@@ -64,6 +67,23 @@ void impi_shorts_attach(struct impi_shorts *s, struct impi_short_boxes *b)
 	of(s)->boxes[b->rank] = b;
 }
 
+/* reap_drops frees the memory of what has come and nobody wants. */
+static void reap_drops(struct shorts *s)
+{
+	int kept = 0;
+	for (int i = 0; i < s->dropping; i++) {
+		int error = s->fn->test(s->drops[i].number);
+		if (error == IMPI_NATIVE_NONE) {
+			s->drops[kept++] = s->drops[i];
+			continue;
+		}
+		if (error && !s->seen.error)
+			s->seen.error = error;
+		free(s->drops[i].memory);
+	}
+	s->dropping = kept;
+}
+
 /* reap takes back the memory of what has been sent. */
 static void reap(struct shorts *s)
 {
@@ -79,12 +99,14 @@ static void reap(struct shorts *s)
 		s->memory[s->seen.spare++] = s->sends[i].memory;
 	}
 	s->out = kept;
+	if (s->dropping > 0)
+		reap_drops(s);
 }
 
 int impi_shorts_sending(struct impi_shorts *s)
 {
 	reap(of(s));
-	return s->error ? 0 : of(s)->out;
+	return s->error ? 0 : of(s)->out + of(s)->dropping;
 }
 
 enum { OURS, THEIRS }; /* of last and knows */
@@ -95,15 +117,19 @@ static inline int alike(const struct impi_short *a, const struct impi_short *b)
 	return a->at == b->at && a->context == b->context && a->rank == b->rank && a->tag == b->tag && a->kind == b->kind;
 }
 
-/* launch sends a message. */
+/* spare reports whether there is memory to send n messages now. */
+static inline int spare(struct shorts *s, int n)
+{
+	if (s->seen.spare < n)
+		reap(s);
+	return s->seen.spare >= n && !s->seen.error;
+}
+
+/* launch sends a message, for which there has to be memory. */
 static int launch(struct impi_short_boxes *b, const void *head, size_t heads, const void *data, size_t bytes)
 {
 	struct shorts *s = of(b->all);
 	int32_t number;
-	if (s->seen.spare == 0)
-		reap(s);
-	if (s->seen.spare == 0 || s->seen.error)
-		return 0;
 	char *memory = s->memory[s->seen.spare - 1];
 	memcpy(memory, head, heads);
 	if (bytes == 8)
@@ -120,16 +146,24 @@ static int launch(struct impi_short_boxes *b, const void *head, size_t heads, co
 	return 1;
 }
 
-int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t data)
+/* A form without an envelope, and the message's length if it does not follow from that of the data. */
+struct brief {
+	uint8_t taken, form;
+	uint8_t bytes[IMPI_LENGTH_SIZE];
+};
+
+/* post sends an envelope, whole or by a form that leaves it out, with n bytes behind it. */
+static inline int post(struct impi_short_boxes *b, struct impi_short *m, int whole, int like, const void *data, size_t n)
 {
 	if (b->knows[OURS] && alike(m, &b->last[OURS])) {
-		const uint8_t head[IMPI_SHORT_FORM_SIZE] = {(uint8_t)m->taken, IMPI_SHORT_ALIKE};
-		if (!launch(b, head, sizeof head, (const void *)data, m->bytes))
+		struct brief head = {(uint8_t)m->taken, (uint8_t)like, {0}};
+		memcpy(head.bytes, &m->bytes, sizeof head.bytes);
+		if (!launch(b, &head, like == IMPI_SHORT_ALIKE ? IMPI_SHORT_FORM_SIZE : sizeof head, data, n))
 			return 0;
 	} else {
-		struct impi_short whole = *m;
-		whole.taken = m->taken & 0xff;
-		if (!launch(b, &whole, sizeof whole, (const void *)data, m->bytes))
+		struct impi_short all = *m;
+		all.taken = (m->taken & 0xff) | (uint32_t)whole << 8;
+		if (!launch(b, &all, sizeof all, data, n))
 			return 0;
 		b->last[OURS] = *m;
 		b->knows[OURS] = 1;
@@ -139,11 +173,89 @@ int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t 
 	return 1;
 }
 
+int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t data)
+{
+	if (m->bytes <= IMPI_SHORT_PIECE)
+		return spare(of(b->all), 1) && post(b, m, IMPI_SHORT_WHOLE, IMPI_SHORT_ALIKE, (const void *)data, m->bytes);
+	if (!spare(of(b->all), IMPI_SHORT_PIECES) || !post(b, m, IMPI_SHORT_WHOLE, IMPI_SHORT_LONG_ALIKE, (const void *)data, IMPI_SHORT_PIECE))
+		return 0;
+	for (uint32_t at = IMPI_SHORT_PIECE; at < m->bytes; at += IMPI_SHORT_PIECE) {
+		const struct brief head = {(uint8_t)m->taken, IMPI_SHORT_MORE, {0}};
+		uint32_t n = m->bytes - at < IMPI_SHORT_PIECE ? m->bytes - at : IMPI_SHORT_PIECE;
+		if (!launch(b, &head, IMPI_SHORT_FORM_SIZE, (const char *)data + at, n))
+			return 0;
+	}
+	return 1;
+}
+
+int impi_shorts_lend(struct impi_short_boxes *b, struct impi_short *m, uintptr_t data, int32_t *number)
+{
+	struct shorts *s = of(b->all);
+	*number = IMPI_NATIVE_NONE;
+	if (!spare(s, 1) || !post(b, m, IMPI_SHORT_APART, IMPI_SHORT_APART_ALIKE, NULL, 0))
+		return 0;
+	int error = s->fn->long_send(b->rank, (const void *)data, m->bytes, number);
+	if (error)
+		s->seen.error = error;
+	return 1; /* the envelope has left: whoever polls next hears of the error */
+}
+
+int impi_shorts_fetch(struct impi_short_boxes *b, uintptr_t to, uint64_t bytes, int32_t *number)
+{
+	struct shorts *s = of(b->all);
+	*number = IMPI_NATIVE_NONE;
+	if (!s->seen.error)
+		s->seen.error = s->fn->long_recv(b->rank, (void *)to, (int64_t)bytes, number);
+	return s->seen.error;
+}
+
+int impi_shorts_drop(struct impi_short_boxes *b, uint64_t bytes)
+{
+	struct shorts *s = of(b->all);
+	struct sending *all = realloc(s->drops, ((size_t)s->dropping + 1) * sizeof *all), one;
+	if (!all || !(one.memory = malloc(bytes)))
+		return s->seen.error = s->seen.error ? s->seen.error : IMPI_SHORT_MEMORY;
+	s->drops = all;
+	int error = impi_shorts_fetch(b, (uintptr_t)one.memory, bytes, &one.number);
+	if (error || one.number == IMPI_NATIVE_NONE)
+		free(one.memory);
+	else
+		s->drops[s->dropping++] = one;
+	return error;
+}
+
+int impi_shorts_close(struct impi_short_boxes *b, uint64_t taken)
+{
+	int error = 0;
+	b->closed = 1;
+	for (; taken < b->come && !error; taken++) {
+		struct impi_short *m = (struct impi_short *)b->in[taken % IMPI_SHORT_BOXES]; /* but for the first 8 bytes */
+		if (m->bytes > IMPI_SHORT_MOST)
+			error = impi_shorts_drop(b, m->bytes);
+	}
+	return error;
+}
+
 void impi_shorts_took(struct impi_short_boxes *b, uint64_t taken)
 {
 	const uint8_t head[IMPI_SHORT_FORM_SIZE] = {(uint8_t)taken, IMPI_SHORT_TAKEN};
-	if ((uint32_t)taken - b->said >= IMPI_SHORT_LAG && launch(b, head, sizeof head, NULL, 0))
+	if ((uint32_t)taken - b->said >= IMPI_SHORT_LAG && spare(of(b->all), 1) && launch(b, head, sizeof head, NULL, 0))
 		b->said = (uint32_t)taken;
+}
+
+/* read_apart is read_head for a message whose data come apart. */
+static const char *read_apart(struct impi_short_boxes *b, const uint8_t *memory, int64_t bytes, struct impi_short *m)
+{
+	if (memory[1] == IMPI_SHORT_APART_ALIKE && b->knows[THEIRS] && bytes == IMPI_SHORT_FORM_SIZE + IMPI_LENGTH_SIZE) {
+		*m = b->last[THEIRS];
+		memcpy(&m->bytes, memory + IMPI_SHORT_FORM_SIZE, sizeof m->bytes);
+	} else if (memory[1] == IMPI_SHORT_APART && bytes == (int64_t)sizeof *m) {
+		memcpy(m, memory, sizeof *m);
+		b->last[THEIRS] = *m;
+		b->knows[THEIRS] = 1;
+	} else
+		return NULL;
+	return m->bytes > IMPI_SHORT_MOST && m->bytes <= IMPI_LONG_MOST ? (const char *)memory : NULL;
 }
 
 /* read_head reads what comes before the data of a message, and gives those. NULL: it is none of ours. */
@@ -152,16 +264,74 @@ static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, 
 	if (memory[1] == IMPI_SHORT_ALIKE && b->knows[THEIRS]) {
 		*m = b->last[THEIRS];
 		m->bytes = (uint32_t)(bytes - IMPI_SHORT_FORM_SIZE);
-		return (const char *)memory + IMPI_SHORT_FORM_SIZE;
+		return m->bytes <= IMPI_SHORT_PIECE ? (const char *)memory + IMPI_SHORT_FORM_SIZE : NULL;
+	}
+	if (memory[1] == IMPI_SHORT_LONG_ALIKE && b->knows[THEIRS] && bytes == (int64_t)sizeof(struct brief) + IMPI_SHORT_PIECE) {
+		*m = b->last[THEIRS];
+		memcpy(&m->bytes, memory + IMPI_SHORT_FORM_SIZE, sizeof m->bytes);
+		return m->bytes > IMPI_SHORT_PIECE && m->bytes <= IMPI_SHORT_MOST ? (const char *)memory + sizeof(struct brief) : NULL;
 	}
 	if (memory[1] != IMPI_SHORT_WHOLE || bytes < (int64_t)sizeof *m)
 		return NULL;
 	memcpy(m, memory, sizeof *m);
-	if (bytes != (int64_t)sizeof *m + m->bytes)
+	if (m->bytes > IMPI_SHORT_MOST || bytes != (int64_t)sizeof *m + (m->bytes < IMPI_SHORT_PIECE ? m->bytes : IMPI_SHORT_PIECE))
 		return NULL;
 	b->last[THEIRS] = *m;
 	b->knows[THEIRS] = 1;
 	return (const char *)memory + sizeof *m;
+}
+
+static inline char *box_of(struct impi_short_boxes *b) { return b->in[b->come % IMPI_SHORT_BOXES]; }
+static inline uint32_t place_of(struct impi_short_boxes *b) { return (uint32_t)(b->come % IMPI_SHORT_BOXES * IMPI_SHORT_PLACE); }
+
+/* publish says that the message in the next box is complete. at is its place in the stream. */
+static inline void publish(struct shorts *s, struct impi_short_boxes *b, uint32_t at)
+{
+	char *box = box_of(b);
+	b->come++;
+	s->seen.come++;
+	atomic_store_explicit((_Atomic uint64_t *)box, b->come << 32 | at, memory_order_release);
+}
+
+/* file_more puts another piece of a message behind those that are there. */
+static int file_more(struct shorts *s, struct impi_short_boxes *b, const char *data, uint32_t bytes)
+{
+	if (b->closed) {
+		b->rest = 0;
+		return 1;
+	}
+	if (b->rest == 0 || bytes != (b->rest < IMPI_SHORT_PIECE ? b->rest : IMPI_SHORT_PIECE))
+		return 0;
+	const struct impi_short *m = (const struct impi_short *)box_of(b); /* but for the first 8 bytes */
+	memcpy(b->data + place_of(b) + m->bytes - b->rest, data, bytes);
+	b->rest -= bytes;
+	if (b->rest == 0)
+		publish(s, b, b->rest_at);
+	return 1;
+}
+
+/* box puts a message, or its first piece, into the next box, which is free. */
+static void box(struct shorts *s, struct impi_short_boxes *b, const struct impi_short *m, const char *data, int apart)
+{
+	char *box = box_of(b);
+	memcpy(box + 8, &m->context, IMPI_SHORT_ENVELOPE - 8);
+	if (m->bytes <= 8)
+		memcpy(box + IMPI_SHORT_ENVELOPE, data, m->bytes);
+	else if (m->bytes <= IMPI_SHORT_BOX - IMPI_SHORT_ENVELOPE)
+		memcpy(box + IMPI_SHORT_ENVELOPE, data, m->bytes);
+	else {
+		const uint32_t where[2] = {apart ? IMPI_IS_APART : place_of(b), m->bytes};
+		memcpy(box + IMPI_SHORT_ENVELOPE, where, sizeof where);
+		if (!apart && m->bytes > IMPI_SHORT_PIECE) {
+			memcpy(b->data + where[0], data, IMPI_SHORT_PIECE);
+			b->rest = m->bytes - IMPI_SHORT_PIECE;
+			b->rest_at = m->at;
+			return;
+		}
+		if (!apart)
+			memcpy(b->data + where[0], data, m->bytes);
+	}
+	publish(s, b, m->at);
 }
 
 /* file puts a message into the boxes of its sender. It refuses what no proc of ours sends: one that says that
@@ -172,34 +342,26 @@ static int file(struct shorts *s, const void *memory, int64_t bytes, int32_t sou
 	struct impi_short m;
 	if (b == NULL || bytes < IMPI_SHORT_FORM_SIZE)
 		return 0;
-	if (b->closed)
-		return 1;
+	int form = ((const uint8_t *)memory)[1];
+	if (form == IMPI_SHORT_MORE)
+		return file_more(s, b, (const char *)memory + IMPI_SHORT_FORM_SIZE, (uint32_t)(bytes - IMPI_SHORT_FORM_SIZE));
 	uint64_t read = atomic_load_explicit(&b->read, memory_order_relaxed);
 	uint8_t more = (uint8_t)(*(const uint8_t *)memory - read);
-	if (more > (uint32_t)(b->sent - (uint32_t)read))
+	if (b->rest > 0 || more > (uint32_t)(b->sent - (uint32_t)read))
 		return 0;
 	if (more > 0)
 		atomic_store_explicit(&b->read, read + more, memory_order_release);
-	if (((const uint8_t *)memory)[1] == IMPI_SHORT_TAKEN)
+	if (form == IMPI_SHORT_TAKEN)
 		return bytes == IMPI_SHORT_FORM_SIZE;
-	const char *data = read_head(b, memory, bytes, &m);
-	if (data == NULL || m.bytes > IMPI_SHORT_MOST || (uint32_t)(b->come - b->said) >= IMPI_SHORT_BOXES)
+	int apart = form == IMPI_SHORT_APART || form == IMPI_SHORT_APART_ALIKE;
+	const char *data = apart ? read_apart(b, memory, bytes, &m) : read_head(b, memory, bytes, &m);
+	if (data == NULL)
 		return 0;
-	size_t i = b->come % IMPI_SHORT_BOXES;
-	char *box = b->in[i];
-	memcpy(box + 8, &m.context, IMPI_SHORT_ENVELOPE - 8);
-	if (m.bytes <= 8)
-		memcpy(box + IMPI_SHORT_ENVELOPE, data, m.bytes);
-	else if (m.bytes <= IMPI_SHORT_BOX - IMPI_SHORT_ENVELOPE)
-		memcpy(box + IMPI_SHORT_ENVELOPE, data, m.bytes);
-	else {
-		uint32_t at = (uint32_t)(i * (IMPI_SHORT_AREA / IMPI_SHORT_BOXES));
-		memcpy(b->data + at, data, m.bytes);
-		memcpy(box + IMPI_SHORT_ENVELOPE, &at, sizeof at);
-	}
-	b->come++;
-	s->seen.come++;
-	atomic_store_explicit((_Atomic uint64_t *)box, b->come << 32 | m.at, memory_order_release);
+	if (b->closed)
+		return !apart || !impi_shorts_drop(b, m.bytes);
+	if ((uint32_t)(b->come - b->said) >= IMPI_SHORT_BOXES)
+		return 0;
+	box(s, b, &m, data, apart);
 	return 1;
 }
 
@@ -219,7 +381,8 @@ int impi_shorts_pump(struct impi_shorts *all, int most)
 		if (error == IMPI_NATIVE_NONE)
 			break;
 		s->again = !error;
-		all->error = error || file(s, memory, bytes, source) ? error : IMPI_SHORT_WRONG;
+		if (error || !file(s, memory, bytes, source))
+			all->error = error ? error : all->error ? all->error : IMPI_SHORT_WRONG;
 	}
 	return all->error;
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -16,12 +17,18 @@ import (
 // how many short ones were sent before it (tagAfter).
 
 const (
-	// shortMost is the longest short message: with its envelope it is one that libraries send at once.
-	shortMost = 4000
+	// shortPiece is how much of a short message is one of the library's: with its envelope libraries send it at
+	// once. shortMost is the longest short message.
+	shortPiece = 4000
+	shortMost  = shortPieces * shortPiece
+	// shortPieces is how many pieces that has.
+	shortPieces = 2
 	// shortPlace is the memory for one in a shortBoxes.
-	shortPlace = 4096
+	shortPlace = shortPieces * 4096
 	// envelopeSize is what comes before its data.
 	envelopeSize = 32
+	// longMost is the longest message whose data come apart. C alone sends them: Go sends packets.
+	longMost = 4 << 20
 )
 
 // shortBoxes are the short messages to and from one rank. It is struct impi_short_boxes.
@@ -37,6 +44,7 @@ type shortBoxes struct {
 	all    unsafe.Pointer
 	sent   uint32
 	knows  [4]uint8
+	rest   [2]uint32
 	last   [2]short // that was sent, and that has come
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
@@ -115,11 +123,14 @@ func (l *Link) PostFastBox(data []byte) {
 
 // NextFastBox returns the message that comes before any other byte, or nil.
 func (l *Link) NextFastBox() *link.EagerMessage {
-	if l.usable() != nil {
+	if l.usable() != nil || len(l.queue) > 0 && l.queue[0].apart {
 		return nil
 	}
 	return l.fast.Next(l.in)
 }
+
+// FastBoxApart reports whether the data of a message come apart.
+func (s *shorts) FastBoxApart(m *link.EagerMessage) bool { return m.Apart(m.Len) }
 
 // BegunFastBox is NextFastBox: messages come whole.
 func (l *Link) BegunFastBox() *link.EagerMessage { return l.NextFastBox() }
@@ -129,6 +140,10 @@ func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.f
 
 // FastBoxTaken says that the message of NextFastBox is not needed any more.
 func (l *Link) FastBoxTaken(n uint32) {
+	if n > shortMost {
+		l.queue = slices.Insert(l.queue, 0, piece{size: int(n), after: l.taken(), apart: true, held: none, number: none})
+		l.markReady()
+	}
 	l.fast.Take(n)
 	l.hub.shorts.took(l.boxes, l.fast.Taken)
 }
@@ -162,12 +177,17 @@ func (s *shorts) ReviewFastBoxes(taken uint64) { s.fast.Review = taken }
 // WakeForFastBox does nothing: nobody sleeps who would have to be woken.
 func (s *shorts) WakeForFastBox() {}
 
-// Look looks for messages, and reports whether bytes of l's stream have come.
+// Look looks for messages, and reports whether something of l's has come that is no whole short message: bytes of
+// its stream, or a message whose data come apart.
 func (h *Hub) Look(l *Link) bool {
 	if h.err == nil {
 		h.take()
 	}
-	return len(l.queue) > 0 || l.err != nil
+	if len(l.queue) > 0 || l.err != nil {
+		return true
+	}
+	m := l.NextFastBox()
+	return m != nil && m.Apart(m.Len)
 }
 
 // taken is how many short messages were taken, as tags have it.
@@ -187,9 +207,9 @@ func (s *shorts) sent() uint8 {
 }
 
 // shut says that nothing is wanted any more.
-func (s *shorts) shut() {
-	if s.boxes != nil {
-		s.boxes.closed = 1
+func (l *Link) shut() {
+	if l.boxes != nil && l.hub.err == nil {
+		_ = l.hub.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, of which everybody hears
 	}
 }
 
@@ -201,6 +221,12 @@ type carrier interface {
 	put(b *shortBoxes, m *short, data []byte) error
 	took(b *shortBoxes, taken uint64)
 	room() bool
+	// fetch begins to receive the data of the message that was taken last, which come apart. drop has nobody
+	// receive them.
+	fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, error)
+	drop(b *shortBoxes, n int) error
+	// close drops what has come from the message with that number on, and what comes.
+	close(b *shortBoxes, taken uint64) error
 	// come counts those that were put into boxes, also by C.
 	come() uint64
 	// sending reports whether some that were sent are still under way.
@@ -224,4 +250,4 @@ func (h *Hub) markShorts() {
 	}
 }
 
-var _ link.FastBoxLink = (*Link)(nil)
+var _ link.ApartLink = (*Link)(nil)

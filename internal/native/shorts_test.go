@@ -3,6 +3,8 @@ package native
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync/atomic"
@@ -19,6 +21,8 @@ type shortLetter struct {
 	short
 	data []byte
 	only bool // it only says what was taken
+
+	apart bool
 }
 
 type rankCarrier struct{ *rank }
@@ -47,6 +51,63 @@ func (r rankCarrier) took(b *shortBoxes, taken uint64) {
 	}
 }
 
+// lend sends a message whose data come apart, as C does.
+func (r rankCarrier) lend(l *Link, m *short, data []byte) {
+	m.taken, m.at, m.bytes = uint32(l.fast.Taken), uint32(l.out), uint32(len(data))
+	to := int(l.boxes.rank)
+	l.boxes.said = m.taken
+	r.net.shorts[to] = append(r.net.shorts[to], &shortLetter{from: r.self, short: *m, apart: true})
+	r.net.longs[[2]int{r.self, to}] = append(r.net.longs[[2]int{r.self, to}], data)
+	l.fast.Posted(len(data))
+}
+
+// next is the data that come next from a rank.
+func (r rankCarrier) next(from int) []byte {
+	way := [2]int{from, r.self}
+	data := r.net.longs[way][0]
+	r.net.longs[way] = r.net.longs[way][1:]
+	return data
+}
+
+func (r rankCarrier) fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, error) {
+	data := r.next(int(b.rank))
+	if len(data) != n {
+		return none, fmt.Errorf("%d bytes come for %d", len(data), n)
+	}
+	r.last++
+	r.coming[r.last] = func() { copy(unsafe.Slice((*byte)(buf), n), data) }
+	return r.last, r.refuses
+}
+
+func (r rankCarrier) drop(b *shortBoxes, n int) error {
+	if data := r.next(int(b.rank)); len(data) != n {
+		return fmt.Errorf("%d bytes are dropped for %d", len(data), n)
+	}
+	return nil
+}
+
+func (r rankCarrier) close(b *shortBoxes, taken uint64) error {
+	b.closed = 1
+	for ; taken < b.come; taken++ {
+		if m := &boxesOf(b)[taken%link.FastBoxCount].m; m.Apart(m.Len) {
+			if err := r.drop(b, int(m.Len)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// testBox is a box as C sees it.
+type testBox struct {
+	mark atomic.Uint64
+	m    link.EagerMessage
+}
+
+func boxesOf(b *shortBoxes) *[link.FastBoxCount]testBox {
+	return (*[link.FastBoxCount]testBox)(unsafe.Pointer(&b.in))
+}
+
 func (r rankCarrier) room() bool    { return r.net.rng.IntN(8) > 0 }
 func (r rankCarrier) come() uint64  { return r.shortsCome }
 func (r rankCarrier) sending() bool { return false }
@@ -60,14 +121,13 @@ func (r *rank) pump() {
 			continue
 		}
 		i := b.come % link.FastBoxCount
-		type box struct {
-			mark atomic.Uint64
-			m    link.EagerMessage
-		}
-		to := (*box)(unsafe.Pointer(&(*[link.FastBoxCount]box)(unsafe.Pointer(&b.in))[i]))
+		to := &boxesOf(b)[i]
 		to.m = link.EagerMessage{Context: l.context, Rank: l.rank, Tag: l.tag, Len: l.bytes, Kind: l.kind}
 		if l.bytes <= link.InFastBox {
 			copy(to.m.Data[:], l.data)
+		} else if l.apart {
+			binary.NativeEndian.PutUint32(to.m.Data[:], link.FastBoxNowhere)
+			binary.NativeEndian.PutUint32(to.m.Data[4:], l.bytes)
 		} else {
 			at := i * shortPlace
 			copy(b.data[at:], l.data)
@@ -91,6 +151,9 @@ type mixed struct {
 	lent        []byte // that the link has not given back
 	eof         bool
 	byC         int
+
+	apart, there, cut int // of the message whose data come apart: its length, how much of them has come, and the memory for the next
+	aparts            int // such messages
 }
 
 func byteAt(i int) byte { return byte(i ^ i>>8*7 ^ i>>16*11) }
@@ -98,8 +161,16 @@ func byteAt(i int) byte { return byte(i ^ i>>8*7 ^ i>>16*11) }
 // send sends a short message or a part of the stream. As the engine does, it sends no short one while
 // something before it has not left.
 func (m *mixed) send(t *testing.T) {
+	if len(m.lent) == 0 && m.rng.IntN(4) == 0 {
+		if n := []int{shortMost + 1, 70_000, 1 << 20}[m.rng.IntN(3)]; m.from.opens() && m.from.fast.Admits(0) {
+			c := m.from.hub.shorts.(rankCarrier)
+			c.lend(m.from, &short{context: 7, rank: 3, tag: int32(len(m.at)), kind: 2}, bytes.Repeat([]byte{byte(len(m.at))}, n))
+			m.at = append(m.at, m.sent)
+		}
+		return
+	}
 	if len(m.lent) == 0 && m.rng.IntN(2) == 0 {
-		n := []int{0, 1, 8, 96, 97, 1000, shortMost}[m.rng.IntN(7)]
+		n := []int{0, 1, 8, 96, 97, shortPiece, shortMost}[m.rng.IntN(7)]
 		box := m.from.FastBoxRoom(n)
 		if box == nil {
 			return
@@ -129,10 +200,17 @@ func (m *mixed) send(t *testing.T) {
 // take receives as the engine does; sometimes C has taken the short messages before.
 func (m *mixed) take(t *testing.T, into []byte, byC bool) {
 	for box := m.to.NextFastBox(); box != nil; box = m.to.NextFastBox() {
+		n := box.Len
+		if m.to.FastBoxApart(box) {
+			if byC {
+				return
+			}
+			m.takeApart(t, box)
+			break
+		}
 		if byC {
 			m.byC++
 		}
-		n := box.Len
 		data := m.to.FastBoxData(box, n)
 		if int(box.Tag) != m.got || box.Context != 7 || box.Rank != 3 || box.Kind != 2 || !bytes.Equal(data, bytes.Repeat([]byte{byte(m.got)}, int(n))) {
 			t.Fatalf("short message %d is %+v", m.got, box)
@@ -144,6 +222,10 @@ func (m *mixed) take(t *testing.T, into []byte, byC bool) {
 		m.to.FastBoxTaken(n)
 	}
 	if byC {
+		return
+	}
+	if m.apart > 0 {
+		m.receiveApart(t, into)
 		return
 	}
 	n, err := m.to.Recv([][]byte{into})
@@ -165,13 +247,47 @@ func (m *mixed) take(t *testing.T, into []byte, byC bool) {
 	}
 }
 
+// takeApart takes the box of a message whose data come apart.
+func (m *mixed) takeApart(t *testing.T, box *link.EagerMessage) {
+	if n := box.Len; m.to.FastBoxData(box, n) != nil || int(box.Tag) != m.got || box.Context != 7 || m.at[m.got] != m.taken {
+		t.Fatalf("message %d is %+v behind %d bytes", m.got, box, m.taken)
+	}
+	m.apart, m.there = int(box.Len), 0
+	m.to.FastBoxTaken(box.Len)
+	if m.to.NextFastBox() != nil {
+		t.Fatal("there is another message before the data of this one")
+	}
+}
+
+// receiveApart receives its data, at once or in parts.
+func (m *mixed) receiveApart(t *testing.T, into []byte) {
+	if m.cut == 0 {
+		m.cut = m.apart - m.there
+		if m.rng.IntN(2) == 0 {
+			m.cut = 1 + m.rng.IntN(m.cut)
+		}
+	}
+	n, err := m.to.Recv([][]byte{into[:m.cut]})
+	if err != nil || !bytes.Equal(into[:n], bytes.Repeat([]byte{byte(m.got)}, n)) {
+		t.Fatalf("%d bytes of message %d: %v, %x", n, m.got, err, into[:min(n, 8)])
+	}
+	if n > 0 {
+		m.cut = 0
+	}
+	if m.there += n; m.there == m.apart {
+		m.apart = 0
+		m.got++
+		m.aparts++
+	}
+}
+
 // TestShorts: short messages and the stream keep the order in which they were sent, whichever the library
 // delivers first and whoever takes the short ones; none is lost, and there is a box for each.
 func TestShorts(t *testing.T) {
-	boxed, byC := 0, 0
+	boxed, byC, aparts := 0, 0, 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		net := &network{rng: rng, boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}}
+		net := &network{rng: rng, boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
 		ra, rb := net.rank(0), net.rank(1)
 		a, b := newHub(ra, 2), newHub(rb, 2)
 		a.UseShorts()
@@ -228,11 +344,11 @@ func TestShorts(t *testing.T) {
 			if d.got != len(d.at) || d.taken != d.total {
 				t.Errorf("seed %d: %d of %d short messages and %d of %d bytes came", seed, d.got, len(d.at), d.taken, d.total)
 			}
-			boxed, byC = boxed+d.got, byC+d.byC
+			boxed, byC, aparts = boxed+d.got, byC+d.byC, aparts+d.aparts
 		}
 	}
-	if boxed < 1000 || byC < 100 {
-		t.Errorf("only %d short messages were sent, %d of them taken as C does", boxed, byC)
+	if boxed < 1000 || byC < 100 || aparts < 200 {
+		t.Errorf("only %d short messages were sent, %d of them taken as C does, and of %d the data came apart", boxed, byC, aparts)
 	}
 }
 
@@ -261,5 +377,81 @@ func TestShortsRefused(t *testing.T) {
 	}
 	if ab.FastBoxesAgreed() || ab.FastBoxRoom(1) != nil {
 		t.Error("there is room for a message that the other side does not take")
+	}
+}
+
+// TestCloseDropsDataThatComeApart: whatever has become of a message when the link is closed, its data are
+// received once, so that its sender goes on, and in their order.
+func TestCloseDropsDataThatComeApart(t *testing.T) {
+	for at, name := range []string{"in its box", "taken", "begun", "there"} {
+		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
+		ra, rb := net.rank(0), net.rank(1)
+		a, b := newHub(ra, 2), newHub(rb, 2)
+		a.UseShorts()
+		b.UseShorts()
+		ab, _ := a.Link(1)
+		ba, _ := b.Link(0)
+		if !ab.TakeFastBoxes() || !ba.TakeFastBoxes() {
+			t.Fatal("there are no short messages")
+		}
+		for !ab.opens() {
+			a.Poll()
+		}
+		for i, n := range []int{70_000, shortMost + 1} {
+			rankCarrier{ra}.lend(ab, &short{tag: int32(i)}, make([]byte, n))
+		}
+		rb.pump()
+		rb.stalled = at == 2
+		into := make([]byte, 10)
+		if at > 0 {
+			ba.FastBoxTaken(ba.NextFastBox().Len)
+		}
+		for i := 0; at > 1 && i < 100; i++ {
+			if n, err := ba.Recv([][]byte{into}); n > 0 || err != nil {
+				break
+			}
+		}
+		if err := ba.Close(); err != nil {
+			t.Error(name, err)
+		}
+		rb.stalled = false
+		for range 100 {
+			b.Poll()
+		}
+		if left := len(net.longs[[2]int{0, 1}]); left != 0 || len(b.orphans) != 0 || b.err != nil || !b.Settle() {
+			t.Errorf("%s: data of %d messages were not received, %d are waited for, %v", name, left, len(b.orphans), b.err)
+		}
+	}
+}
+
+// TestTransfers: what C has begun is waited for, and fails with the library.
+func TestTransfers(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	r := net.rank(0)
+	h := newHub(r, 2)
+	r.coming[5] = func() {}
+	one := h.GoOnWith(5, 0)
+	if done, err := one.Done(); done || err != nil {
+		t.Error(done, err)
+	}
+	if h.lib.(*rank).stalled = true; h.Settle() {
+		t.Error("it is not waited for")
+	}
+	r.stalled = false
+	for news := false; !news; {
+		_, news = h.Poll()
+	}
+	if done, err := one.Done(); !done || err != nil || !h.Settle() {
+		t.Error(done, err)
+	}
+	if done, err := h.GoOnWith(none, 15).Done(); !done || !errors.Is(err, ErrFailed) {
+		t.Error(done, err)
+	}
+	r.coming[6] = func() {}
+	two := h.GoOnWith(6, 0)
+	r.stalled, r.broken = true, errors.New("the fabric is down")
+	h.Poll()
+	if done, err := two.Done(); !done || !errors.Is(err, r.broken) {
+		t.Error(done, err)
 	}
 }

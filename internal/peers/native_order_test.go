@@ -19,7 +19,7 @@ const ordered = `#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 enum { TURNS = 240, MOST = 3 << 20, AT_A_TIME = 3, RANKS = 8 };
-static const int sizes[] = {8, 8, 8, 12, 96, 97, 1000, 4000, 4001, 8, 5000, 8, 70000, 8, 1 << 20, MOST, 16, 8};
+static const int sizes[] = {8, 8, 8, 12, 96, 97, 1000, 4000, 4001, 8, 8001, 8, 70000, 8, 1 << 20, MOST, 16, 8};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 static char *out[RANKS][AT_A_TIME], *in;
 static MPI_Request sends[RANKS][AT_A_TIME];
@@ -148,6 +148,9 @@ func TestNativeOrder(t *testing.T) {
 				}
 				if n := strings.Count(out, "impi_native: short_send\n"); n < 100 {
 					t.Errorf("only %d short messages were messages of their own", n)
+				}
+				if n := strings.Count(out, "impi_native: long_send\n"); n < 10 {
+					t.Errorf("only %d long messages were messages of their own", n)
 				}
 			})
 		}

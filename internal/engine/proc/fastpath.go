@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
@@ -28,6 +29,7 @@ type fastPath struct {
 	streaks   uint32                            // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
 	started   [fastpath.Requests]Adopted // operations on the board, also if C has made them
+	moving    [fastpath.Requests]*native.Transfer
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
 	gone      map[message.Peer]uint64 // bytes that C had sent to peers that have left
@@ -144,6 +146,19 @@ func (x *fastPath) close(p *Process) {
 	if x.Starts > 0 {
 		x.adoptStarts()
 	}
+	if x.Moves.First != fastpath.None {
+		x.adoptMoves()
+	}
+}
+
+// adoptMoves goes on with the messages whose data the site's MPI is moving.
+func (x *fastPath) adoptMoves() {
+	for i := x.Moves.First; i != fastpath.None; i = x.Table[i].Next {
+		r := &x.Table[i]
+		r.State = fastpath.Adopted
+		x.moving[i] = x.p.Native.hub.GoOnWith(r.Board, int32(r.What))
+	}
+	x.Moves = fastpath.Moves{First: fastpath.None, Last: fastpath.None}
 }
 
 // adoptStarts goes on with the operations on boards that C has started.
@@ -338,6 +353,15 @@ func WakeFastPath(peer int) {
 	}
 }
 
+// ReviewFastPath tells peers new allowances, after C has taken so many of their messages.
+func ReviewFastPath() {
+	if p, err := Current(); err == nil {
+		p.Lock() // which reviews them
+		p.output()
+		p.Unlock()
+	}
+}
+
 // Wake wakes the proc at the other end of a peer's link.
 func (x *fastPath) Wake(peer int) {
 	x.p.Lock()
@@ -424,6 +448,10 @@ func (o *fastOp) Done() bool {
 	if s := o.p.FastPath.started[o.i]; s != nil {
 		return s.Done()
 	}
+	if t := o.p.FastPath.moving[o.i]; t != nil {
+		done, _ := t.Done()
+		return done
+	}
 	m := o.p.FastPath.adopted[o.i]
 	return m == nil || m.Done()
 }
@@ -450,11 +478,29 @@ func (o *fastOp) Finish() (st Status, err error) {
 		if err == nil && !st.cancelled {
 			o.p.FastPath.received(o.record().Buf, st.bytes)
 		}
+	} else if t := o.p.FastPath.moving[o.i]; t != nil {
+		st, err = o.moved(t)
 	} else {
 		st, err = o.Status()
 	}
 	o.release()
 	return st, err
+}
+
+// moved is Finish for a message whose data the site's MPI has moved. It cannot be cancelled, as it is matched, or
+// may be.
+func (o *fastOp) moved(t *native.Transfer) (Status, error) {
+	done, err := t.Done()
+	if err != nil {
+		return Status{}, err
+	}
+	if !done {
+		return Status{}, o.p.Failure
+	}
+	if r := o.record(); r.Peer != fastpath.None {
+		o.p.FastPath.received(r.Buf, int64(r.Bytes))
+	}
+	return o.Status()
 }
 
 func (o *fastOp) Cancel() error {
@@ -480,6 +526,6 @@ func (o *fastOp) Free() error {
 }
 
 func (o *fastOp) release() {
-	o.p.FastPath.adopted[o.i], o.p.FastPath.started[o.i] = nil, nil
+	o.p.FastPath.adopted[o.i], o.p.FastPath.started[o.i], o.p.FastPath.moving[o.i] = nil, nil, nil
 	o.p.FastPath.Release(o.i)
 }

@@ -106,6 +106,9 @@ func (n *Native) poll() (progress bool) {
 		return false
 	}
 	ready, progress := n.hub.Poll()
+	if progress {
+		n.p.WakeAll() // some may wait for what is over
+	}
 	for i := len(ready) - 1; i >= 0; i-- {
 		at := ready[i].Peer()
 		if n.endpoints[at] == nil && !n.add(ready[i]) {

@@ -47,6 +47,7 @@ struct team {
 TABLE(comms, struct team)
 
 static MPI_Comm shorts = MPI_COMM_NULL;  /* for short messages, which poll must not take */
+static MPI_Comm longs = MPI_COMM_NULL;   /* for long ones, which no receive of short ones must match */
 
 /* The receives of short messages, which the library fills in this order. */
 static struct {
@@ -113,8 +114,10 @@ static int init(int threads, int *provided, int *rank, int *size)
 		if (got >= levels[i])
 			*provided = i;
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &shorts)))
+	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &shorts)) ||
+	    (error = MPI_Comm_dup(MPI_COMM_WORLD, &longs)))
 		return class_of(error);
+	MPI_Comm_set_errhandler(longs, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(shorts, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(makers, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
@@ -135,6 +138,7 @@ static int finalize(void)
 	MPI_Comm_free(&all);
 	MPI_Comm_free(&makers);
 	MPI_Comm_free(&shorts);
+	MPI_Comm_free(&longs);
 	return class_of(MPI_Finalize());
 }
 
@@ -146,7 +150,16 @@ static inline int done_at_once(MPI_Request r) { return (void *)r == (void *)ompi
 static inline int done_at_once(MPI_Request r) { return r == MPI_REQUEST_NULL; }
 #endif
 
-/* begun gives a request that has begun its number, unless it is done already. */
+/* numbered gives a request that has begun its number. */
+static int numbered(MPI_Request *r, int32_t *number)
+{
+	if ((*number = requests_take()) == IMPI_NATIVE_NONE)
+		return class_of(MPI_Wait(r, MPI_STATUS_IGNORE)); /* no memory is left: at least nothing is lost */
+	requests.of[*number] = *r;
+	return 0;
+}
+
+/* begun is numbered, unless the request is done already. */
 static int begun(int error, MPI_Request *r, int32_t *number)
 {
 	int done = 0;
@@ -157,10 +170,7 @@ static int begun(int error, MPI_Request *r, int32_t *number)
 		return 0;
 	if ((error = MPI_Test(r, &done, MPI_STATUS_IGNORE)) || done)
 		return class_of(error);
-	if ((*number = requests_take()) == IMPI_NATIVE_NONE)
-		return class_of(MPI_Wait(r, MPI_STATUS_IGNORE)); /* no memory is left: at least nothing is lost */
-	requests.of[*number] = *r;
-	return 0;
+	return numbered(r, number);
 }
 
 static int begin_send(int to, int tag, const void *buf, int64_t bytes, int32_t *number)
@@ -660,6 +670,25 @@ static int shorts_end(void)
 	return class_of(error);
 }
 
+static int long_send(int to, const void *buf, int64_t bytes, int32_t *number)
+{
+	MPI_Request r;
+	TRACE();
+	*number = IMPI_NATIVE_NONE;
+	if (bytes < 0 || bytes > INT_MAX)
+		return MPI_ERR_COUNT;
+	int error = MPI_Isend(buf, (int)bytes, MPI_BYTE, to, 0, longs, &r);
+	return error || done_at_once(r) ? class_of(error) : numbered(&r, number); /* it takes its receiver */
+}
+
+static int long_recv(int from, void *buf, int64_t bytes, int32_t *number)
+{
+	MPI_Request r;
+	if (bytes < 0 || bytes > INT_MAX)
+		return MPI_ERR_COUNT;
+	return begun(MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, 0, longs, &r), &r, number);
+}
+
 const struct impi_native impi_native = {
 	IMPI_NATIVE_ABI, sizeof(struct impi_native),
 	version, init, finalize, describe,
@@ -667,4 +696,5 @@ const struct impi_native impi_native = {
 	open_comm, close_comm,
 	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
 	shorts_begin, short_send, short_next, short_again, shorts_end,
+	long_send, long_recv,
 };

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IMPI_NATIVE_ABI 3
+#define IMPI_NATIVE_ABI 4
 
 /* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
 enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
@@ -78,6 +78,11 @@ struct impi_native {
 	int (*short_next)(const void **buf, int64_t *bytes, int32_t *source);
 	int (*short_again)(void);
 	int (*shorts_end)(void);
+
+	/* Long messages, apart from all others. Those of one sender are received in the order in which it sends
+	 * them, each by a receive for as many bytes as it has. numbers are as those of send and recv. */
+	int (*long_send)(int to, const void *buf, int64_t bytes, int32_t *number);
+	int (*long_recv)(int from, void *buf, int64_t bytes, int32_t *number);
 };
 
 #endif

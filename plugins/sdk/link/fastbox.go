@@ -83,6 +83,17 @@ type FastBoxLink interface {
 	WakeForFastBox()
 }
 
+// ApartLink is a FastBoxLink that has messages whose data come apart: their boxes have the envelope
+// alone, and their data, of more than MaxFastBox bytes or fewer, go straight to where they belong.
+type ApartLink interface {
+	FastBoxLink
+
+	// FastBoxApart reports whether the data of m, which NextFastBox returned, come apart. FastBoxData
+	// returns nil for it. What Recv returns behind FastBoxTaken are the data, before anything else. No
+	// fast-box message comes before they were all received.
+	FastBoxApart(m *EagerMessage) bool
+}
+
 const (
 	// FastBoxCount is how many fast-box messages one direction holds.
 	FastBoxCount = 64
@@ -132,6 +143,12 @@ type EagerMessage struct {
 	// how many of them have been written, in the next four.
 	Data [InFastBox]byte
 }
+
+// FastBoxNowhere is the offset of data that come apart.
+const FastBoxNowhere = math.MaxUint32
+
+// Apart reports whether the data of m, of n bytes, come apart.
+func (m *EagerMessage) Apart(n uint32) bool { return n > InFastBox && *m.offset() == FastBoxNowhere }
 
 func (m *EagerMessage) offset() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data)) }
 func (m *EagerMessage) filled() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data[4])) }
@@ -217,6 +234,10 @@ type CarrierCalls struct {
 	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
 	Took unsafe.Pointer // void (void *carrier, uint64_t taken): is told how many messages were taken
 	All  unsafe.Pointer
+
+	// For messages whose data come apart. number is that of what goes on, -1 if it is over, and Test tells.
+	Lend  unsafe.Pointer // int (void *carrier, message, data, int32_t *number): sends one, or returns 0
+	Fetch unsafe.Pointer // int (void *carrier, void *to, uint64_t bytes, int32_t *number): receives the data of the message that is taken next
 
 	// Collective operations of what carries the messages.
 	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins one, whose number is -1 if it is over
