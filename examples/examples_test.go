@@ -42,15 +42,21 @@ func prepare() (err error) {
 	args := []string{"build", "-o", filepath.Join(checkout, "bin") + "/", "../cmd/impi-node"}
 	for _, p := range programs {
 		args = append(args, "./"+p)
-		job, err := os.ReadFile(filepath.Join(p, "job.hcl"))
+		jobs, err := filepath.Glob(filepath.Join(p, "*.hcl"))
 		if err != nil {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Join(checkout, "examples", p), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(checkout, "examples", p, "job.hcl"), job, 0o600); err != nil {
-			return err
+		for _, name := range jobs {
+			job, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(checkout, "examples", name), job, 0o600); err != nil {
+				return err
+			}
 		}
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
