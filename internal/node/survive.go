@@ -140,8 +140,12 @@ func (s *survival) goOnWithout(host wire.HostRank, why error) {
 // errGivenUp is why a channel is closed to a host that another one has lost.
 var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
 
-// lose tells everybody whom this node can reach that procs are lost, unless it is known.
+// lose tells everybody whom this node can reach that procs are lost, unless it is known. A node without which
+// the others go on says nothing more: what it sees end is closed to it, and some may not know yet.
 func (s *survival) lose(x wire.Lost) {
+	if s.excluded.Load() {
+		return
+	}
 	n := s.n
 	x = s.all(x)
 	s.mu.Lock()
