@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/loopback"
+	"github.com/openimpi/impi/internal/transcript"
 )
 
 // spawnOn has the procs of a communicator spawn so many at a site, with more hints.
@@ -145,29 +145,11 @@ program { command = ["PROGRAM"] }
 spawn { allow = ["PROGRAM"] }
 `
 
-// said is what a process has written, which may still write.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // siteNode is an impi-node of one site.
 type siteNode struct {
-	cmd      *exec.Cmd
-	out, err said
-	done     chan struct{}
+	cmd           *exec.Cmd
+	out, err, all transcript.Writer // all has both
+	done          chan struct{}
 }
 
 // spareJob is a job whose sites are started one by one.
@@ -199,12 +181,13 @@ func (j *spareJob) start(site string, args ...string) *siteNode {
 	n := &siteNode{done: make(chan struct{})}
 	n.cmd, _, _ = command(j.t, j.program, append([]string{"-config", j.file, "-site", site}, args...)...)
 	n.cmd.Env = append(n.cmd.Env, "XDG_RUNTIME_DIR="+j.base)
-	n.cmd.Stdout, n.cmd.Stderr = &n.out, &n.err
+	n.cmd.Stdout, n.cmd.Stderr = io.MultiWriter(&n.out, &n.all), io.MultiWriter(&n.err, &n.all)
 	if err := n.cmd.Start(); err != nil {
 		j.t.Fatal(err)
 	}
 	go func() {
 		_ = n.cmd.Wait() // the status says it
+		n.all.Close()
 		close(n.done)
 	}()
 	j.nodes[strings.Join(append([]string{site}, args...), " ")] = n
@@ -222,20 +205,7 @@ func (j *spareJob) start(site string, args ...string) *siteNode {
 // says waits until a node has written something.
 func (n *siteNode) says(t *testing.T, what string) {
 	t.Helper()
-	for late := time.Now().Add(time.Minute); ; {
-		if strings.Contains(n.out.String()+n.err.String(), what) {
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-			if time.Now().Before(late) {
-				continue
-			}
-		case <-n.done:
-			if strings.Contains(n.out.String()+n.err.String(), what) {
-				return
-			}
-		}
+	if !n.all.Await(what, 1) {
 		t.Fatalf("no %q in\n%s%s", what, &n.out, &n.err)
 	}
 }
