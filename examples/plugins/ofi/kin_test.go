@@ -129,7 +129,7 @@ func TestNamesOfEndpoints(t *testing.T) {
 		near.Close()
 		far.Close()
 		near = nil
-		time.Sleep(100 * time.Millisecond)
+		<-first.(*listener).n.done // its endpoint has gone
 	}
 }
 
