@@ -16,6 +16,9 @@ PKGS    ?= $(ALL)
 STRICT  ?=
 # How often a test that failed runs again: 0 never.
 RERUN   ?= 1
+# 1: tests of which the race detector sees something run with it. RUN chooses tests, a regular expression.
+RACED   ?=
+RUN     ?=
 # What make soak repeats: 1 what CI has time for, long everything.
 SOAK    ?= 1
 # How long all fuzz targets run together, and how often each Go benchmark runs.
@@ -157,13 +160,23 @@ run-tests = @mkdir -p out; rm -f out/unsteady.txt; status=0; \
 	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/tests.json || status=1; \
 	exit $$status
 
-# Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
-test: ## run all tests; what was not run comes last
-	$(call run-tests,-p 3 -vet=off -timeout 60m)
-
 # What the tests of these packages watch is other processes, which are built without the race
 # detector, or one goroutine: with it they take three times as long, and it sees nothing.
-PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/matrix/... ./internal/conformance/protocol ./internal/conformance/faults/... ./internal/sim/... ./core/coll ./internal/cmdline ./internal/repotest ./examples ./cmd/impi-bench/... ./config ./include
+PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/matrix/... ./internal/conformance ./internal/conformance/protocol ./internal/conformance/faults/... ./internal/sim/... ./core/coll ./internal/cmdline ./internal/repotest ./examples ./cmd/impi-bench/... ./cmd/impiexec ./config ./include
+
+# Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
+# With RACED=1, as in CI, each test runs once: with the race detector where make race has it, and
+# without in PLAIN, in the clusters of cmd/impi-node and where a test says that it cannot be raced.
+test: ## run all tests, what was not run comes last; RACED=1: those of make race with the race detector
+ifeq ($(RACED)-$(PKGS),1-$(ALL))
+	@status=0; \
+	$(MAKE) --no-print-directory test PKGS="./cmd/impi-node $(PLAIN) ./core/resume" || status=1; \
+	$(MAKE) --no-print-directory test PKGS=./internal/node RUN='^TestSpawnOnManyHosts$$' || status=1; \
+	$(MAKE) --no-print-directory race || status=1; \
+	exit $$status
+else
+	$(call run-tests,-p 3 -vet=off -timeout 60m $(if $(RUN),-run '$(RUN)'))
+endif
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
 soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours
