@@ -75,7 +75,7 @@ func TestPluginKeepsTheContract(t *testing.T) {
 	settings := map[string]any{"delay": "100us", "jitter": "50us", "stall": "1ms", "stall_every": 1e6, "bandwidth": 1e9}
 	p, _ := start(t, "chaos-tcp", settings)
 	tr := p.Transport()
-	if c := tr.Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannel) {
+	if c := tr.Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannelIfAsked) {
 		t.Errorf("capabilities %+v", c)
 	}
 	some := []string{"first-bytes", "random-sizes", "duplex", "back-pressure", "readable", "half-close", "send-after-end", "peer-gone"}

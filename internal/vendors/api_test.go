@@ -60,7 +60,9 @@ func api(t *testing.T) (lines []string) {
 			t.Fatal(err)
 		}
 		for _, line := range list {
-			lines = append(lines, p+": "+line)
+			if !strings.HasPrefix(line, "const Version ") { // whose value is what changes
+				lines = append(lines, p+": "+line)
+			}
 		}
 	}
 	slices.Sort(lines)

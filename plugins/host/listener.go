@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type listener struct {
 	address string
 
 	announced chan announcement
-	ready     chan link.Link
+	ready     chan arrival
 	done      chan struct{} // closed with the listener
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -33,6 +34,13 @@ type listener struct {
 type announcement struct {
 	inst *instance
 	link uint64
+	from netip.Addr
+}
+
+// arrival is an accepted link, and the address of its peer if the plugin knows it.
+type arrival struct {
+	link.Link
+	from netip.Addr
 }
 
 // readyLinks is how many accepted links wait here for Accept. More wait in the plugin, up
@@ -45,7 +53,7 @@ func newListener(p *Plugin, spec transports.ListenSpec, pinned []transports.Data
 	l := &listener{
 		p: p, spec: spec, pinned: pinned,
 		announced: make(chan announcement, proto.MaxWaiting),
-		ready:     make(chan link.Link, readyLinks),
+		ready:     make(chan arrival, readyLinks),
 		done:      make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -57,18 +65,24 @@ func (l *listener) Address() string { return l.address }
 
 // Accept waits for the next link.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
+	x, _, err := l.AcceptFrom(ctx)
+	return x, err
+}
+
+// AcceptFrom also returns the peer's address, which is the zero one if the plugin does not know it.
+func (l *listener) AcceptFrom(ctx context.Context) (link.Link, netip.Addr, error) {
 	select {
 	case <-l.done:
-		return nil, l.reason()
+		return nil, netip.Addr{}, l.reason()
 	default:
 	}
 	select {
 	case <-l.done:
-		return nil, l.reason()
+		return nil, netip.Addr{}, l.reason()
 	case x := <-l.ready:
-		return x, nil
+		return x.Link, x.from, nil
 	case <-ctx.Done():
-		return nil, l.p.failure("accept", l.address, ctx.Err())
+		return nil, netip.Addr{}, l.p.failure("accept", l.address, ctx.Err())
 	}
 }
 
@@ -114,8 +128,9 @@ func (l *listener) event(i *instance, e *proto.Event) error {
 		i.spawn(func() { l.fail(err) }) // in a goroutine, since it calls the plugin
 		return nil
 	}
+	from, _ := netip.ParseAddr(e.GetAccepted().GetFrom()) // whatever else it says is no address
 	select {
-	case l.announced <- announcement{inst: i, link: e.GetAccepted().GetLinkId()}:
+	case l.announced <- announcement{i, e.GetAccepted().GetLinkId(), from.WithZone("")}:
 		return nil
 	default:
 		return errAnnounced
@@ -137,7 +152,7 @@ func (l *listener) serve() {
 				continue
 			}
 			select {
-			case l.ready <- x:
+			case l.ready <- arrival{x, a.from}:
 			case <-l.done:
 				x.Close()
 				return
@@ -163,6 +178,7 @@ func (l *listener) discard() {
 func (i *instance) listen(ctx context.Context, l *listener, reopen string) error {
 	req := &proto.ListenRequest{
 		Call: i.call(ctx), Host: l.spec.Host, Port: uint32(l.spec.Port), Dir: l.spec.Dir, Name: l.spec.Name, Reopen: reopen,
+		IpChannel: l.spec.IPChannel,
 	}
 	answer, err := i.rpc.Listen(ctx, req)
 	if err != nil {

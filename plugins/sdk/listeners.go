@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -49,20 +50,22 @@ func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.L
 // listenSpec is where to listen. To open a listener again that had any port, it takes the
 // port from the listener's address.
 func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
-	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName()}
+	at := transports.ListenSpec{Host: req.GetHost(), Port: int(req.GetPort()), Dir: req.GetDir(), Name: req.GetName(), IPChannel: req.GetIpChannel()}
 	if at.Port == 0 {
 		at.Port = portOf(req.GetReopen())
 	}
 	return at
 }
 
-// portOf returns the port of an address: of "ip:port", of the first of several separated by
-// commas, which all have the same port, or of a URL. It returns 0 if there is none.
+// portOf returns the port of an address: of "ip:port", with something behind a slash or without, of the
+// first of several separated by commas, which all have the same port, or of a URL. It returns 0 if there
+// is none.
 func portOf(address string) int {
 	first, _, _ := strings.Cut(address, ",")
 	if u, err := url.Parse(first); err == nil && u.Host != "" {
 		first = u.Host
 	}
+	first, _, _ = strings.Cut(first, "/")
 	if was, err := netip.ParseAddrPort(first); err == nil {
 		return int(was.Port())
 	}
@@ -122,7 +125,20 @@ func (s *server) announce(id uint64, l *listening, x link.Link) {
 		return
 	}
 	s.accepts.Add(1)
-	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n}}})
+	s.events.add(&proto.Event{Kind: &proto.Event_Accepted{Accepted: &proto.Accepted{ListenerId: id, LinkId: n, From: peerOf(x)}}})
+}
+
+// peerOf returns the IP address of a link's peer, or "" if the link does not know it.
+func peerOf(x link.Link) string {
+	known, ok := x.(interface{ RemoteAddr() net.Addr })
+	if !ok {
+		return ""
+	}
+	at, err := netip.ParseAddrPort(known.RemoteAddr().String())
+	if err != nil {
+		return ""
+	}
+	return at.Addr().String()
 }
 
 // StopListen closes a listener.

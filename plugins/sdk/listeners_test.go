@@ -180,7 +180,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 
 func TestPortOf(t *testing.T) {
 	for address, want := range map[string]int{
-		"127.0.0.1:80": 80, "[::1]:81": 81, "10.0.0.1:5,[::1]:5": 5, "ws://127.0.0.1:82/impi": 82, "wss://[::1]:83": 83,
+		"127.0.0.1:80": 80, "[::1]:81": 81, "10.0.0.1:5,[::1]:5": 5, "ws://127.0.0.1:82/impi": 82, "wss://[::1]:83": 83, "127.0.0.1:84/8": 84, "127.0.0.1:85,[::1]:85/8": 85,
 		"": 0, "/run/x.sock": 0, "67348e3e!/run/x": 0, "ws://somewhere/impi": 0,
 	} {
 		if got := portOf(address); got != want {

@@ -11,3 +11,10 @@ func SetClock(t *Transport, now func() time.Time) {
 
 // Moves is how often the transport has changed a path.
 func Moves(t *Transport) int { return int(t.counts.moved.Load()) }
+
+// NearNobody makes a transport take all peers for far ones.
+func NearNobody(t *Transport) {
+	s := *t.settings.Load()
+	s.near = 0
+	t.settings.Store(&s)
+}

@@ -16,6 +16,7 @@ func started(t testing.TB, settings map[string]any) *quic.Transport {
 	t.Helper()
 	x := quic.New()
 	full := transports.Defaults(x.Schema())
+	full["streams"] = 1.0 // most tests look at the packets of one connection
 	maps.Copy(full, settings)
 	if err := x.Configure(full); err != nil {
 		t.Fatal(err)

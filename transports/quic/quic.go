@@ -68,26 +68,38 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	if err != nil {
 		return nil, err
 	}
-	if streams == 1 {
-		c, err := t.open(ctx, at, s.connections, nil)
-		if err != nil {
-			return nil, s.failure("dial", to.Address, err)
-		}
-		return conn.New(c), nil
+	first, err := t.open(ctx, at, s.connections, nil)
+	if err != nil {
+		return nil, s.failure("dial", to.Address, err)
 	}
-	taken := make(map[*pooledConn]bool) // by streams of this link
-	c, err := stripe.Dial(ctx, streams, func(ctx context.Context, _ int) (transports.Conn, error) {
-		return t.open(ctx, at, max(s.connections, streams), taken)
-	})
+	if streams == 1 {
+		return conn.New(first), nil
+	}
+	c, err := t.several(ctx, at, first, streams)
 	if err != nil {
 		return nil, s.failure("dial", to.Address, err)
 	}
 	return conn.New(c), nil
 }
 
+// several makes a link's connection of first, to which others are added when it has carried much, on
+// connections of their own. They are most in all, or first alone if the peer is near.
+func (t *Transport) several(ctx context.Context, at target, first *leased, most int) (transports.Conn, error) {
+	if rtt, known := first.RTT(); known && rtt < at.settings.near {
+		most = 1
+	}
+	taken := map[*pooledConn]bool{first.pooledConn: true} // by streams of this link
+	return stripe.Begin(ctx, stripe.Plan{Most: most, Dial: func(ctx context.Context, i int) (transports.Conn, error) {
+		if i == 0 {
+			return first, nil
+		}
+		return t.open(ctx, at, max(at.settings.connections, most), taken)
+	}})
+}
+
 // open opens a stream on a connection that may have others, of which there may be most, and which is none
 // of taken.
-func (t *Transport) open(ctx context.Context, at target, most int, taken map[*pooledConn]bool) (transports.Conn, error) {
+func (t *Transport) open(ctx context.Context, at target, most int, taken map[*pooledConn]bool) (*leased, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -28,6 +28,10 @@ const (
 	// handshakeTime bounds the peer's part of a handshake. It is as long as with TLS over
 	// TCP, because of busy machines.
 	handshakeTime = 10 * time.Second
+	// defaultStreams is as for tcp.
+	defaultStreams = 8.0
+	// near is the round trip below which one connection does.
+	near = 5 * time.Millisecond
 	// maxLinks bounds the links of one connection.
 	maxLinks = 1 << 14
 )
@@ -35,7 +39,7 @@ const (
 // schema lists the settings, those of the identity first.
 var schema = append(identity.Settings(true), []transports.Setting{
 	{Name: "lanes", Type: transports.TypeNumber, Default: 2.0, Doc: "most connections to one peer; its links are spread over them, each on a stream of its own"},
-	{Name: "streams", Type: transports.TypeNumber, Default: 1.0, Doc: "connections that carry the bytes of each link made to this site, up to 32, on a stream each; several fill a network with a long round trip or losses"},
+	{Name: "streams", Type: transports.TypeNumber, Default: defaultStreams, Doc: "most connections that carry the bytes of a link made to this site, up to 32, on a stream each; a link begins with one and gets the others once it has carried 256 KiB, if the round trip is 5 ms or more"},
 	{Name: "window", Type: transports.TypeNumber, Default: float64(defaultWindow), Doc: "bytes that may be under way on a link, from 65536; bandwidth times round trip"},
 	socket.SilenceSetting(),
 	{Name: "keepalive", Type: transports.TypeNumber, Doc: "seconds of silence after which the peer is asked whether it lives, and soon after another way to it is tried; a quarter of silence if it is not written"},
@@ -50,7 +54,8 @@ var schema = append(identity.Settings(true), []transports.Setting{
 type settings struct {
 	id                  *identity.Identity
 	connections         int
-	streams             int // of a link that is dialled to our listeners, each on a connection of its own
+	streams             int           // most of a link that is dialled to our listeners, each on a connection of its own
+	near                time.Duration // the constant near; tests set it
 	window              int
 	keepalive, idle     time.Duration
 	handshake           time.Duration
@@ -66,7 +71,7 @@ func (t *Transport) Schema() []transports.Setting {
 
 // Configure sets the settings of connections and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
-	s := &settings{}
+	s := &settings{near: near}
 	var errs [11]error
 	s.id, errs[0] = identity.Load(given)
 	s.connections, errs[1] = socket.Whole(given, named("lanes"), 1, 64)

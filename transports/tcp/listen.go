@@ -45,16 +45,16 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	for _, a := range s.also {
 		addresses = append(addresses, netip.AddrPortFrom(a, port).String())
 	}
-	l := &listener{transport: t, address: stripe.Address(strings.Join(addresses, ","), s.streams), streams: s.streams}
-	waiting := t.waiting
-	if l.streams > 1 {
-		waiting = t.joining
+	l := &listener{transport: t, streams: s.streams}
+	if at.IPChannel { // for hosts that know nothing of several
+		l.streams = 1
 	}
+	l.address = stripe.Address(strings.Join(addresses, ","), l.streams)
 	for _, ln := range lns {
 		l.ports = append(l.ports, socket.NewAcceptor(ln.(*net.TCPListener)))
 	}
 	if s.id != nil || len(l.ports) > 1 || l.streams > 1 {
-		l.gate = newGate(l.ports, waiting, l.admit)
+		l.gate = newGate(l.ports, t.waiting, l.admit)
 	}
 	return l, nil
 }
@@ -108,7 +108,7 @@ type listener struct {
 	address   string
 	ports     []*socket.Acceptor
 	gate      *gate // nil: one port, whose connections are links without further steps
-	streams   int   // connections of a link
+	streams   int   // most connections of a link
 	groups    stripe.Groups
 }
 
@@ -134,8 +134,7 @@ func (l *listener) Accept(ctx context.Context) (made link.Link, err error) {
 	return nil, socket.Failure(name, "accept", l.address, err)
 }
 
-// admit makes a link of a connection. It returns nil if the link was made of another connection and
-// this one.
+// admit makes a link of a connection. It returns nil if the connection was added to a link.
 func (l *listener) admit(ctx context.Context, raw *net.TCPConn) (link.Link, error) {
 	s := l.transport.settings.Load()
 	var c transports.Conn
@@ -155,10 +154,14 @@ func (l *listener) admit(ctx context.Context, raw *net.TCPConn) (link.Link, erro
 	if c == nil || err != nil {
 		return nil, err
 	}
-	return s.linkOf(c)
+	made, err := s.linkOf(c)
+	if errors.Is(err, syscall.ENOTCONN) {
+		return nil, nil //nolint:nilnil // its peer has gone already
+	}
+	return made, err
 }
 
-// Address returns "ip:port" or "[ip]:port", or several separated by commas. If links are made of
+// Address returns "ip:port" or "[ip]:port", or several separated by commas. If links may have
 // several connections, their number follows.
 func (l *listener) Address() string { return l.address }
 

@@ -96,7 +96,7 @@ func TestRace(t *testing.T) {
 func TestBothFamilies(t *testing.T) {
 	tr := New()
 	given := transports.Defaults(tr.Schema())
-	given["also"] = []string{"::1", "127.0.0.9"}
+	given["also"], given["streams"] = []string{"::1", "127.0.0.9"}, 1.0
 	if err := tr.Configure(given); err != nil {
 		t.Fatal(err)
 	}

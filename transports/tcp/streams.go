@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"time"
@@ -28,7 +29,7 @@ const (
 	otherWayTime = time.Second
 )
 
-// dialledLink makes a link of a connection that was dialled, and of others if the peer's address says so.
+// dialledLink makes a link of a connection that was dialled, and later of others if the peer's address says so.
 func (s *settings) dialledLink(ctx context.Context, raw *net.TCPConn, list []netip.AddrPort, streams int, address string) (l link.Link, err error) {
 	var c transports.Conn
 	switch {
@@ -80,18 +81,17 @@ func (s *settings) opened(raw *net.TCPConn) (transports.Conn, error) {
 	return socket.Heed(raw).(transports.Conn), nil
 }
 
-// dialSeveral makes one connection of first and others, which are dialled to the peer's addresses in turn,
-// or to that of the first where the others do not answer. It closes them all after an error. They are most
-// in all, or first alone if the peer is near.
+// dialSeveral makes a link's connection of first, to which others are added when it has carried much. These
+// are dialled to the peer's addresses in turn, or to that of the first where the others do not answer. They
+// are most in all, or first alone if the peer is near.
 func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, most int, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	count := most
 	if rtt, _ := conn.Estimate(first); rtt > 0 && rtt < s.near {
-		count = 1
+		most = 1
 	}
 	from, far := first.LocalAddr().(*net.TCPAddr).AddrPort(), first.RemoteAddr().(*net.TCPAddr).AddrPort()
-	c, err := stripe.Dial(ctx, count, func(ctx context.Context, i int) (transports.Conn, error) {
+	c, err := stripe.Begin(ctx, stripe.Plan{Most: most, Dial: func(ctx context.Context, i int) (transports.Conn, error) {
 		raw, err := first, error(nil)
 		if i > 0 {
 			raw, err = s.another(ctx, from.Addr(), far, list[i%len(list)])
@@ -99,11 +99,11 @@ func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []n
 		if err != nil {
 			return nil, s.failure("dial", address, err)
 		}
-		if count > 1 {
+		if most > 1 {
 			limitUnsent(raw, unsent)
 		}
 		return s.dialled(ctx, raw, address)
-	})
+	}})
 	if err != nil {
 		return nil, s.several("dial", address, err)
 	}
@@ -122,8 +122,8 @@ func (s *settings) another(ctx context.Context, from netip.Addr, far, to netip.A
 	return s.connect(ctx, from, far)
 }
 
-// join makes a connection of one that was accepted and the others of its link, once all are there. For all
-// but one of them it returns nil. It closes raw after an error.
+// join makes a link's connection of one that was accepted, or adds it to that of a link, and returns nil then.
+// It closes raw after an error.
 func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -134,6 +134,8 @@ func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (tra
 	}
 	whole, err := l.groups.Accept(ctx, l.streams, c)
 	switch {
+	case errors.Is(err, stripe.ErrEnded), errors.Is(err, io.EOF):
+		return nil, nil //nolint:nilnil // a link has ended while its dialler added this
 	case err != nil:
 		e := s.several("accept", l.address, err)
 		e.Retryable = true
@@ -171,8 +173,6 @@ func (s *settings) several(op, address string, err error) *transports.Error {
 		e.Code, e.Retryable, e.Reason = transports.CodeProtocol, false, err.Error()
 	case errors.Is(err, stripe.ErrGivenUp):
 		e.Code, e.Retryable, e.Reason = transports.CodeRefused, true, err.Error()
-	case errors.Is(err, stripe.ErrIncomplete):
-		e.Code, e.Retryable, e.Reason = transports.CodeTimeout, true, err.Error()
 	}
 	return e
 }

@@ -45,7 +45,7 @@ func TestSuiteStreams(t *testing.T) {
 
 // The side that listens says how many connections a link has. Whoever has another setting dials as many.
 func TestListenerChoosesStreams(t *testing.T) {
-	one, four := tcp.New(), configured(t, map[string]any{"streams": 4.0})
+	one, four := configured(t, map[string]any{"streams": 1.0}), configured(t, map[string]any{"streams": 4.0})
 	one.NearNobody()
 	four.NearNobody()
 	for name, c := range map[string]struct {
@@ -80,6 +80,25 @@ func TestListenerChoosesStreams(t *testing.T) {
 	}
 }
 
+// A listener for channels is one for hosts that know nothing of several connections: what comes is a link
+// from its first byte on.
+func TestChannelsAreOneConnection(t *testing.T) {
+	ln := listen(t, configured(t, nil), transports.ListenSpec{Host: "127.0.0.1", IPChannel: true})
+	c, err := net.Dial("tcp", ln.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	l, err := ln.Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, ok := l.(transports.Socket); !ok {
+		t.Errorf("the link is a %T", l)
+	}
+}
+
 // A peer that is near gets one connection, which a proc can have to itself.
 func TestNearPeersHaveOneConnection(t *testing.T) {
 	four := configured(t, map[string]any{"streams": 4.0})
@@ -109,7 +128,7 @@ func TestNearPeersHaveOneConnection(t *testing.T) {
 
 func TestCapabilitiesOfStreams(t *testing.T) {
 	c := configured(t, map[string]any{"streams": 2.0}).Capabilities()
-	if c.Has(transports.FeatureIPChannel) || c.DataPlanes[0] != transports.PlaneFD || len(c.DataPlanes) != 4 {
+	if c.Has(transports.FeatureIPChannel) || !c.Has(transports.FeatureIPChannelIfAsked) || c.DataPlanes[0] != transports.PlaneFD || len(c.DataPlanes) != 4 {
 		t.Errorf("foreign hosts would have to know of several connections, or procs do not get those of near peers: %v", c)
 	}
 	for _, bad := range []float64{0, 1.5, 33, -1} {
@@ -135,9 +154,9 @@ func TestStrangersAtStreams(t *testing.T) {
 		return c
 	}
 	hello := func(count, id byte) []byte {
-		return append([]byte{'i', 'm', 'p', 'S', 1, 1, count, 0}, bytes.Repeat([]byte{id}, 16)...)
+		return append([]byte{'i', 'm', 'p', 'S', 2, 1, count, 0}, bytes.Repeat([]byte{id}, 16)...)
 	}
-	for i := range byte(50) { // whose other connection never comes
+	for i := range byte(50) { // whose link there is not
 		if _, err := dial().Write(hello(2, i)); err != nil {
 			t.Fatal(err)
 		}

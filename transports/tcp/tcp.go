@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
-	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
 const name = "tcp"
@@ -23,12 +22,11 @@ const name = "tcp"
 type Transport struct {
 	settings atomic.Pointer[settings]
 	waiting  *socket.Waiting // accepted connections of all listeners that are not links yet
-	joining  *socket.Waiting // the same, of links that are made of several
 }
 
 // New makes a transport with the default settings.
 func New() *Transport {
-	t := &Transport{waiting: socket.NewWaiting(1), joining: socket.NewWaitingForSeveral(stripe.MaxConnections)}
+	t := &Transport{waiting: socket.NewWaiting(1)}
 	if err := t.Configure(transports.Defaults(schema)); err != nil {
 		panic("tcp: its own defaults: " + err.Error())
 	}
@@ -54,7 +52,12 @@ func (t *Transport) Capabilities() transports.Capabilities {
 		c.Features = []transports.Feature{transports.FeatureEncrypted, transports.FeaturePeerAuth}
 	case s.streams > 1:
 		c.DataPlanes = append([]transports.DataPlane{transports.PlaneFD}, through...)
-	case len(s.also) == 0:
+	}
+	switch {
+	case s.id != nil || len(s.also) > 0:
+	case s.streams > 1:
+		c.Features = []transports.Feature{transports.FeatureIPChannelIfAsked}
+	default:
 		c.Features = []transports.Feature{transports.FeatureIPChannel}
 	}
 	return c
@@ -65,8 +68,8 @@ func (t *Transport) Health() error { return t.settings.Load().id.Health() }
 
 // Dial connects to "ip:port", from the address that the caller asks for, because peers
 // distinguish hosts by the address that a connection comes from. Of several addresses,
-// separated by commas, it uses the one that answers first. If the address says that a link is made
-// of several connections, the others are dialled to the addresses in turn.
+// separated by commas, it uses the one that answers first. If the address says that a link may have
+// several connections, the others are dialled to the addresses in turn, once the link has carried much.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	s := t.settings.Load()
 	list, streams, err := parseAddresses(to)

@@ -5,6 +5,7 @@ package accept
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -59,7 +61,7 @@ func (s *Arrivals) Serve(l *site.Listener) { s.Tasks.Go(func() { s.serve(l) }) }
 
 func (s *Arrivals) serve(l *site.Listener) {
 	for {
-		x, err := l.Accept(s.Tasks)
+		x, from, err := next(s.Tasks, l)
 		if err != nil {
 			if s.Tasks.Err() == nil {
 				s.Log.Warn("direct links cannot arrive any more", "transport", l.Transport.Name, "error", err)
@@ -67,7 +69,7 @@ func (s *Arrivals) serve(l *site.Listener) {
 			return
 		}
 		ctx, evict := context.WithCancelCause(s.Tasks)
-		leave := s.waiting.Enter(socket.SourceOf(x), func() { evict(errTooManyWait) })
+		leave := s.waiting.Enter(from, func() { evict(errTooManyWait) })
 		begun := s.Tasks.Go(func() {
 			defer evict(nil)
 			if err := s.accept(ctx, leave, x, l); err != nil {
@@ -82,6 +84,27 @@ func (s *Arrivals) serve(l *site.Listener) {
 			return
 		}
 	}
+}
+
+// next accepts a link, and tells where it comes from as far as that is known.
+func next(ctx context.Context, l *site.Listener) (x link.Link, from unproved.Source, err error) {
+	plugin, ok := l.Listener.(interface {
+		AcceptFrom(context.Context) (link.Link, netip.Addr, error)
+	})
+	if !ok {
+		if x, err = l.Accept(ctx); err != nil {
+			return nil, from, err
+		}
+		return x, socket.SourceOf(x), nil
+	}
+	x, at, err := plugin.AcceptFrom(ctx)
+	if err != nil {
+		return nil, from, err
+	}
+	if from = socket.SourceOf(x); from == (unproved.Source{}) && at.IsValid() {
+		from = unproved.From(at)
+	}
+	return x, from, nil
 }
 
 // errTooManyWait is the cause for the end of a greeting that had to make room for others.

@@ -33,7 +33,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 	before := launchtest.Threads(t)
 	ended := make(chan struct{}, 2*many)
 	for range 2 {
-		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1"})
+		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1", IPChannel: true})
 		if err != nil {
 			t.Fatal(err)
 		}

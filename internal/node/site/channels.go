@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
@@ -13,7 +14,7 @@ import (
 // hosts know only TCP, so it has to be one whose listeners are "ip:port".
 func (s *Site) chooseChannels(ctx context.Context) error {
 	for _, t := range s.Routes.Transports {
-		if t.Capabilities().Has(transports.FeatureIPChannel) {
+		if makesChannels(t) {
 			s.Routes.Channels = t
 			return nil
 		}
@@ -24,12 +25,18 @@ func (s *Site) chooseChannels(ctx context.Context) error {
 			return err
 		}
 		s.Routes.Transports = append(s.Routes.Transports, t)
-		if t.Capabilities().Has(transports.FeatureIPChannel) {
+		if makesChannels(t) {
 			s.Routes.Channels = t
 			return nil
 		}
 	}
 	return s.plainChannels(ctx)
+}
+
+// makesChannels reports whether a transport's listeners are "ip:port", if they are asked to be.
+func makesChannels(t *routes.Transport) bool {
+	c := t.Capabilities()
+	return c.Has(transports.FeatureIPChannel) || c.Has(transports.FeatureIPChannelIfAsked)
 }
 
 // candidatesForChannels returns the transports that no route names, first the one that is known to

@@ -57,9 +57,11 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 		Host: h.Config.Address.String(), Port: int(h.Config.Port),
 		Dir: s.Dir, Name: fmt.Sprintf("c%d", h.Index),
 	}
+	at.IPChannel = true
 	if h.Channel, err = s.open(ctx, s.Routes.Channels, s.Routes.Channels.Transport, at); err != nil {
 		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(err, h.Config.Port))
 	}
+	at.IPChannel = false
 	for _, t := range s.Routes.Transports {
 		for k, planes := range routes.ListenerPlanes(*s.Routes.Site, t.Name, t.Capabilities().DataPlanes) {
 			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", h.Index, t.Name)

@@ -906,7 +906,11 @@ type ListenRequest struct {
 	Name  string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// reopen is the address that the same listener had in an earlier life of the
 	// plugin. The new one should have it again.
-	Reopen        string `protobuf:"bytes,6,opt,name=reopen,proto3" json:"reopen,omitempty"`
+	Reopen string `protobuf:"bytes,6,opt,name=reopen,proto3" json:"reopen,omitempty"`
+	// ip_channel is for IMPI channels: the address has to be "ip:port", and a link one
+	// TCP connection from its first byte on. Only transports with the feature "ip-channel"
+	// or "ip-channel-if-asked" are asked.
+	IpChannel     bool `protobuf:"varint,7,opt,name=ip_channel,json=ipChannel,proto3" json:"ip_channel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -981,6 +985,13 @@ func (x *ListenRequest) GetReopen() string {
 		return x.Reopen
 	}
 	return ""
+}
+
+func (x *ListenRequest) GetIpChannel() bool {
+	if x != nil {
+		return x.IpChannel
+	}
+	return false
 }
 
 type ListenResponse struct {
@@ -1467,9 +1478,13 @@ func (*Event_ListenerFailed) isEvent_Kind() {}
 
 // Accepted announces a link that a peer has made.
 type Accepted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ListenerId    uint64                 `protobuf:"varint,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
-	LinkId        uint64                 `protobuf:"varint,2,opt,name=link_id,json=linkId,proto3" json:"link_id,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	ListenerId uint64                 `protobuf:"varint,1,opt,name=listener_id,json=listenerId,proto3" json:"listener_id,omitempty"`
+	LinkId     uint64                 `protobuf:"varint,2,opt,name=link_id,json=linkId,proto3" json:"link_id,omitempty"`
+	// from is the IP address of the peer, or empty if the plugin does not know it. The node
+	// bounds the links of one address that have not proved the job's secret. It learns the
+	// address of a socket that it is handed by itself.
+	From          string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1516,6 +1531,13 @@ func (x *Accepted) GetLinkId() uint64 {
 		return x.LinkId
 	}
 	return 0
+}
+
+func (x *Accepted) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
 }
 
 // ListenerFailed announces that a listener accepts no more.
@@ -2368,14 +2390,16 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"\fring_layouts\x18\x04 \x03(\rR\vringLayouts\x12!\n" +
 	"\fwake_methods\x18\x05 \x03(\tR\vwakeMethods\x12\x1d\n" +
 	"\n" +
-	"max_record\x18\x06 \x01(\x04R\tmaxRecord\"\xa2\x01\n" +
+	"max_record\x18\x06 \x01(\x04R\tmaxRecord\"\xc1\x01\n" +
 	"\rListenRequest\x12+\n" +
 	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\rR\x04port\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\tR\x03dir\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reopen\x18\x06 \x01(\tR\x06reopen\"{\n" +
+	"\x06reopen\x18\x06 \x01(\tR\x06reopen\x12\x1d\n" +
+	"\n" +
+	"ip_channel\x18\a \x01(\bR\tipChannel\"{\n" +
 	"\x0eListenResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x18.impi.transport.v1.ErrorR\x05error\x12\x1f\n" +
 	"\vlistener_id\x18\x02 \x01(\x04R\n" +
@@ -2403,11 +2427,12 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x129\n" +
 	"\baccepted\x18\x02 \x01(\v2\x1b.impi.transport.v1.AcceptedH\x00R\baccepted\x12L\n" +
 	"\x0flistener_failed\x18\x03 \x01(\v2!.impi.transport.v1.ListenerFailedH\x00R\x0elistenerFailedB\x06\n" +
-	"\x04kind\"D\n" +
+	"\x04kind\"X\n" +
 	"\bAccepted\x12\x1f\n" +
 	"\vlistener_id\x18\x01 \x01(\x04R\n" +
 	"listenerId\x12\x17\n" +
-	"\alink_id\x18\x02 \x01(\x04R\x06linkId\"a\n" +
+	"\alink_id\x18\x02 \x01(\x04R\x06linkId\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\"a\n" +
 	"\x0eListenerFailed\x12\x1f\n" +
 	"\vlistener_id\x18\x01 \x01(\x04R\n" +
 	"listenerId\x12.\n" +

@@ -122,6 +122,9 @@ type ListenSpec struct {
 	Port int    // 0: any
 	Dir  string // private directory, 0700, for socket files
 	Name string // short name, unique among this machine's listeners
+
+	// IPChannel asks for what FeatureIPChannelIfAsked offers.
+	IPChannel bool
 }
 
 // DialSpec says whom to dial.
@@ -167,6 +170,9 @@ const (
 	FeatureEncrypted Feature = "encrypted"  // nobody on the way can read the bytes
 	FeaturePeerAuth  Feature = "peer-auth"  // the peer's identity was proven when the link was made
 	FeatureIPChannel Feature = "ip-channel" // addresses are "ip:port" of a TCP listener: fit for IMPI channels to foreign hosts
+
+	// FeatureIPChannelIfAsked is FeatureIPChannel for listeners of a ListenSpec with IPChannel.
+	FeatureIPChannelIfAsked Feature = "ip-channel-if-asked"
 )
 
 // Reach is how far a transport's links go.

@@ -87,7 +87,7 @@ func (t *Transport) Capabilities() transports.Capabilities {
 	all := t.chosen().of.Capabilities()
 	all.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
 	all.Features = slices.DeleteFunc(slices.Clone(all.Features), func(f transports.Feature) bool {
-		return f == transports.FeatureIPChannel
+		return f == transports.FeatureIPChannel || f == transports.FeatureIPChannelIfAsked
 	})
 	return all
 }

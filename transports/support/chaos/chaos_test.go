@@ -91,7 +91,7 @@ func TestCapabilitiesAreThoseInside(t *testing.T) {
 	if c.Reach != transports.ReachMachine || slices.Contains(c.DataPlanes, transports.PlaneFD) || !slices.Contains(c.DataPlanes, transports.PlaneRing) {
 		t.Errorf("%+v", c)
 	}
-	if c := configured(t, nil).Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannel) {
+	if c := configured(t, nil).Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannelIfAsked) {
 		t.Errorf("%+v", c)
 	}
 }

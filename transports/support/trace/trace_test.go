@@ -239,7 +239,7 @@ func TestWrappedTransport(t *testing.T) {
 		"tcp#2 at " + ln.Address() + " -> " + shown,
 	}
 	expect(t, "trace", strings.Split(strings.TrimSpace(w.String()), "\n"), want)
-	if c := tr.Capabilities(); len(c.DataPlanes) != 1 || c.DataPlanes[0] != transports.PlaneStream || !c.Has(transports.FeatureIPChannel) {
+	if c := tr.Capabilities(); len(c.DataPlanes) != 1 || c.DataPlanes[0] != transports.PlaneStream || !c.Has(transports.FeatureIPChannelIfAsked) {
 		t.Errorf("capabilities %+v", c)
 	}
 }

@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,9 @@ type use struct {
 // New makes a link of a connection and owns it. It reads and writes nothing before the link
 // is used.
 func New(c transports.Conn) *Link { return &Link{conn: c, done: make(chan struct{})} }
+
+// RemoteAddr is the peer's address.
+func (l *Link) RemoteAddr() net.Addr { return l.conn.RemoteAddr() }
 
 // Detach gives up the connection, if the link was not used.
 func (l *Link) Detach() (transports.Conn, error) {

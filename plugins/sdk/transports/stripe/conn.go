@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
@@ -30,22 +32,62 @@ var _ transports.Conn = (*Conn)(nil)
 // may be called by one goroutine each, the other methods at any time. It reads nothing before the first
 // Read, and has no memory for blocks before they are used.
 type Conn struct {
-	conns []transports.Conn
-	out   output
-	in    input
+	first  transports.Conn
+	out    output
+	in     input
+	moved  atomic.Int64 // bytes of blocks in both directions
+	grows  *growth      // of the side that dialled; nil: it adds no connections
+	forget func()       // called when nothing can be added any more, perhaps several times; nil: nobody cares
+	most   int          // connections, of the side that accepted
 
-	mu     sync.Mutex
-	failed error         // why it is broken, or that it is closed
-	broken chan struct{} // closed when it is
-	close  sync.Once
+	mu      sync.Mutex
+	conns   []transports.Conn
+	claimed uint32         // those that the peer has made, a bit for each, of the side that accepted
+	failed  error          // why it is broken, or that it is closed
+	broken  chan struct{}  // closed when it is
+	full    bool           // no further connection may begin to be added
+	pending sync.WaitGroup // connections that are being added
+	close   sync.Once
 }
 
 // New makes a connection of several, which are in the same order on both sides, and owns them.
 func New(conns []transports.Conn) *Conn {
-	c := &Conn{conns: conns, broken: make(chan struct{})}
-	c.in.init(len(conns))
-	c.out.init(len(conns))
+	c := &Conn{first: conns[0], broken: make(chan struct{})}
+	c.in.init()
+	c.out.init()
+	for _, x := range conns {
+		c.in.expect()
+		c.admit(x)
+	}
 	return c
+}
+
+// reserve begins to add a connection, unless nothing can be added any more. Who gets true calls
+// c.pending.Done once the connection is added or given up.
+func (c *Conn) reserve() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full || c.failed != nil {
+		return false
+	}
+	c.pending.Add(1)
+	return true
+}
+
+// admit adds a connection that is expected by c.in, and owns it.
+func (c *Conn) admit(x transports.Conn) {
+	c.mu.Lock()
+	failed := c.failed != nil
+	if !failed {
+		c.conns = append(c.conns, x)
+	}
+	c.mu.Unlock()
+	if failed {
+		conn.Break(x)
+		return
+	}
+	c.beginReceiving(x)
+	c.beginSending(x)
 }
 
 // fail ends all connections, so that both sides see a failure.
@@ -53,7 +95,7 @@ func (c *Conn) fail(err error) {
 	if !c.end(err) {
 		return
 	}
-	for _, x := range c.conns {
+	for _, x := range c.Parts() {
 		conn.Break(x)
 	}
 	c.stopTimers()
@@ -69,7 +111,18 @@ func (c *Conn) end(why error) bool {
 	}
 	c.mu.Unlock()
 	c.in.wake()
+	c.seal()
 	return first
+}
+
+// seal has no further connection be added.
+func (c *Conn) seal() {
+	c.mu.Lock()
+	c.full = true
+	c.mu.Unlock()
+	if c.forget != nil {
+		c.forget()
+	}
 }
 
 func (c *Conn) failure() error {
@@ -96,13 +149,15 @@ func (c *Conn) Close() error {
 		})
 		defer late.Stop()
 		close(c.out.closing) // from here on nothing else is written, and no deadline counts
+		c.seal()
+		c.pending.Wait() // the peer waits for the end of each connection that it has
 		if c.failure() == nil {
 			if err := c.closeWrite(); err != nil {
 				c.fail(err)
 			}
 		}
 		if c.end(net.ErrClosed) {
-			for _, x := range c.conns {
+			for _, x := range c.Parts() {
 				_ = x.Close() // all has left
 			}
 		}
@@ -113,14 +168,18 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Parts returns the connections.
-func (c *Conn) Parts() []transports.Conn { return c.conns }
+// Parts returns the connections that there are now.
+func (c *Conn) Parts() []transports.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.conns)
+}
 
 // LocalAddr is that of the first connection.
-func (c *Conn) LocalAddr() net.Addr { return c.conns[0].LocalAddr() }
+func (c *Conn) LocalAddr() net.Addr { return c.first.LocalAddr() }
 
 // RemoteAddr is that of the first connection.
-func (c *Conn) RemoteAddr() net.Addr { return c.conns[0].RemoteAddr() }
+func (c *Conn) RemoteAddr() net.Addr { return c.first.RemoteAddr() }
 
 // SetDeadline bounds reading and writing.
 func (c *Conn) SetDeadline(t time.Time) error {

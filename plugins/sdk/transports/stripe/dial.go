@@ -2,9 +2,9 @@ package stripe
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
@@ -14,58 +14,58 @@ import (
 // peer has them all (Groups.Accept). If count is 1 it returns the connection itself. After an error all
 // are closed; it is that of a dial if one has failed.
 func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) (transports.Conn, error)) (transports.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	conns, errs := make([]transports.Conn, count), make([]error, count)
-	var wg sync.WaitGroup
-	for i, h := range hellos(count) {
-		wg.Go(func() {
-			if conns[i], errs[i] = dial(ctx, i); errs[i] == nil {
-				errs[i] = givenUp(ctx, conn.Within(ctx, conns[i], func() error { return h.say(conns[i]) }))
-			}
-			if errs[i] != nil {
-				cancel() // the others have no use without it
-			}
-		})
+	x, err := Begin(ctx, Plan{Most: count, Dial: dial})
+	c, several := x.(*Conn)
+	if err != nil || !several {
+		return x, err
 	}
-	wg.Wait()
-	err := firstCause(errs)
-	if err == nil {
-		err = givenUp(ctx, conn.Within(ctx, conns[0], func() error { return await(conns[0]) }))
-	}
-	if err != nil {
-		for _, c := range conns {
-			if c != nil {
-				_ = c.Close() // the error is reported already
-			}
-		}
+	if err := c.growNow(ctx); err != nil {
+		c.Break()
 		return nil, err
 	}
-	return whole(conns), nil
+	return c, nil
 }
 
-// givenUp says of an error of a connection that was there what it means.
-func givenUp(ctx context.Context, err error) error {
+// Plan says how a stripe is made.
+type Plan struct {
+	Most int // connections, as the peer's address says
+
+	// Dial makes connection i, from 0. It is called with 0 first, and with the others at the same time once
+	// much has gone over that, at most once for each.
+	Dial func(ctx context.Context, i int) (transports.Conn, error)
+}
+
+// Begin makes the first connection of a stripe, and waits until the peer has taken it (Groups.Accept). If
+// there is to be one alone, it returns that itself. After an error it is closed.
+func Begin(ctx context.Context, p Plan) (transports.Conn, error) {
+	x, err := p.Dial(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	h := hello{count: p.Most}
+	_, _ = rand.Read(h.id[:]) // never fails
+	if err := introduce(ctx, x, h); err != nil {
+		_ = x.Close() // the error is reported already
+		return nil, err
+	}
+	if p.Most == 1 {
+		return x, nil
+	}
+	c := New([]transports.Conn{x})
+	c.grows = &growth{plan: p, id: h.id}
+	return c, nil
+}
+
+// introduce says the hello of a connection, and waits until the peer has taken it.
+func introduce(ctx context.Context, x transports.Conn, h hello) error {
+	err := conn.Within(ctx, x, func() error {
+		if err := h.say(x); err != nil {
+			return err
+		}
+		return await(x)
+	})
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrProtocol) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrGivenUp, err)
-}
-
-// whole makes one connection of all.
-func whole(conns []transports.Conn) transports.Conn {
-	if len(conns) == 1 {
-		return conns[0]
-	}
-	return New(conns)
-}
-
-// firstCause returns the error because of which the others were given up.
-func firstCause(errs []error) (first error) {
-	for _, err := range errs {
-		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
-			first = err
-		}
-	}
-	return first
 }

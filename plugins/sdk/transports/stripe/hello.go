@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,35 +12,29 @@ const MaxConnections = 32
 const (
 	helloSize = 24
 	magic     = "impS"
-	version   = 1
+	version   = 2
 	joined    = 1
 )
 
 // ErrProtocol is wrapped by errors about a peer that breaks the rules of this package.
 var ErrProtocol = errors.New("the peer does not follow the protocol of several connections for a link")
 
-// ErrGivenUp is wrapped by the error of Dial if the peer has closed connections before all were there: it
-// has too many that are not complete, or does not listen any more.
-var ErrGivenUp = errors.New("the peer gave up the connections of this link before all were there")
+// ErrGivenUp is wrapped by the error of Dial if the peer has closed the connection before it took it: it
+// has too many that are no links yet, or does not listen any more.
+var ErrGivenUp = errors.New("the peer gave up the connection before it was a link")
 
-// ErrIncomplete is wrapped by the error of Accept if the other connections did not come in time.
+// ErrIncomplete is wrapped by no error any more.
+//
+// Deprecated: since version 1.1.0 of the SDK Accept does not wait for further connections.
 var ErrIncomplete = errors.New("a link has too few connections")
+
+// ErrEnded is wrapped by the error of Accept for a connection whose link has ended, or never was.
+var ErrEnded = errors.New("there is no link to which the connection belongs, or it has ended")
 
 // hello is what a dialler begins a connection with.
 type hello struct {
 	index, count int
 	id           [16]byte // the same for all connections of a stripe
-}
-
-// hellos returns those of a new stripe of count connections.
-func hellos(count int) []hello {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	list := make([]hello, count)
-	for i := range list {
-		list[i] = hello{i, count, id}
-	}
-	return list
 }
 
 // say writes the hello.
@@ -72,7 +65,7 @@ func hear(r io.Reader) (h hello, err error) {
 	return h, nil
 }
 
-// welcome tells the dialler on connection 0 that all connections are there.
+// welcome tells the dialler that its connection was taken.
 func welcome(w io.Writer) error {
 	_, err := w.Write([]byte{joined})
 	return err

@@ -22,22 +22,45 @@ type inBlock struct {
 
 // input is what has been received and not read.
 type input struct {
-	start    sync.Once // of the goroutines that receive
 	mu       sync.Mutex
 	news     sync.Cond
+	started  bool                // connections are read
+	waiting  []transports.Conn   // those that are read once started is set
 	blocks   map[uint64]*inBlock // those that were received, by their numbers
 	next     uint64              // which is read next
-	open     int                 // connections that bring more of them
+	open     int                 // connections that bring more of them, or may
 	end      uint64              // how many there are in all, once ended is set
 	ended    bool
 	late     bool // the deadline has passed
 	deadline *time.Timer
 }
 
-func (in *input) init(conns int) {
-	in.open = conns
+func (in *input) init() {
 	in.news.L = &in.mu
 	in.blocks = make(map[uint64]*inBlock)
+}
+
+// expect says that blocks may come over one more connection.
+func (in *input) expect() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.open++
+}
+
+// expectNot takes that back.
+func (in *input) expectNot() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.oneLess()
+}
+
+// oneLess notes that a connection brings no more blocks. The caller holds mu.
+func (in *input) oneLess() error {
+	if in.open--; in.open == 0 && in.ended && uint64(len(in.blocks)) != in.end-in.next {
+		return fmt.Errorf("%w: the stream has ended, but of its %d blocks some did not come", ErrProtocol, in.end)
+	}
+	in.news.Broadcast()
+	return nil
 }
 
 func (in *input) wake() {
@@ -84,9 +107,15 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	in := &c.in
-	in.start.Do(c.startReceiving)
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if !in.started {
+		in.started = true
+		for _, x := range in.waiting {
+			go c.receive(x)
+		}
+		in.waiting = nil
+	}
 	for {
 		b := in.blocks[in.next]
 		switch {
@@ -109,10 +138,15 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 }
 
-func (c *Conn) startReceiving() {
-	for _, x := range c.conns {
+// beginReceiving reads one more connection, once somebody reads.
+func (c *Conn) beginReceiving(x transports.Conn) {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	if c.in.started {
 		go c.receive(x)
+		return
 	}
+	c.in.waiting = append(c.in.waiting, x)
 }
 
 // receive takes the blocks of one connection until its end.
@@ -166,6 +200,7 @@ func (c *Conn) receive(x transports.Conn) {
 			c.fail(err)
 			return
 		}
+		c.note(int(n))
 	}
 }
 
@@ -195,9 +230,5 @@ func (in *input) endsAt(end uint64, none bool, last uint64) error {
 		return fmt.Errorf("%w: the stream ends at block %d, and also at another one", ErrProtocol, end)
 	}
 	in.end, in.ended = end, true
-	if in.open--; in.open == 0 && uint64(len(in.blocks)) != end-in.next {
-		return fmt.Errorf("%w: the stream has ended, but of its %d blocks some did not come", ErrProtocol, end)
-	}
-	in.news.Broadcast()
-	return nil
+	return in.oneLess()
 }

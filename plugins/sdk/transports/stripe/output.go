@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,38 +23,49 @@ type outBlock struct {
 
 // outQueue has the blocks that wait for one connection.
 type outQueue struct {
+	conn   transports.Conn
 	blocks chan *outBlock // with room for all that there are, and one that ends the stream
 	done   chan struct{}  // closed once the connection's own stream has ended
 }
 
 // output is what has been written and not sent.
 type output struct {
-	queues  []*outQueue
 	free    chan *outBlock // those of connections that can send another one
-	start   sync.Once      // of the goroutines that send
 	closing chan struct{}  // closed by Close
 
 	write  sync.Mutex // held during Write and CloseWrite; guards what follows
 	number uint64     // of the next block
 	cut    bool       // a Write took only a part
-	ended  bool
 
-	mu       sync.Mutex    // guards what follows
+	mu       sync.Mutex // guards what follows; held for short, also while a Write waits
+	queues   []*outQueue
+	started  bool          // goroutines send what is in the queues
+	ended    bool          // each queue has the end of the stream, or had it
+	total    uint64        // blocks, once ended is set
 	late     chan struct{} // closed at the deadline
 	deadline *time.Timer
 }
 
-func (o *output) init(conns int) {
-	o.free = make(chan *outBlock, conns*inHand)
+func (o *output) init() {
+	o.free = make(chan *outBlock, MaxConnections*inHand)
 	o.closing, o.late = make(chan struct{}), make(chan struct{})
-	for range conns {
-		q := &outQueue{blocks: make(chan *outBlock, inHand+1), done: make(chan struct{})}
-		o.queues = append(o.queues, q)
+}
+
+// beginSending uses one more connection.
+func (c *Conn) beginSending(x transports.Conn) {
+	o := &c.out
+	q := &outQueue{conn: x, blocks: make(chan *outBlock, inHand+1), done: make(chan struct{})}
+	o.mu.Lock()
+	o.queues = append(o.queues, q)
+	if o.ended {
+		q.putEnd(o.total)
 	}
-	for range inHand { // in turns, so that the first blocks go over different connections
-		for _, q := range o.queues {
-			o.free <- &outBlock{queue: q}
-		}
+	if o.started {
+		go c.send(q)
+	}
+	o.mu.Unlock()
+	for range inHand {
+		o.free <- &outBlock{queue: q}
 	}
 }
 
@@ -107,10 +119,9 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	o := &c.out
 	o.write.Lock()
 	defer o.write.Unlock()
-	if o.ended {
+	if c.startSending() {
 		return 0, fmt.Errorf("written after the end: %w", os.ErrClosed)
 	}
-	o.start.Do(c.startSending)
 	for n < len(p) {
 		b, err := c.place()
 		if err != nil {
@@ -124,6 +135,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		n += b.n
 		b.head(o.number, b.n)
 		o.number++
+		c.note(b.n) // b is the connection's from the next line on
 		b.queue.blocks <- b
 	}
 	return n, nil
@@ -162,8 +174,7 @@ func (c *Conn) CloseWrite() error {
 	o := &c.out
 	o.write.Lock()
 	defer o.write.Unlock()
-	c.putEnd()
-	for _, q := range o.queues {
+	for _, q := range c.putEnd() {
 		select {
 		case <-q.done:
 		case <-c.broken:
@@ -185,8 +196,7 @@ func (c *Conn) closeWrite() error {
 	if o.cut {
 		return fmt.Errorf("%w: it was closed before all was written", link.ErrBroken)
 	}
-	c.putEnd()
-	for _, q := range o.queues {
+	for _, q := range c.putEnd() {
 		select {
 		case <-q.done:
 		case <-c.broken:
@@ -196,29 +206,46 @@ func (c *Conn) closeWrite() error {
 	return nil
 }
 
-// putEnd has each connection send the end of the stream, once.
-func (c *Conn) putEnd() {
+// putEnd has each connection send the end of the stream, once, and returns their queues. The caller holds
+// write.
+func (c *Conn) putEnd() []*outQueue {
+	c.startSending()
 	o := &c.out
-	if o.ended {
-		return
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended {
+		o.ended, o.total = true, o.number
+		for _, q := range o.queues {
+			q.putEnd(o.total)
+		}
 	}
-	o.ended = true
-	o.start.Do(c.startSending)
-	for _, q := range o.queues {
-		b := &outBlock{queue: q, bytes: make([]byte, headSize)}
-		b.head(o.number, 0)
-		q.blocks <- b
-	}
+	return slices.Clone(o.queues)
 }
 
-func (c *Conn) startSending() {
-	for i, x := range c.conns {
-		go c.send(x, c.out.queues[i])
+// putEnd adds the end of a stream of so many blocks, for which there is always room.
+func (q *outQueue) putEnd(total uint64) {
+	b := &outBlock{queue: q, bytes: make([]byte, headSize)}
+	b.head(total, 0)
+	q.blocks <- b
+}
+
+// startSending starts the goroutines that send, once, and reports whether the stream has ended.
+func (c *Conn) startSending() (ended bool) {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.started {
+		o.started = true
+		for _, q := range o.queues {
+			go c.send(q)
+		}
 	}
+	return o.ended
 }
 
 // send sends the blocks of a queue until the stream ends.
-func (c *Conn) send(x transports.Conn, q *outQueue) {
+func (c *Conn) send(q *outQueue) {
+	x := q.conn
 	for {
 		var b *outBlock
 		select {

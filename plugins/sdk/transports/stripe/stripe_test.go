@@ -285,7 +285,7 @@ func TestCloseCutsWriteShort(t *testing.T) {
 		err error
 	}
 	wrote := make(chan result, 1)
-	const much = 1 << 30
+	const much = 128 << 20
 	go func() {
 		n, err := a.Write(make([]byte, much))
 		wrote <- result{n, err}

@@ -1,6 +1,8 @@
 package transporttest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
@@ -10,6 +12,9 @@ import (
 var cutCases = []Case{
 	{"T-CUT-01", "cut-inside", "after a cut inside of what travels, only a beginning of what was sent is delivered, and then an end", cutInside},
 }
+
+// mostRefused bounds how many peers are refused before one is taken.
+const mostRefused = 100
 
 // cutInside puts a relay between the ends of a link, which passes on so many bytes of
 // one direction and then cuts the connection. A link that is resumed goes on behind
@@ -46,6 +51,17 @@ type relayed struct {
 }
 
 func (r relayed) Address() string { return r.address }
+
+// Accept passes over what came of links that were cut: connections that became no part of one in time.
+func (r relayed) Accept(ctx context.Context) (l link.Link, err error) {
+	for range mostRefused {
+		var te *transports.Error
+		if l, err = r.Listener.Accept(ctx); !errors.As(err, &te) || !te.Retryable {
+			break
+		}
+	}
+	return l, err
+}
 
 // sendOn sends until the link reports an error, which is what is to come.
 func (e *env) sendOn(l link.Link) error {
