@@ -14,11 +14,8 @@ static inline uint64_t most(void) { return x->carriers.lend != NULL ? LONG_MOST 
 // is_apart reports whether the data of a message of n bytes come apart.
 static inline int is_apart(struct peer *l, struct place *p, uint32_t n) { return n > CARRIED_MOST && l->carrier != NULL && *(uint32_t *)p->data == NOWHERE; }
 
-// lend sends a message whose data go apart. number is NONE if they have left. The gate is passed.
-static inline int lend(struct peer *l, struct carried *m, const void *buf, int32_t *number)
-{
-	return m->bytes <= LONG_MOST && x->spare != NONE && x->carriers.lend(l->carrier, m, (uintptr_t)buf, number);
-}
+// lends reports whether C can send a message of n bytes whose data go apart. The gate is passed.
+static inline int lends(uint64_t n) { return n <= LONG_MOST && x->spare != NONE; }
 
 // join makes a request one whose data the site's MPI is moving. The gate is passed.
 static inline void join(struct request *r, int32_t number)

@@ -8,6 +8,7 @@
 #include "faststart.h"
 #include "fastwindow.h"
 #include "measure.h"
+#include "patience.h"
 #include "requests.h"
 
 #define WEAK(name) __attribute__((weak, alias(#name)))
@@ -109,20 +110,20 @@ static inline void rest_for_all(void)
 // NONE. The gate is passed.
 static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MPI_Datatype type, int tag, int32_t *number)
 {
-	for (int i = x->polls;; i--) {
+	if (l->charged + cost((uint32_t)n) > l->limit || (n > CARRIED_MOST && !lends(n)))
+		return 0;
+	struct carried m = { (uint32_t)l->taken, (uint32_t)l->out_at, c->context, c->rank, tag, (uint32_t)n, impi_kind[(uintptr_t)type] };
+	for (struct wait w = wait_for(0);;) {
 		if (l->sent - l->seen >= FASTBOXES)
 			look_at_taken(l);
-		if (l->sent - l->seen < FASTBOXES)
+		if (l->sent - l->seen < FASTBOXES && (n > CARRIED_MOST ? x->carriers.lend(l->carrier, &m, (uintptr_t)buf, number) : x->carriers.put(l->carrier, &m, (uintptr_t)buf)))
 			break;
-		if (i <= 0 || GLANCE(x->leave_asked))
+		if (l->vain == l->seen + 1 || !goes_on(&w)) { // once for a peer that takes nothing
+			l->vain = l->seen + 1;
 			return 0;
+		}
 		x->carriers.pump(x->carriers.all, 1);
 	}
-	struct carried m = { (uint32_t)l->taken, (uint32_t)l->out_at, c->context, c->rank, tag, (uint32_t)n, impi_kind[(uintptr_t)type] };
-	if (l->charged + cost((uint32_t)n) > l->limit)
-		return 0;
-	if (n > CARRIED_MOST ? !lend(l, &m, buf, number) : !x->carriers.put(l->carrier, &m, (uintptr_t)buf))
-		return 0;
 	l->charged += cost((uint32_t)n);
 	l->sent++;
 	l->payload += n;
@@ -174,6 +175,26 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	return 1;
 }
 
+// AWAY: nothing was sent, and the gate is another's.
+enum { AWAY = -1 };
+
+// put_allowed is put, and has Go look for a new allowance if a peer with a carrier needs one: only Go sees it come,
+// and without it Go would send packets, of which long ones are copied on both sides.
+static int put_allowed(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by, int32_t *number)
+{
+	*by = NULL;
+	if (put(buf, n, type, dest, tag, comm, by, number))
+		return 1;
+	struct peer *l = *by;
+	if (l == NULL || l->carrier == NULL || l->charged + cost((uint32_t)n) <= l->limit)
+		return 0;
+	leave();
+	fastPathHear();
+	if (!enter())
+		return AWAY;
+	return x->spare != NONE && put(buf, n, type, dest, tag, comm, by, number); // another thread may have taken the last
+}
+
 static int see_through(struct request *r, MPI_Status *status);
 
 static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
@@ -183,7 +204,9 @@ static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int
 	int32_t number;
 	if (n > most() || tag < 0 || !held(impi_readable, buf, n) || !enter())
 		return 0;
-	int sent = put(buf, n, type, dest, tag, comm, &l, &number);
+	int sent = put_allowed(buf, n, type, dest, tag, comm, &l, &number);
+	if (sent == AWAY)
+		return 0;
 	if (sent && number != NONE)
 		return see_through(sending(number, comm, n), NULL);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
@@ -198,6 +221,14 @@ static inline struct place *next(struct peer *l)
 {
 	struct place *p = &l->in[l->taken % FASTBOXES];
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
+}
+
+// behind reports whether Go has to read the stream of a peer before its next fast-box message, which is there. C does
+// not see what comes by the stream of a carrier, and would wait for that message in vain. The gate is passed.
+static inline int behind(struct peer *l)
+{
+	uint64_t mark = LOAD(l->in[l->taken % FASTBOXES].mark);
+	return mark >> 32 == (uint32_t)(l->taken + 1) && (uint32_t)mark != (uint32_t)l->in_at;
 }
 
 // content returns the data of a message whose length was read as n, or NULL if there can be no such
@@ -269,27 +300,39 @@ static inline void leave_and_review(void)
 		fastPathReview();
 }
 
-// looks is how often to look for a message from l, or anybody if it is NULL, before Go does. Go takes long to look
-// at a carrier: if one proc leaves it to Go, so does the other one, which waits for it, and again the first.
-static inline int looks(struct peer *l)
+// gaze_at_carrier is gaze for a peer with a carrier.
+static struct place *gaze_at_carrier(struct peer *l)
 {
-	if (l == NULL ? x->carriers.pump == NULL : l->carrier == NULL)
-		return x->polls;
-	return x->polls > 0 ? x->polls * CARRIED : 2 * CARRIED;
+	for (struct wait w = wait_for(0);;) {
+		struct place *p = next(l);
+		if (p != NULL)
+			return p;
+		if (GLANCE(*l->bytes) != l->in_at || behind(l) || !goes_on(&w))
+			return NULL;
+		x->carriers.pump(x->carriers.all, 1);
+	}
 }
 
 // gaze is look for a peer whose messages C may take.
 static inline struct place *gaze(struct peer *l)
 {
-	for (int i = looks(l);; i--) {
+	if (l->carrier != NULL)
+		return gaze_at_carrier(l);
+	for (int i = x->polls;; i--) {
 		struct place *p = next(l);
 		if (p != NULL)
 			return p;
 		if (i <= 0 || GLANCE(*l->bytes) != l->in_at || GLANCE(x->leave_asked))
 			return NULL;
-		rest_for(l);
+		rest();
 	}
 }
+
+// wait_for_any is a wait for anybody's messages.
+static inline struct wait wait_for_any(void) { return x->carriers.pump != NULL ? wait_for(0) : (struct wait){ .looks = x->polls }; }
+
+// any_goes_on is goes_on for it.
+static inline int any_goes_on(struct wait *w) { return x->carriers.pump != NULL ? goes_on(w) : w->looks-- > 0 && !GLANCE(x->leave_asked); }
 
 TIMED static struct place *timed_gaze(struct peer *l)
 {
@@ -399,21 +442,25 @@ static inline int every_takes(struct comm *c)
 static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status, struct request **moves)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = every_takes(c) ? looks(NULL) : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
+	if (!every_takes(c))
+		return 0;
+	struct wait w = wait_for_any();
+	int first = w.looks;
+	do {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
 				continue;
 			struct place *p = next(l);
-			if (p != NULL && begun != 0 && i < x->polls)
+			if (p != NULL && begun != 0 && w.looks != first)
 				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
 				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status, moves); // Go sets another one aside
-			if (GLANCE(*l->bytes) != l->in_at)
+			if (GLANCE(*l->bytes) != l->in_at || (l->carrier != NULL && behind(l)))
 				return 0;
 		}
 		rest_for_all();
-	}
+	} while (any_goes_on(&w));
 	return 0;
 }
 
@@ -479,7 +526,9 @@ static int start_send(const void *buf, MPI_Count count, MPI_Datatype type, int d
 	int32_t number;
 	if (n > most() || tag < 0 || !held(impi_readable, buf, n) || !enter())
 		return 0;
-	int sent = x->spare != NONE && put(buf, n, type, dest, tag, comm, &l, &number);
+	int sent = x->spare == NONE ? 0 : put_allowed(buf, n, type, dest, tag, comm, &l, &number);
+	if (sent == AWAY)
+		return 0;
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	if (sent)
 		*out = handle(sending(number, comm, n));
@@ -581,7 +630,9 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 static int glance(void)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
-	for (int i = looks(NULL); i >= 0 && !GLANCE(x->leave_asked); i--) {
+	struct wait w = wait_for_any();
+	int first = w.looks;
+	do {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
@@ -589,15 +640,15 @@ static int glance(void)
 			if (!l->takes || review(l))
 				return 0;
 			struct place *p = next(l);
-			if (p != NULL && begun != 0 && i < x->polls)
+			if (p != NULL && begun != 0 && w.looks != first)
 				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
 				return match(l, p);
-			if (GLANCE(*l->bytes) != l->in_at)
+			if (GLANCE(*l->bytes) != l->in_at || (l->carrier != NULL && behind(l)))
 				return 0;
 		}
 		rest_for_all();
-	}
+	} while (any_goes_on(&w));
 	return 0;
 }
 
@@ -617,12 +668,13 @@ static void gather(void)
 // await_move waits for a request whose data are moving, and lets others begin to. The gate is passed.
 static int await_move(struct request *r)
 {
-	for (int i = looks(NULL) + (x->polls > 0 ? (int)(r->bytes / LOOK_BYTES) : 0); i >= 0 && !GLANCE(x->leave_asked); i--) {
+	struct wait w = wait_for((int)(r->bytes / LOOK_BYTES));
+	do {
 		if (moved(r))
 			return 1;
 		if (x->first != NONE)
 			gather();
-	}
+	} while (r->board != NONE && goes_on(&w));
 	return 0;
 }
 

@@ -299,6 +299,9 @@ func fastPathReturned(slot int32, members, turn uint64, what uint32, lent uintpt
 //export fastPathReview
 func fastPathReview() { proc.ReviewFastPath() }
 
+//export fastPathHear
+func fastPathHear() { proc.HearFastPath() }
+
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }
 

@@ -5,6 +5,9 @@
 #include "fastsite.h"
 #include "gate.h"
 #include "loops.h"
+#include "patience.h"
+
+enum { BYTES_LOOK = 8 }; // of an operation, C looks once more for as many
 
 uint8_t impi_site_type[TYPES], impi_site_op[OP_HANDLES];
 
@@ -32,10 +35,6 @@ static int refuse(void)
 	return 0;
 }
 
-// looks is how often to look whether an operation of n bytes is over: longer ones take longer, and a look by Go
-// as long as a hundred of C's.
-static inline int looks(uint64_t n) { return x->polls > 0 ? x->polls * CARRIED + (int)(n / 8) : 2 * CARRIED; }
-
 // finish does an operation of n bytes, or leaves it to Go.
 static int finish(struct comm *c, struct phase *p, uint64_t n)
 {
@@ -43,7 +42,7 @@ static int finish(struct comm *c, struct phase *p, uint64_t n)
 	int32_t number = NONE;
 	p->comm = c->team;
 	int error = x->carriers.begin(x->carriers.library, p, &number);
-	for (int i = looks(n); !error && number != NONE && i > 0 && !GLANCE(x->leave_asked); i--) {
+	for (struct wait w = wait_for((int)(n / BYTES_LOOK)); !error && number != NONE && goes_on(&w);) {
 		error = x->carriers.test(x->carriers.library, number);
 		if (error == NONE)
 			error = 0;

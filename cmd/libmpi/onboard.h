@@ -7,12 +7,12 @@
 #ifndef _GNU_SOURCE
 #error "define _GNU_SOURCE first"
 #endif
-#include <sched.h>
 #include <sys/uio.h>
 #include <time.h>
 #include "gate.h"
 #include "loops.h"
 #include "measure.h"
+#include "patience.h"
 
 // An operation under way.
 struct op {
@@ -137,19 +137,6 @@ static inline int finish(struct op *o)
 
 // arrive says that this member has begun the operation.
 static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->turn); }
-
-// How Go waits, in nanoseconds and polls (internal/poll), and how often C looks between two yields.
-enum { PATIENCE = 200000, STOLEN = 20000, POLLS_MAX = 64, LOOKS = 4 };
-
-// observe sets how often C looks before it yields from the time of a yield, as Go's Spinner does. Go has no
-// occasion to do that while all waits end in C.
-static inline void observe(uint64_t yield)
-{
-	if (yield > x->shared)
-		x->polls = 0;
-	else
-		x->polls = x->polls == 0 ? 1 : x->polls < POLLS_MAX / 2 ? 2 * x->polls : POLLS_MAX;
-}
 
 // until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
 // out by its yields that other threads compute, and can wake those that sleep.

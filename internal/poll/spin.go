@@ -23,6 +23,9 @@ const (
 	// askEvery is how often a waiter checks whether the core is still shared, in waits,
 	// after other threads have run on it.
 	askEvery = 4
+	// retryEvery is how often a waiter that nobody wakes checks whether other threads still compute, in
+	// waits: if they do, that costs as much time as they are long.
+	retryEvery = 256
 	// glance is how many polls come before a sleep on an oversubscribed machine: the message may
 	// have come already.
 	glance = 4
@@ -104,6 +107,9 @@ func NewSpinner(setting string) (Spinner, error) {
 // the peer that is waited for may be waiting for the core.
 func (s *Spinner) Begin() {
 	s.start = 0
+	if s.unwoken && s.Oversubscribed() {
+		s.retry()
+	}
 	if s.polls == pollsMax || s.budget == 0 || s.Oversubscribed() {
 		return
 	}
@@ -119,6 +125,14 @@ func (s *Spinner) Begin() {
 func (s *Spinner) ask() {
 	if yieldTime() <= s.shared {
 		s.raise()
+	}
+}
+
+// retry offers the core now and then to find out whether other threads still compute: waits that end at their first
+// polls would never notice, and a waiter that nobody wakes looks seldom while it believes so.
+func (s *Spinner) retry() {
+	if s.begun++; s.begun%retryEvery == 0 && yieldTime() <= s.shared {
+		s.score = scoreOversubscribed - 1
 	}
 }
 

@@ -153,6 +153,33 @@ func TestNobodyWakes(t *testing.T) {
 	}
 }
 
+// TestNobodyWakesWaitsThatEndSoon: a waiter that nobody wakes and whose waits end at their first polls, so that it
+// never sleeps, finds out that other threads compute no more, and that they still do.
+func TestNobodyWakesWaitsThatEndSoon(t *testing.T) {
+	defer func(real func() time.Duration) { yieldTime = real }(yieldTime)
+	for _, c := range []struct {
+		took        time.Duration
+		unwoken, is bool
+	}{{shared(), true, false}, {2 * shared(), true, true}, {shared(), false, true}} {
+		yields := 0
+		yieldTime = func() time.Duration { yields++; return c.took }
+		s := spinner(t, "auto")
+		if c.unwoken {
+			s.SetUnwoken()
+		}
+		s.score = scoreMax
+		for range retryEvery {
+			s.Begin()
+		}
+		if s.Oversubscribed() != c.is {
+			t.Errorf("yields of %v, woken by nobody: %v: it believes that others compute: %v", c.took, c.unwoken, s.Oversubscribed())
+		}
+		if c.unwoken && yields != 1 {
+			t.Errorf("it has offered the core %d times in %d waits", yields, retryEvery)
+		}
+	}
+}
+
 // TestSlowSystemCalls: where each system call takes a microsecond, as on some virtual machines, a yield of
 // little more is no other thread's, and one that takes as long as three calls is.
 func TestSlowSystemCalls(t *testing.T) {

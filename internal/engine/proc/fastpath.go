@@ -362,6 +362,15 @@ func ReviewFastPath() {
 	}
 }
 
+// HearFastPath takes what peers have sent, which may be a new allowance that C needs.
+func HearFastPath() {
+	if p, err := Current(); err == nil {
+		p.Lock()
+		p.Test()
+		p.Unlock()
+	}
+}
+
 // Wake wakes the proc at the other end of a peer's link.
 func (x *fastPath) Wake(peer int) {
 	x.p.Lock()
