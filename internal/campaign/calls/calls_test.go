@@ -67,6 +67,7 @@ func TestFailedCalls(t *testing.T) {
 		if r.Reached {
 			made++
 		}
+		t.Logf("%v: status %d after %v", p, r.Status, r.Took)
 	}
 	if made < 6 {
 		t.Errorf("only %d of these calls are made", made)

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -44,8 +45,30 @@ func Missing() error {
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); e != 0 {
 		return fmt.Errorf("the kernel has no seccomp with user notification: %w", e)
 	}
+	// Flags that are known are looked at before the filter, which is not there.
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterFlags, 0); e != unix.EFAULT {
+		return fmt.Errorf("seccomp cannot have signals wait: %w", e)
+	}
+	// Sandboxes may refuse what short writes need.
+	self, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer unix.Close(self)
+	fd, err := unix.PidfdGetfd(self, self, 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_getfd: %w", err)
+	}
+	_ = unix.Close(fd)
+	if err := peek(os.Getpid(), uint64(uintptr(unsafe.Pointer(&action))), make([]byte, 4)); err != nil {
+		return fmt.Errorf("process_vm_readv: %w", err)
+	}
 	return nil
 }
+
+// A thread whose call we have heard of waits although Go's runtime sends it signals: else the call would
+// be repeated and counted twice.
+const filterFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 
 // filter makes the calling thread, and all processes that it starts, wait in these calls, and returns
 // the listener that tells of them. There is no way back.
@@ -66,10 +89,7 @@ func filter(calls []uint32) (listener int, err error) {
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF})
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	// A thread whose call we have heard of waits although Go's runtime sends it signals: else the call
-	// would be repeated and counted twice.
-	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
+	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterFlags, uintptr(unsafe.Pointer(&program)))
 	if e != 0 {
 		return -1, fmt.Errorf("seccomp: %w", e)
 	}
