@@ -241,7 +241,8 @@ wan: build ## measure over a wide area that is made on this machine; WAN='-quick
 	$(GO) run ./internal/wan/run -bin $(BIN) $(WAN)
 
 campaign: build ## go on with the long searches for faults for BUDGET=10m: docs/campaign.md; WHAT=calls
-	$(GO) run ./internal/campaign/run -bin $(BIN) -what '$(WHAT)' -budget $(BUDGET)
+	$(GO) build -o $(BIN)/campaign ./internal/campaign/run
+	$(BIN)/campaign -bin $(BIN) -what '$(WHAT)' -budget $(BUDGET)
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) $(LIB) out

@@ -69,7 +69,7 @@ func (p *Piece) extent() string {
 
 func (r *Record) findings(b *strings.Builder) {
 	open := r.Open()
-	fmt.Fprintf(b, "\n## Findings\n\n%d findings, of which %d are open.\n", len(r.Findings), len(open))
+	fmt.Fprintf(b, "\n## Findings\n\n%d findings, of which %d %s open.\n", len(r.Findings), len(open), map[bool]string{true: "is", false: "are"}[len(open) == 1])
 	if len(r.Findings) == 0 {
 		return
 	}

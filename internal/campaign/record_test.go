@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| 14,683 seeds in 1h1m1s | 1,000,000 |", "2 findings, of which 1 are open", "| it hangs | **open** |", `| a \| b c | 0123456 |`,
+		"| 14,683 seeds in 1h1m1s | 1,000,000 |", "2 findings, of which 1 is open", "| it hangs | **open** |", `| a \| b c | 0123456 |`,
 		"| `seeds` | 2026-11-23 | aaaaaaaaaaaa | 60,000 to 74,682 | 1h1m1s | 2 |", "| 5 of about 30,000 points; 1 of these", "| `core/wire.FuzzHeader` | 1m30s | 1,234,567 |",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -106,6 +106,11 @@ func TestPublished(t *testing.T) {
 	var b strings.Builder
 	if err := r.WritePage(&b); err != nil || b.String() != string(page) {
 		t.Errorf("the page is not what its record gives: go run ./internal/campaign/run -render (%v)", err)
+	}
+	for _, kind := range Kinds {
+		if n, _ := r.Count(kind); n == 0 {
+			t.Errorf("nothing of %s is done", kind)
+		}
 	}
 	if err := provenance.History("../.."); err != nil {
 		skips.NotRun(t, err.Error(), "test a checkout with its history")
