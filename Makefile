@@ -35,6 +35,9 @@ WORLDS     ?= 0:1000
 ONLY       ?=
 # The flags of internal/wan/run.
 WAN        ?=
+# What campaign searches, of seeds,worlds,calls,fuzz,kills, and for how long.
+WHAT       ?= all
+BUDGET     ?= 10m
 # The faults that sim-mutants and conform-mutants try, a regular expression; empty: all.
 MUTANTS    ?=
 
@@ -51,7 +54,7 @@ GOTESTSUM := $(GO) tool -modfile=tools.mod gotestsum
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install package sbom demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance wan clean
+.PHONY: help build library install package sbom demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance wan campaign clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -249,6 +252,10 @@ wan: build ## measure over a wide area that is made on this machine; WAN='-quick
 	$(GO) build -o $(BIN)/wan-pair ./internal/wan/pair
 	$(GO) build -o $(BIN)/wan-collective ./internal/wan/collective
 	$(GO) run ./internal/wan/run -bin $(BIN) $(WAN)
+
+campaign: build ## go on with the long searches for faults for BUDGET=10m: docs/campaign.md; WHAT=calls
+	$(GO) build -o $(BIN)/campaign ./internal/campaign/run
+	$(BIN)/campaign -bin $(BIN) -what '$(WHAT)' -budget $(BUDGET)
 
 clean: ## remove what the other targets made
 	rm -rf $(BIN) $(LIB) out

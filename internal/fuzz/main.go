@@ -16,10 +16,11 @@ func main() {
 	budget := flag.Duration("budget", 10*time.Minute, "time for all targets together, building them included")
 	each := flag.Duration("each", 0, "time for each target; the budget does not count then")
 	only := flag.String("only", "", "regular expression: only targets whose package and name it matches, as in core/wire.FuzzHeader")
+	names := flag.Bool("list", false, "print the targets, and run none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	r := runner{out: os.Stdout, budget: *budget, each: *each, now: time.Now, fuzz: fuzz}
+	r := runner{out: os.Stdout, budget: *budget, each: *each, now: time.Now, fuzz: fuzz, list: *names}
 	os.Exit(r.main(ctx, *only, flag.Args()))
 }
 
@@ -31,6 +32,7 @@ type runner struct {
 	out    io.Writer
 	budget time.Duration
 	each   time.Duration // 0: the budget is shared
+	list   bool          // print the targets only
 	now    func() time.Time
 	fuzz   func(ctx context.Context, t target, d time.Duration) report
 }
@@ -47,6 +49,12 @@ func (r *runner) main(ctx context.Context, only string, patterns []string) int {
 	if err != nil {
 		fmt.Fprintln(r.out, "fuzz:", err)
 		return 2
+	}
+	if r.list {
+		for _, t := range targets {
+			fmt.Fprintln(r.out, t)
+		}
+		return 0
 	}
 	return r.run(ctx, targets)
 }

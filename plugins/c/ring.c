@@ -95,8 +95,15 @@ static int claimed(_Atomic uint32_t *sleeps)
 
 static void wake_reader(struct pump *p)
 {
-	if (claimed(word_at(p, 0, READER_SLEEPS)))
-		(void)!send(p->near, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* a full one is readable */
+	ssize_t n;
+	if (!claimed(word_at(p, 0, READER_SLEEPS)))
+		return;
+	do
+		n = send(p->near, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	/* A full one is readable. If the kernel has no memory for the byte only the link's end can wake the reader. */
+	if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != ECONNRESET)
+		shutdown(p->near, SHUT_RDWR);
 }
 
 /* unread is how many bytes of ring 1 were not read; -1: the other side breaks the rules. */

@@ -94,7 +94,7 @@ func (i *instance) aside(f func(ctx context.Context)) {
 func (i *instance) introduce(ctx context.Context) error {
 	answer, err := i.rpc.Info(ctx, &proto.InfoRequest{Call: i.call(ctx)})
 	if err != nil {
-		return i.silent(i.broken(ctx, "Info", err), "Info")
+		return i.broken(ctx, "Info", err)
 	}
 	i.info = transports.Info{Name: answer.GetName(), Version: answer.GetVersion(), Vendor: answer.GetVendor()}
 	i.sdk = answer.GetSdk()
@@ -108,18 +108,20 @@ func (i *instance) introduce(ctx context.Context) error {
 	}
 	schema, err := i.rpc.Schema(ctx, &proto.SchemaRequest{Call: i.call(ctx)})
 	if err != nil {
-		return i.silent(i.broken(ctx, "Schema", err), "Schema")
+		return i.broken(ctx, "Schema", err)
 	}
 	i.schema = proto.ToSchema(schema.GetSettings())
 	return nil
 }
 
-// silent adds to the error of a call to which no answer came what the control connection was doing.
-func (i *instance) silent(err error, call string) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer to %s, the control connection is %v: %w", call, i.conn.GetState(), err)
+// hung names the plugin in the error of a call to which no answer came.
+func (i *instance) hung(err error) error {
+	var known *Error
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
+		return err
 	}
-	return err
+	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung, Cause: err,
+		Problem: "does not answer: " + err.Error(), Remedy: "see its log; report it to its vendor"}
 }
 
 // defaultTimeout is for calls whose context has no deadline.
@@ -227,10 +229,10 @@ const verdict = 5 * time.Second
 // transport. If the connection was lost it waits for the reason.
 func (i *instance) broken(ctx context.Context, call string, err error) error {
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded: // a little before our clock
+		return fmt.Errorf("no answer to %s, the control connection is %v: %w", call, i.conn.GetState(), context.DeadlineExceeded)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case status.Code(err) == codes.DeadlineExceeded: // a little before our clock
-		return context.DeadlineExceeded
 	}
 	if status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled {
 		timer := time.NewTimer(verdict)

@@ -172,6 +172,9 @@ type oddity struct {
 
 // Health is what a Dial to "ail" or "heal" has made it.
 func (o *oddity) Health() error {
+	if o.mode == "unwell" { // says who it is, and nothing more
+		select {}
+	}
 	if o.ails.Load() {
 		return errors.New("the buffers are small")
 	}

@@ -120,7 +120,7 @@ func (p *Plugin) start(ctx context.Context, prepare func(context.Context, *insta
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(ctx, inst); err != nil {
+	if err := inst.hung(prepare(ctx, inst)); err != nil {
 		inst.stop(err, settle)
 		<-inst.gone
 		return nil, err

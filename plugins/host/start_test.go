@@ -58,6 +58,7 @@ func TestStartErrors(t *testing.T) {
 		{"no mTLS", Config{Name: "other", Path: other, Env: []string{envMode + "=nomtls"}}, ErrMTLS, []string{"PLUGIN_CLIENT_CERT"}},
 		{"another transport", Config{Name: "other", Path: other, Env: []string{envMode + "="}}, ErrName, []string{`"tcp"`, `"other"`}},
 		{"mute", Config{Name: "tcp", Builtin: true, NoMTLS: true, Env: []string{envMode + "=mute"}, StartTimeout: 3 * time.Second}, ErrHung, []string{"no answer to Info, the control connection is"}},
+		{"unwell", Config{Name: "tcp", Builtin: true, Env: []string{envMode + "=unwell"}, StartTimeout: 3 * time.Second}, ErrHung, []string{"transport plugin tcp", "no answer to Health, the control connection is READY"}},
 		{"silent", Config{Name: "silent", Path: script(t, dir, "silent", "#!/bin/sh\nexec sleep 100\n"), StartTimeout: 1}, ErrHung, []string{"no handshake within"}},
 	}
 	for _, c := range cases {

@@ -59,11 +59,11 @@ func (t remote) Configure(settings map[string]any) error {
 		return err
 	}
 	if err := inst.configure(ctx, settings); err != nil {
-		return err
+		return inst.hung(err)
 	}
 	caps, err := inst.capabilities(ctx)
 	if err != nil {
-		return err
+		return inst.hung(err)
 	}
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()

@@ -219,8 +219,8 @@ func hop(s *kernel.LinkSpec, size int) time.Duration {
 // eventsToEnd is how many events there may be when that took so long.
 func (w *World) eventsToEnd(took time.Duration) uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
-	if r := w.cfg.Resume; r != nil { // links to a machine that is silent or gone are dialled again and again
-		most += 50 * uint64((w.stalls+took)/r.Again)
+	if r := w.cfg.Resume; r != nil { // all links to a machine that is silent or gone are dialled again and again
+		most += uint64(50+10*len(w.procs)) * uint64((w.stalls+took)/r.Again)
 	}
 	return most
 }

@@ -287,8 +287,11 @@ func (p *proving) tell() {
 func (p *proving) taken(at wire.HostRank) {
 	p.busy[1-p.dialler] = false
 	p.tell()
-	if p.dialler == 1 {
+	switch {
+	case p.dialler == 1:
 		p.greet(at)
+	case p.of == nil: // not in over, as the dialler's end may be half closed when it learns of it
+		p.greet(wire.HostRank(p.ends[0].Number))
 	}
 }
 
@@ -296,7 +299,7 @@ func (p *proving) taken(at wire.HostRank) {
 func (p *proving) over(at wire.HostRank) {
 	p.busy[p.dialler] = false
 	p.tell()
-	if p.dialler == 0 {
+	if p.dialler == 0 && p.of != nil {
 		p.greet(at)
 	}
 }

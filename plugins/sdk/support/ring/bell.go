@@ -41,8 +41,22 @@ const (
 func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sock >= 0 {
-		_ = unix.Send(b.sock, oneRing, sendFlags) // full: it is readable; ended: its reader has gone
+	if b.sock >= 0 && !rung(func() error { return unix.Send(b.sock, oneRing, sendFlags) }) {
+		_ = unix.Shutdown(b.sock, unix.SHUT_RDWR)
+	}
+}
+
+// rung sends until the other side is awake or gone, and reports false if it may sleep on, for ever: as the
+// kernel has no memory for the byte. Then only the end of the link can wake it.
+func rung(send func() error) bool {
+	for {
+		switch err := send(); {
+		case errors.Is(err, unix.EINTR):
+		case err == nil, errors.Is(err, unix.EAGAIN): // a full socket is readable
+			return true
+		default:
+			return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
+		}
 	}
 }
 
@@ -54,7 +68,7 @@ func (b *bell) plug() {
 		return
 	}
 	for range maxPlugs {
-		if err := unix.Send(b.sock, plugs, sendFlags); err != nil {
+		if err := unix.Send(b.sock, plugs, sendFlags); err != nil && !errors.Is(err, unix.EINTR) {
 			return // full; or it has ended, which wakes us
 		}
 	}

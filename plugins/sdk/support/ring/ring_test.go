@@ -344,3 +344,21 @@ func TestEndRightBehindTheBell(t *testing.T) {
 		t.Error("the end behind the bell was not seen")
 	}
 }
+
+// TestBellIsRungAgain: a send that is interrupted is repeated, and one that failed otherwise may have left
+// the other side asleep.
+func TestBellIsRungAgain(t *testing.T) {
+	for _, c := range []struct {
+		errs []error
+		want bool
+	}{
+		{[]error{nil}, true}, {[]error{unix.EINTR, unix.EINTR, nil}, true}, {[]error{unix.EAGAIN}, true}, {[]error{unix.EPIPE}, true},
+		{[]error{unix.ECONNRESET}, true}, {[]error{unix.EINTR, unix.ENOMEM}, false}, {[]error{unix.ENOBUFS}, false},
+	} {
+		n := 0
+		got := rung(func() error { n++; return c.errs[n-1] })
+		if got != c.want || n != len(c.errs) {
+			t.Errorf("%v: %v after %d sends", c.errs, got, n)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+// Package job runs the short jobs of campaigns, and looks at what they leave behind.
+package job
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Kind is a job of two sites of two procs on this machine.
+type Kind struct {
+	Name   string
+	blocks string // of the job file
+}
+
+// Kinds are the jobs: by shared memory, by TCP, and by a plugin through whose process all bytes pass.
+// The first two have their transports' processes, too: the node's own program is their binary.
+var Kinds = []Kind{
+	{"shm", `route "*" { prefer = ["shm", "tcp"] }`},
+	{"tcp", `route "*" { prefer = ["tcp"] }`},
+	{"plugin", `plugin_dir = "TEMP/plugins"
+transport "chaos-tcp" { plugin = "impi-transport-chaos-tcp" }
+route "*" {
+  prefer     = ["chaos-tcp", "tcp"]
+  data_plane = ["ring"]
+}`},
+}
+
+const file = `job { embedded_server {} }
+limits { start = "20s" }
+program { command = ["BIN/ring", "-rounds", "ROUNDS"] }
+BLOCKS
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 2 }
+}
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 2 }
+}
+`
+
+// lastWords are what the program prints if what it has received was right.
+const lastWords = "as it must be"
+
+// Limit is how long a job may take, whatever goes wrong in it: it has seconds until its start has
+// failed, and more until a silent peer is given up.
+const Limit = 90 * time.Second
+
+// grace is how long after the end of its first process the others of a job may be there.
+const grace = 5 * time.Second
+
+// Stand is where jobs run: programs, and a folder of their own.
+type Stand struct {
+	Bin  string // absolute
+	Temp string // for folders of jobs; empty
+}
+
+// NewStand makes a folder, which Close removes.
+func NewStand(bin string) (b *Stand, err error) {
+	b = &Stand{}
+	if b.Bin, err = filepath.Abs(bin); err != nil {
+		return nil, err
+	}
+	for _, program := range []string{"impi-node", "impi-transport-chaos", "ring"} {
+		if _, err := exec.LookPath(filepath.Join(b.Bin, program)); err != nil {
+			return nil, fmt.Errorf("%w: make build", err)
+		}
+	}
+	if b.Temp, err = os.MkdirTemp("", "impi-campaign-"); err != nil {
+		return nil, err
+	}
+	// What the plugin is called says which transport it has.
+	err = os.Mkdir(filepath.Join(b.Temp, "plugins"), 0o700)
+	var binary []byte
+	if err == nil {
+		binary, err = os.ReadFile(filepath.Join(b.Bin, "impi-transport-chaos"))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.Temp, "plugins", "impi-transport-chaos-tcp"), binary, 0o755)
+	}
+	return b, err
+}
+
+// Close removes the folder.
+func (b *Stand) Close() { _ = os.RemoveAll(b.Temp) }
+
+// Job is one that runs, or has.
+type Job struct {
+	Cmd *exec.Cmd
+	dir string
+	out Output
+}
+
+// New writes a job file and makes the command of the job, whose program does so many rounds.
+func (b *Stand) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
+	dir, err := os.MkdirTemp(b.Temp, "")
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{dir: dir}
+	if err := os.Mkdir(j.temp(), 0o700); err != nil {
+		return nil, err
+	}
+	return j, b.prepare(ctx, j, k, rounds)
+}
+
+// prepare makes the job's file and its command.
+func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
+	text := strings.NewReplacer("BLOCKS", k.blocks).Replace(file)
+	text = strings.NewReplacer("BIN", b.Bin, "TEMP", b.Temp, "ROUNDS", strconv.Itoa(rounds)).Replace(text)
+	j.Cmd = j.command(ctx, b.Bin)
+	j.Cmd.Stdout, j.Cmd.Stderr = &j.out, &j.out
+	return os.WriteFile(j.file(), []byte(text), 0o600)
+}
+
+// Again runs a short job in the folder of one that has ended. Nodes remove what killed ones have left.
+func (b *Stand) Again(ctx context.Context, j *Job, k Kind) error {
+	err := b.prepare(ctx, j, k, 1)
+	if err == nil {
+		err = j.Cmd.Run()
+	}
+	return err
+}
+
+func (j *Job) temp() string { return filepath.Join(j.dir, "tmp") }
+func (j *Job) file() string { return filepath.Join(j.dir, "job.hcl") }
+
+// command is the launcher of the job, whose processes have no folder for files but the job's own.
+func (j *Job) command(ctx context.Context, bin string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "impi-node"), "-config", j.file())
+	cmd.Dir = j.dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "XDG_RUNTIME_DIR=") && !strings.HasPrefix(v, "TMPDIR=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "TMPDIR="+j.temp())
+	cmd.WaitDelay = grace
+	return cmd
+}
+
+// Watch returns a channel that is closed when no process of the job is left, which it looks for now and
+// then from now on.
+func (j *Job) Watch() <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for len(j.Processes()) > 0 {
+			<-time.After(50 * time.Millisecond)
+		}
+	}()
+	return gone
+}
+
+// Output is what a job has written so far.
+func (j *Job) Output() string { return j.out.String() }
+
+// Judge waits for the end of a job that was started: over gives what its launcher's Wait returns, gone
+// is closed when all its processes have ended. What has not ended then is killed.
+func (j *Job) Judge(ctx context.Context, over <-chan error, gone <-chan struct{}) (o Outcome, err error) {
+	limit := time.NewTimer(Limit)
+	defer limit.Stop()
+	ended := true
+	select {
+	case err = <-over:
+	case <-limit.C:
+		o.Hung, ended = true, false
+	case <-ctx.Done():
+		ended = false
+	}
+	if ended {
+		select {
+		case <-gone:
+		case <-time.After(grace):
+			for pid, line := range j.Processes() {
+				o.Left = append(o.Left, fmt.Sprintf("process %d (%s)", pid, line))
+			}
+		}
+	}
+	for pid := range j.Processes() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if !ended {
+		err = <-over
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		o.Status, err = exit.ExitCode(), nil
+	}
+	o.Output = j.Output()
+	return o, cmp.Or(context.Cause(ctx), err)
+}
+
+// Processes lists the job's processes that are there, each with its command line. They are known by
+// their folder for files, which is in their environment.
+func (j *Job) Processes() map[int]string {
+	found := map[int]string{}
+	mark := []byte(j.temp())
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		environment, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err != nil || !bytes.Contains(environment, mark) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		found[pid] = strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	return found
+}
+
+// Files lists what the job has left of files in its folder, and in that for all users if a process of
+// it could not use its own. The folder of a user's processes stays, with its lock.
+func (j *Job) Files(pids []int) (left []string) {
+	user := "impi-" + strconv.Itoa(os.Getuid())
+	stays := []string{".", user, filepath.Join(user, "lock")}
+	_ = filepath.WalkDir(j.temp(), func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(j.temp(), path)
+		if err == nil && !slices.Contains(stays, name) {
+			left = append(left, name)
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+		}
+		return nil
+	})
+	entries, _ := os.ReadDir(filepath.Join("/tmp", user))
+	for _, e := range entries {
+		pid, _, _ := strings.Cut(e.Name(), "-")
+		if n, err := strconv.Atoi(pid); err == nil && slices.Contains(pids, n) {
+			left = append(left, filepath.Join("/tmp", user, e.Name()))
+		}
+	}
+	return left
+}
+
+// Remove removes the job's folder.
+func (j *Job) Remove() { _ = os.RemoveAll(j.dir) }
+
+// Output keeps what several processes write.
+type Output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write takes some of it.
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+// String is all of it.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}

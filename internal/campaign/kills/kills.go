@@ -1,0 +1,94 @@
+// Package kills runs jobs of which it kills processes, chosen by a seed: procs, nodes, plugins and
+// the launcher, one to three of them, at any time.
+package kills
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/campaign/job"
+)
+
+// Result is what became of a job.
+type Result struct {
+	job.Outcome
+	Kind  string
+	Kills []string // the command lines of what was killed, and when
+}
+
+const (
+	rounds = 4000                    // with which a job takes longer than its kills
+	within = 1500 * time.Millisecond // of the beginning
+)
+
+// Run runs the job of a seed. The seed decides about the job, the times and the order of choice; which
+// processes there are then depends on the machine.
+func Run(ctx context.Context, b *job.Stand, seed uint64) (r Result, err error) {
+	chance := rand.New(rand.NewPCG(seed, 0))
+	k := job.Kinds[chance.IntN(len(job.Kinds))]
+	r.Kind = k.Name
+	j, err := b.New(context.WithoutCancel(ctx), k, rounds)
+	if err != nil {
+		return r, err
+	}
+	defer j.Remove()
+	if err := j.Cmd.Start(); err != nil {
+		return r, err
+	}
+	over := make(chan error, 1)
+	go func() { over <- j.Cmd.Wait() }()
+	pids := map[int]bool{}
+	at := make([]time.Duration, 1+chance.IntN(3))
+	for i := range at {
+		at[i] = time.Duration(chance.Int64N(int64(within)))
+	}
+	slices.Sort(at)
+	begun := time.Now()
+	for _, when := range at {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Until(begun.Add(when))):
+		}
+		list := j.Processes()
+		for pid := range list {
+			pids[pid] = true
+		}
+		if len(list) == 0 {
+			break
+		}
+		pid := slices.Sorted(maps.Keys(list))[chance.IntN(len(list))]
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			r.Kills = append(r.Kills, fmt.Sprintf("%s after %v", name(list[pid]), when.Round(time.Millisecond)))
+			r.Killed = r.Killed || pid == j.Cmd.Process.Pid
+		}
+	}
+	killed := r.Killed
+	r.Outcome, err = j.Judge(ctx, over, j.Watch())
+	r.Killed = killed
+	if all := slices.Collect(maps.Keys(pids)); err == nil && len(j.Files(all)) > 0 {
+		if err := b.Again(ctx, j, k); err != nil {
+			r.Left = append(r.Left, "something that fails the next job: "+err.Error())
+		}
+		r.Left = append(r.Left, j.Files(all)...)
+	}
+	return r, err
+}
+
+// name shortens a command line.
+func name(line string) string {
+	program, rest, _ := strings.Cut(line, " ")
+	if _, site, found := strings.Cut(rest, "-site "); found {
+		return filepath.Base(program) + " of " + site
+	}
+	if strings.Contains(rest, "-config") {
+		return "launcher"
+	}
+	return filepath.Base(program)
+}

@@ -1,0 +1,173 @@
+// Package campaign keeps what the long searches for faults have covered and found: simulated seeds,
+// failed system calls, fuzzing and killed processes. The searches go on over months in pieces of some
+// minutes; docs/campaign.json has what is done, and docs/campaign.md is the page that is made of it.
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/openimpi/impi/internal/provenance"
+)
+
+// Kinds of searches.
+const (
+	Seeds  = "seeds"  // of the simulator
+	Worlds = "worlds" // its seeds of several jobs that meet
+	Calls  = "calls"  // system calls that fail
+	Fuzz   = "fuzz"   // seconds of fuzzing
+	Kills  = "kills"  // jobs of which processes are killed
+)
+
+// Kinds lists them in the order of the page.
+var Kinds = []string{Seeds, Worlds, Calls, Fuzz, Kills}
+
+// Record is all that was done.
+type Record struct {
+	Pieces   []Piece          `json:"pieces"`
+	Targets  map[string]Total `json:"targets,omitempty"` // of fuzzing
+	Findings []Finding        `json:"findings,omitempty"`
+
+	// Position is the key of the last point of Calls that was tried in this round.
+	Position uint64 `json:"position,omitempty"`
+	Rounds   int    `json:"rounds,omitempty"` // of Calls that are complete
+}
+
+// Piece is what was done at one commit on one day.
+type Piece struct {
+	Kind string           `json:"kind"`
+	Made provenance.Stamp `json:"made"`
+	// From and To are the range, To not included; of seeds these are their numbers, and else there is
+	// only a number, To - From, from 0.
+	From    uint64 `json:"from"`
+	To      uint64 `json:"to"`
+	Of      uint64 `json:"of,omitempty"`     // how many there are, if that is known
+	Missed  uint64 `json:"missed,omitempty"` // of Calls: those that were not made in their runs
+	Seconds uint64 `json:"seconds"`          // how long it took
+	Found   int    `json:"found"`            // findings
+}
+
+// Total is what a fuzz target has had.
+type Total struct {
+	Seconds uint64 `json:"seconds"`
+	Inputs  uint64 `json:"inputs"`
+}
+
+// Finding is something that went wrong.
+type Finding struct {
+	Kind  string           `json:"kind"`
+	What  string           `json:"what"` // a seed, a point, a target: what runs it again
+	Made  provenance.Stamp `json:"made"`
+	Text  string           `json:"text"`
+	Ended string           `json:"ended,omitempty"` // how it was mended, or why it is none; empty: it is open
+}
+
+// Read reads a record; one that is not there is empty.
+func Read(path string) (*Record, error) {
+	r := &Record{}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, r)
+	}
+	if err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r *Record) check() error {
+	for _, p := range r.Pieces {
+		if !slices.Contains(Kinds, p.Kind) || p.From > p.To {
+			return fmt.Errorf("%+v is no piece of a search", p)
+		}
+	}
+	return nil
+}
+
+// Write writes it, so that it is whole even if this is interrupted.
+func (r *Record) Write(path string) error {
+	b, err := json.MarshalIndent(r, "", " ")
+	if err == nil {
+		err = os.WriteFile(path+".new", append(b, '\n'), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return err
+}
+
+// Next is where a kind goes on: behind the highest number that was done.
+func (r *Record) Next(kind string) (next uint64) {
+	for _, p := range r.Pieces {
+		if p.Kind == kind {
+			next = max(next, p.To)
+		}
+	}
+	return next
+}
+
+// Count is how much of a kind was done. Numbers that were run twice count twice: at another commit
+// they decide something else.
+func (r *Record) Count(kind string) (n, seconds uint64) {
+	for _, p := range r.Pieces {
+		if p.Kind == kind {
+			n, seconds = n+p.To-p.From, seconds+p.Seconds
+		}
+	}
+	return n, seconds
+}
+
+// Add adds a piece: to the last one of its kind, if it goes on with that.
+func (r *Record) Add(p Piece) {
+	if p.From == p.To {
+		return
+	}
+	for i := len(r.Pieces) - 1; i >= 0; i-- {
+		last := &r.Pieces[i]
+		if last.Kind != p.Kind {
+			continue
+		}
+		if last.Made == p.Made && last.To == p.From {
+			last.To, last.Of = p.To, p.Of
+			last.Seconds, last.Missed, last.Found = last.Seconds+p.Seconds, last.Missed+p.Missed, last.Found+p.Found
+			return
+		}
+		break
+	}
+	r.Pieces = append(r.Pieces, p)
+}
+
+// Find adds a finding. One that is known already is open again.
+func (r *Record) Find(f Finding) {
+	i := slices.IndexFunc(r.Findings, func(x Finding) bool { return x.Kind == f.Kind && x.What == f.What })
+	if i < 0 {
+		r.Findings = append(r.Findings, f)
+		return
+	}
+	r.Findings[i] = f
+}
+
+// End says how a finding was mended.
+func (r *Record) End(what, how string) error {
+	i := slices.IndexFunc(r.Findings, func(x Finding) bool { return x.Kind+" "+x.What == what })
+	if i < 0 {
+		return fmt.Errorf("there is no finding %q: write its kind, a blank and what it is of", what)
+	}
+	r.Findings[i].Ended = how
+	return nil
+}
+
+// Open lists the findings that are not mended.
+func (r *Record) Open() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Ended != "" })
+}
