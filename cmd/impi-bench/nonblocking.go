@@ -54,57 +54,81 @@ func (w *worker) begin(bench string, root int) (mpi.Request, error) {
 	}
 }
 
-// overlap measures an iallreduce alone, and then with computation between start and wait that takes
-// as long as it. What the computation hides of the operation's time is the overlap: 1 is all of it.
+// overlapRounds is how often both parts of overlap are measured.
+const overlapRounds = 21
+
+// overlap measures a number of iallreduces alone, and with computation between start and wait that takes as
+// long as they do, in turns. What the computation hides of the operation's time is the overlap, by the medians
+// of all rounds, where 1 is all of it: another program that ran in one of them must not decide.
 func (w *worker) overlap(size int, target float64) error {
 	w.compute = 0
-	if w.rank != 0 {
-		for range 2 {
-			if err := follow(w, "overlap"); err != nil {
-				return err
-			}
-			if err := w.learnCompute(0); err != nil {
-				return err
-			}
+	n, err := w.overlapIterations(target)
+	if err != nil {
+		return err
+	}
+	var alone, both [overlapRounds]float64
+	for i := range alone {
+		if alone[i], err = w.partOfRound(n); err != nil {
+			return err
 		}
+	}
+	once := median(alone[:])
+	steps, err := w.learnCompute(once / float64(n))
+	if err != nil {
+		return err
+	}
+	for i := range alone {
+		w.compute = 0
+		if alone[i], err = w.partOfRound(n); err != nil {
+			return err
+		}
+		w.compute = steps
+		if both[i], err = w.partOfRound(n); err != nil {
+			return err
+		}
+	}
+	w.compute = 0
+	if w.rank != 0 {
 		return nil
 	}
-	n, err := calibrate(w, "overlap", target)
-	if err != nil {
-		return err
-	}
-	alone, err := timed(w, "overlap", n)
-	if err != nil {
-		return err
-	}
-	if _, err := w.agree(0); err != nil {
-		return err
-	}
-	if err := w.learnCompute(alone / float64(n)); err != nil {
-		return err
-	}
-	both, err := timed(w, "overlap", n)
-	if err != nil {
-		return err
-	}
-	f := figure{Size: size, Iterations: n, Seconds: both, Overlap: max(0, (2*alone-both)/alone)}
-	if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
-		return err
-	}
-	if _, err := w.agree(0); err != nil {
-		return err
-	}
-	return w.learnCompute(0)
+	a, b := median(alone[:]), median(both[:])
+	return json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: b, Overlap: max(0, (a+once-b)/a)})
 }
 
-// learnCompute has all ranks compute for so many seconds behind each start, as rank 0 says.
-func (w *worker) learnCompute(seconds float64) error {
+// overlapIterations is how many iterations a part of a round has, as rank 0 decides.
+func (w *worker) overlapIterations(target float64) (int64, error) {
+	for n := int64(8); ; n *= 2 {
+		n, err := w.agree(n)
+		if err != nil {
+			return 0, err
+		}
+		t, err := w.partOfRound(n)
+		if err != nil {
+			return 0, err
+		}
+		enough := int64(0)
+		if t >= target/10 {
+			enough = fill(n, t, target/overlapRounds)
+		}
+		if enough, err = w.agree(enough); err != nil || enough != 0 {
+			return enough, err
+		}
+	}
+}
+
+func (w *worker) partOfRound(n int64) (seconds float64, err error) {
+	start := time.Now()
+	err = w.iterate("overlap", n)
+	return time.Since(start).Seconds(), err
+}
+
+// learnCompute tells all ranks how many steps take so many seconds, as rank 0 says.
+func (w *worker) learnCompute(seconds float64) (steps int64, err error) {
 	v := []float64{seconds}
 	if err := mpi.Bcast(w.world, v, 0); err != nil {
-		return err
+		return 0, err
 	}
-	w.compute = int64(v[0] * stepsPerSecond())
-	return nil
+	return int64(v[0] * stepsPerSecond()), nil
 }
 
 // stepsPerSecond measures how fast this rank computes.

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
+#include "copies.h"
 
 #define OWN __attribute__((visibility("hidden")))
 
@@ -49,8 +50,24 @@ static copier copy = early, move = early;
 static filler fill = fillEarly;
 static comparer compare = compareEarly;
 
-OWN void *memcpy(void *to, const void *from, size_t n) { return copy(to, from, n); }
-OWN void *memmove(void *to, const void *from, size_t n) { return move(to, from, n); }
+int impi_slow_ahead; // 0 until the library is loaded, and where a tool looks at copies
+
+OWN void *memcpy(void *to, const void *from, size_t n)
+{
+#if defined(__x86_64__)
+	if (n >= AHEAD_LEAST && impi_is_slow(to, from))
+		return impi_copy_ahead(to, from, n);
+#endif
+	return copy(to, from, n);
+}
+OWN void *memmove(void *to, const void *from, size_t n)
+{
+#if defined(__x86_64__)
+	if (n >= AHEAD_LEAST && impi_is_slow(to, from) && (uintptr_t)to - (uintptr_t)from >= n)
+		return impi_copy_ahead(to, from, n);
+#endif
+	return move(to, from, n);
+}
 OWN void *memset(void *to, int c, size_t n) { return fill(to, c, n); }
 OWN int memcmp(const void *a, const void *b, size_t n) { return compare(a, b, n); }
 
@@ -63,6 +80,10 @@ __attribute__((constructor(101))) static void find(void)
 		if (c)
 			at = c;
 	}
+#if defined(__x86_64__)
+	if (!dlsym(RTLD_DEFAULT, "__tsan_init") && !dlsym(RTLD_DEFAULT, "__asan_init"))
+		impi_slow_ahead = impi_has_slow_ahead();
+#endif
 	if ((f = dlsym(at, "memcpy")))
 		copy = (copier)f;
 	if ((f = dlsym(at, "memmove")))

@@ -10,6 +10,8 @@
 #include "fastboard.h"
 #include "fastsite.h"
 
+_Alignas(AHEAD_PAGE) char impi_between[PIECE + AHEAD_PAGE];
+
 int impi_barrier(MPI_Comm comm)
 {
 	struct op o;
@@ -95,6 +97,7 @@ int impi_scatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *r
 	if (recv != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !writable(recv, n) || overlap(send, all, recv, n)))
 		return refuse();
 	arrive(&o);
+	o.block = n;
 	if (!give(&o, SCATTER, send, all, others(o.b)))
 		return refuse();
 	if (recv != MPI_IN_PLACE)
@@ -137,6 +140,7 @@ int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, all) || overlap(send, all, recv, all)))
 		return refuse();
 	arrive(&o);
+	o.block = n;
 	if (!give(&o, ALLTOALL, send == MPI_IN_PLACE ? recv : send, all, others(o.b)) || !all_posted(&o, ALLTOALL, all))
 		return refuse();
 	if (!collect(&o, recv, n, at, all))
@@ -208,6 +212,7 @@ int impi_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI
 	if (all > MOST || !writable(recv, own == recv ? all : n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, all) || overlap(send, all, recv, n))))
 		return refuse();
 	arrive(&o);
+	o.block = n;
 	if (!post(&o, REDUCE_SCATTER_BLOCK, own, all) || !all_posted(&o, REDUCE_SCATTER_BLOCK, all))
 		return refuse();
 	for (uint32_t m = o.b->members; m-- > 0;) {

@@ -226,6 +226,7 @@ int impi_iscatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 		return refuse();
 	if (recv != MPI_IN_PLACE)
 		memcpy(recv, (const char *)send + o.b->me * a.n, a.n);
+	o.block = a.n;
 	return begun(&o, &a, comm, out);
 }
 
@@ -244,6 +245,7 @@ static inline int both(struct op *o, struct call *a, MPI_Count scount, MPI_Datat
 		a->post = posts > 1 ? a->recv : (char *)a->recv + o->b->me * a->n;
 	} else if (!same(scount, stype, rcount, rtype) || !readable(a->send, a->size) || overlap(a->send, a->size, a->recv, all))
 		return 0;
+	o->block = posts > 1 ? a->n : 0;
 	return post_soon(o, a->size);
 }
 
@@ -368,7 +370,7 @@ static inline void resume(struct op *o, struct request *r)
 	o->b = &x->boards[r->board];
 	o->turn = r->turn;
 	o->read = o->lent = 0;
-	o->to = 0;
+	o->to = o->block = 0;
 }
 
 // needed is the set of the members whose posts are needed.

@@ -9,6 +9,7 @@
 #endif
 #include <sys/uio.h>
 #include <time.h>
+#include "copies.h"
 #include "gate.h"
 #include "loops.h"
 #include "measure.h"
@@ -25,6 +26,7 @@ struct op {
 	unsigned what;   // the operation, if memory is lent
 	const void *from; // that memory
 	uint64_t size;
+	uint64_t block; // of what is posted, the block of this length that is this member's own is read by nobody; 0: none
 };
 
 static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
@@ -55,7 +57,7 @@ static inline int next_of(struct op *o)
 	o->turn = (GLANCE(o->b->number) + 1) << STEP_BITS;
 	o->posted = 0;
 	o->read = o->lent = 0;
-	o->to = 0;
+	o->to = o->block = 0;
 	return 1;
 }
 
@@ -208,14 +210,27 @@ static inline int vacant(struct op *o, uint64_t n)
 	return 1;
 }
 
+// copy_out copies n bytes to where others read them.
+static inline void copy_out(char *to, const char *from, uint64_t n)
+{
+	if (n >= FAR_LEAST)
+		far_move(to, from, n);
+	else
+		move(to, from, n);
+}
+
 // publish is post once there is room.
 static inline void publish(struct op *o, unsigned what, const void *from, uint64_t n)
 {
 	struct board *b = o->b;
-	if (n >= FAR_LEAST)
-		far_move(data(b, b->me, o->turn, n), from, n);
-	else
-		move(data(b, b->me, o->turn, n), from, n);
+	char *to = data(b, b->me, o->turn, n);
+	if (o->block == 0 || n <= INLINE)
+		copy_out(to, from, n);
+	else {
+		uint64_t at = b->me * o->block, behind = at + o->block;
+		copy_out(to, from, at);
+		copy_out(to + behind, (const char *)from + behind, n - behind);
+	}
 	char *e = entry(b, b->me, o->turn);
 	*(uint64_t *)(e + 8) = header(what, n);
 	atomic_exchange((_Atomic uint64_t *)e, o->turn);
@@ -231,6 +246,7 @@ static inline int post(struct op *o, unsigned what, const void *from, uint64_t n
 	publish(o, what, from, n);
 	return 1;
 }
+
 // give posts n bytes, or lends them to a set of members.
 static inline int give(struct op *o, unsigned what, const void *from, uint64_t n, uint64_t to)
 {
@@ -267,6 +283,10 @@ static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
 	return 1;
 }
 
+// impi_between is where what others lend comes if the way straight to where it belongs is slow. It belongs to
+// whoever has passed the gate.
+extern char impi_between[PIECE + AHEAD_PAGE] __attribute__((visibility("hidden")));
+
 // take copies n bytes from offset at on of the whole that a member has posted or lends. The member's key,
 // which is read in the same system call, proves that the memory is still its own.
 static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t at, uint64_t whole)
@@ -277,14 +297,19 @@ static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t 
 	}
 	const struct offer *f = &o->b->offers[m];
 	uint64_t found[2];
-	char *from = (char *)(uintptr_t)*(uint64_t *)(entry(o->b, m, o->turn) + 16);
+	char *from = (char *)(uintptr_t)*(uint64_t *)(entry(o->b, m, o->turn) + 16) + at;
+	int slow = n >= AHEAD_LEAST && impi_is_slow(to, from);
+	uint64_t most = slow ? PIECE : FETCH;
 	for (uint64_t done = 0, k; done < n; done += k) {
-		k = n - done < FETCH ? n - done : FETCH;
-		struct iovec local[] = { { found, sizeof found }, { (char *)to + done, k } };
-		struct iovec remote[] = { { (void *)(uintptr_t)f->addr, sizeof found }, { from + at + done, k } };
+		k = n - done < most ? n - done : most;
+		char *into = slow ? impi_between + (uintptr_t)(from + done) % AHEAD_PAGE : (char *)to + done;
+		struct iovec local[] = { { found, sizeof found }, { into, k } };
+		struct iovec remote[] = { { (void *)(uintptr_t)f->addr, sizeof found }, { from + done, k } };
 		ssize_t got = process_vm_readv((pid_t)f->process, local, 2, remote, 2, 0);
 		if (got != (ssize_t)(k + sizeof found) || found[0] != f->key[0] || found[1] != f->key[1] || GLANCE(x->leave_asked))
 			return 0;
+		if (slow)
+			memcpy((char *)to + done, into, k);
 	}
 	return 1;
 }

@@ -208,6 +208,20 @@ func TestGate(t *testing.T) {
 	})
 }
 
+// TestFreedIsForgotten has C ask for a communicator that was freed, and for no other one.
+func TestFreedIsForgotten(t *testing.T) {
+	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
+		const handle = uintptr(worldHandle + 8)
+		made, err := c.Dup()
+		if err != nil {
+			return err
+		}
+		made.in().FastPath(handle)
+		err = expect("made", m.Place(handle).Handle, handle)
+		return first(err, made.Free(), expect("freed", m.Place(handle).Handle, 0), expect("world", m.Place(worldHandle).Handle, worldHandle))
+	})
+}
+
 // TestNoFastPathToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
 // else shares the machine.
 func TestNoFastPathToOtherRepresentations(t *testing.T) {

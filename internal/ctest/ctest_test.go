@@ -159,6 +159,7 @@ func TestPrograms(t *testing.T) {
 		{source: "fastboxes.c"},
 		{source: "fastboard.c", link: []string{"-lm"}},
 		{source: "faststart.c", link: []string{"-lm"}},
+		{source: "copies.c"},
 		{source: "datatypes.c"},
 		{source: "comms.c"},
 		{source: "attributes.c"},

@@ -278,7 +278,16 @@ func (m *Memory) Reset() {
 // Forget makes C ask Go again for all communicators. The gate must be closed.
 func (m *Memory) Forget() {
 	for i := range m.Comms {
-		m.Comms[i] = Comm{}
+		m.Comms[i].Handle = 0 // an entry is 1 KiB, and written anew when it is used again
+	}
+}
+
+// ForgetComm is Forget for the communicator with a context alone.
+func (m *Memory) ForgetComm(context uint64) {
+	for i := range m.Comms {
+		if c := &m.Comms[i]; c.Context == context {
+			c.Handle = 0
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func end(c *proc.Comm) error {
 		c.Process().Disconnects.DisconnectLost(met)
 	}
 	c.Process().Comms.Strike(c.Comm)
-	c.Process().FastPath.Forget()
+	c.Process().FastPath.ForgetComm(c)
 	if c.Wide() {
 		c.Process().Lock()
 		Release(c.Process(), c.Context())

@@ -82,6 +82,15 @@ func (x *fastPath) Forget() {
 	}
 }
 
+// ForgetComm makes C look up a communicator again that is freed. x may be nil.
+func (x *fastPath) ForgetComm(c *Comm) {
+	if x != nil {
+		x.p.Lock()
+		defer x.p.Unlock()
+		x.Memory.ForgetComm(uint64(c.Context()))
+	}
+}
+
 // join adds q to the peers if it takes fast-box messages, its data need no conversion, and an entry
 // is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
