@@ -14,6 +14,9 @@ type boxes struct {
 	taker     *atomic.Uint32  // set by the other side if it takes fast-box messages
 	taken     bool            // the other side takes them
 	area      uint64          // memory for their data, once the other side takes such messages
+	answered  uint64          // how many had been taken when one was sent last
+	asked     uint64          // how many had been sent when one was taken last
+	length    int             // of the message that was taken last
 }
 
 // The values of the word by which a reader says which fast-box messages it takes.
@@ -59,6 +62,7 @@ func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
 		return nil
 	}
+	l.prepareSecond(n)
 	return l.fastBoxes.Room(n)
 }
 
@@ -83,6 +87,7 @@ func (l *Link) PostFastBox(data []byte) {
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
+	l.prepareNext(len(data))
 }
 
 // NextFastBox returns the fast-box message that comes before any other byte, or nil. The
@@ -99,6 +104,7 @@ func (l *Link) BegunFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
 	}
+	l.expectSecond()
 	return l.fastBoxes.Begun(l.in.tail)
 }
 
@@ -109,7 +115,8 @@ func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fa
 // FastBoxTaken says that the message of NextFastBox is not needed any more.
 func (l *Link) FastBoxTaken(n uint32) {
 	l.fastBoxes.Take(n)
-	l.idle = 0
+	l.idle, l.length = 0, int(n)
+	l.prepareAnswer()
 }
 
 // FastBoxesAt returns the positions of the next fast-box messages in both directions, and
