@@ -390,7 +390,6 @@ func (l *FastBoxes) Content(m *EagerMessage, n uint32) []byte {
 func (l *FastBoxes) Take(n uint32) {
 	l.Taken++
 	l.Received += FastBoxCost(n)
-	ntcopy.Fetch(unsafe.Pointer(&l.In[(l.Taken+2)%FastBoxCount])) // in a series it has probably been written
 	if n > InFastBox {
 		l.Owed += uint64(n)
 	}

@@ -15,7 +15,6 @@ type boxes struct {
 	taken     bool            // the other side takes them
 	area      uint64          // memory for their data, once the other side takes such messages
 	answered  uint64          // how many had been taken when one was sent last
-	asked     uint64          // how many had been sent when one was taken last
 	length    int             // of the message that was taken last
 }
 
@@ -62,7 +61,9 @@ func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
 		return nil
 	}
-	l.prepareSecond(n)
+	if inTwoLines(n) {
+		l.prepareSecond()
+	}
 	return l.fastBoxes.Room(n)
 }
 
@@ -87,7 +88,11 @@ func (l *Link) PostFastBox(data []byte) {
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
-	l.prepareNext(len(data))
+	if l.answered != l.fastBoxes.Taken {
+		l.answered = l.fastBoxes.Taken
+	} else {
+		l.prepareNext(len(data))
+	}
 }
 
 // NextFastBox returns the fast-box message that comes before any other byte, or nil. The
@@ -104,8 +109,14 @@ func (l *Link) BegunFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
 	}
-	l.expectSecond()
-	return l.fastBoxes.Begun(l.in.tail)
+	if inTwoLines(l.length) {
+		l.expectSecond()
+	}
+	m := l.fastBoxes.Begun(l.in.tail)
+	if m != nil {
+		l.prepareAnswer()
+	}
+	return m
 }
 
 // FastBoxData returns the data of a message of NextFastBox whose length was read as n, or nil
@@ -116,7 +127,6 @@ func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fa
 func (l *Link) FastBoxTaken(n uint32) {
 	l.fastBoxes.Take(n)
 	l.idle, l.length = 0, int(n)
-	l.prepareAnswer()
 }
 
 // FastBoxesAt returns the positions of the next fast-box messages in both directions, and

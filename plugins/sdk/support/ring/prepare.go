@@ -21,14 +21,10 @@ const (
 // inTwoLines reports whether a message with n bytes of data is in both lines of its box.
 func inTwoLines(n int) bool { return n > inFirstLine && n <= link.InFastBox }
 
-// prepareNext is called after a message of n bytes was posted. In a series, of which nobody answers one by
-// one, it has the box after the next one fetched. The next one is left alone, since the reader polls it.
+// prepareNext is called after a message of n bytes of a series was posted, of which nobody answers one by
+// one. It has the box after the next one fetched. The next one is left alone, since the reader polls it.
 func (b *boxes) prepareNext(n int) {
 	s := b.fastBoxes
-	if b.answered != s.Taken {
-		b.answered = s.Taken
-		return
-	}
 	box := unsafe.Pointer(&s.Out[(s.Sent+1)%link.FastBoxCount])
 	ntcopy.Claim(box)
 	if inTwoLines(n) {
@@ -36,32 +32,18 @@ func (b *boxes) prepareNext(n int) {
 	}
 }
 
-// prepareAnswer is called after a message was taken. Unless that is one of a series, the program probably
-// answers it. If it had two lines it takes longer to begin with that, and the reader would have the line
-// back by then.
+// prepareAnswer is called when a program that waits for a message gets it, which it probably answers.
 func (b *boxes) prepareAnswer() {
-	s := b.fastBoxes
-	if b.asked == s.Sent {
-		return
-	}
-	b.asked = s.Sent
-	if !inTwoLines(b.length) {
-		ntcopy.Claim(unsafe.Pointer(&s.Out[s.Sent%link.FastBoxCount]))
-	}
+	ntcopy.Claim(unsafe.Pointer(&b.fastBoxes.Out[b.fastBoxes.Sent%link.FastBoxCount]))
 }
 
-// prepareSecond is called before a message of n bytes is written, so that both lines of its box are fetched
-// at the same time.
-func (b *boxes) prepareSecond(n int) {
-	if inTwoLines(n) {
-		ntcopy.Claim(unsafe.Add(unsafe.Pointer(&b.fastBoxes.Out[b.fastBoxes.Sent%link.FastBoxCount]), lineSize))
-	}
+// prepareSecond is called before a message in two lines is written, so that both are fetched at the same time.
+func (b *boxes) prepareSecond() {
+	ntcopy.Claim(unsafe.Add(unsafe.Pointer(&b.fastBoxes.Out[b.fastBoxes.Sent%link.FastBoxCount]), lineSize))
 }
 
-// expectSecond is called when the box of the next message is polled, so that both of its lines come at the
-// same time if it is as long as the last one.
+// expectSecond is called when the first line of the next message is polled, if the last message was in two,
+// so that both come at the same time.
 func (b *boxes) expectSecond() {
-	if inTwoLines(b.length) {
-		ntcopy.Fetch(unsafe.Add(unsafe.Pointer(&b.fastBoxes.In[b.fastBoxes.Taken%link.FastBoxCount]), lineSize))
-	}
+	ntcopy.Fetch(unsafe.Add(unsafe.Pointer(&b.fastBoxes.In[b.fastBoxes.Taken%link.FastBoxCount]), lineSize))
 }
