@@ -127,6 +127,7 @@ func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fa
 func (l *Link) FastBoxTaken(n uint32) {
 	l.fastBoxes.Take(n)
 	l.idle, l.length = 0, int(n)
+	l.expect()
 }
 
 // FastBoxesAt returns the positions of the next fast-box messages in both directions, and
