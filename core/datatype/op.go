@@ -71,9 +71,9 @@ func (o *Op) Check(k Kind) error {
 	return nil
 }
 
-// Loop is Apply of a predefined operation for callers that have checked the memory: it sets n elements of
+// LoopOf is Apply of a predefined operation for callers that have checked the memory: it sets n elements of
 // inout, which are aligned and do not overlap those of in. It is nil if the operation has none for k.
-func (o *Op) Loop(k Kind) func(in, inout unsafe.Pointer, n int) {
+func LoopOf(o *Op, k Kind) func(in, inout unsafe.Pointer, n int) {
 	if o == nil || o.loops == nil || !k.Valid() {
 		return nil
 	}

@@ -131,7 +131,7 @@ func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.O
 		first = result
 	}
 	here, k, ok := o.plain(first)
-	loop := op.Loop(k)
+	loop := datatype.LoopOf(op, k)
 	if !ok || to.Count != first.Count() || loop == nil && op.CheckAccumulate(first.Datatype()) != nil {
 		return false
 	}
