@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
 // Turn is an operation and a step of it. Later ones are larger.
@@ -105,6 +107,13 @@ func Member(m int) uint64 { return 1 << m }
 func (p *Place) Begin(t Turn) {
 	p.took, p.now = false, t
 	p.turn(p.me).Swap(uint64(t))
+}
+
+// Claim has the lines fetched that this member writes next, in t, so that Begin and Post do not wait until
+// the others' cores have given them up.
+func (p *Place) Claim(t Turn) {
+	ntcopy.Claim(unsafe.Pointer(p.turn(p.me)))
+	ntcopy.Claim(unsafe.Pointer(p.b.word(p.entry(p.me, t))))
 }
 
 // Advance is Begin where several turns are under way: t is the first of them of which this member

@@ -117,12 +117,13 @@ func (g *Group) checkRanks(ranks []int) (*Group, error) {
 // Select returns the members of g whose ranks are the members of list, in its order. The
 // error is ErrRank if g lacks one. If list has all ranks in order the result is g itself.
 func (g *Group) Select(list *Group) (*Group, error) {
-	all := NewGroup(0, g.size)
-	switch {
-	case list.same(all):
+	if list.size > 0 {
+		if low, high := list.ends(); low < 0 || int(high) >= g.size {
+			return nil, fmt.Errorf("comm: %w: not all of %d ranks are among the %d of the group", ErrRank, list.size, g.size)
+		}
+	}
+	if list.size == g.size && list.same(NewGroup(0, g.size)) {
 		return g, nil
-	case !list.Within(all):
-		return nil, fmt.Errorf("comm: %w: not all of %d ranks are among the %d of the group", ErrRank, list.size, g.size)
 	}
 	return g.pick(list), nil
 }

@@ -71,6 +71,15 @@ func (o *Op) Check(k Kind) error {
 	return nil
 }
 
+// LoopOf is Apply of a predefined operation for callers that have checked the memory: it sets n elements of
+// inout, which are aligned and do not overlap those of in. It is nil if the operation has none for k.
+func LoopOf(o *Op, k Kind) func(in, inout unsafe.Pointer, n int) {
+	if o == nil || o.loops == nil || !k.Valid() {
+		return nil
+	}
+	return o.loops[k]
+}
+
 // Apply sets n elements of inout to in ∘ inout. Both hold native elements of k,
 // aligned as Kind.Align says. They do not overlap.
 func (o *Op) Apply(in, inout []byte, k Kind, n int) error {

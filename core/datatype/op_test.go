@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 var predefined = []*Op{Sum, Prod, Max, Min, LAnd, LOr, LXor, BAnd, BOr, BXor, MaxLoc, MinLoc}
@@ -235,5 +236,25 @@ func sumsOfAllLengths[T int | int32 | int64 | uint32 | uint64 | float32 | float6
 				}
 			}
 		}
+	}
+}
+
+// A loop is there for what a predefined operation is defined for, and does what Apply does.
+func TestLoopOf(t *testing.T) {
+	for _, op := range predefined {
+		for _, k := range allKinds() {
+			if got := LoopOf(op, k) != nil; got != (op.Check(k) == nil) {
+				t.Errorf("%v of %v: there is a loop: %v", op, k, got)
+			}
+		}
+	}
+	user := NewOp(func(_, _ []byte, _ int, _ Kind) {}, true)
+	if LoopOf(nil, Int64) != nil || LoopOf(user, Int64) != nil || LoopOf(Replace, Int64) != nil || LoopOf(Sum, Invalid) != nil || LoopOf(Sum, kinds) != nil {
+		t.Error("there is a loop where no operation of MPI's combines anything")
+	}
+	in, inout := []int64{1, -2, 3}, []int64{10, 20, 30}
+	LoopOf(Sum, Int64)(unsafe.Pointer(&in[0]), unsafe.Pointer(&inout[0]), len(in))
+	if !slices.Equal(inout, []int64{11, 18, 33}) {
+		t.Errorf("sums %v", inout)
 	}
 }

@@ -2,8 +2,13 @@ package sums
 
 import "unsafe"
 
-// All processors of the kind have what the loops need.
+// All processors of the kind have what the loops need, but for vectors.
 var floats, integers = map[int]Loop{4: float32s, 8: float64s}, map[int]Loop{4: int32s, 8: int64s}
+
+// vectors says that the processor adds 32 bytes at a time, which the loops then do.
+var vectors = avx2()
+
+func avx2() bool
 
 //go:noescape
 func float64s(in, inout unsafe.Pointer, n int)

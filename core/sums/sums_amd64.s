@@ -1,13 +1,71 @@
 #include "textflag.h"
 
-// Sums of n elements, in and inout, into inout: 64 bytes at a time, then one element at a time.
+// Sums of n elements, in and inout, into inout: 128 bytes at a time where the processor has vectors of 32
+// bytes, then 64 bytes, then one element at a time.
+
+// VECTORS does the first of that, for 1<<SHIFT elements at a time.
+#define VECTORS(SHIFT, ADD) \
+	MOVQ CX, DX;                \
+	SHRQ $SHIFT, DX;            \
+	JZ   narrow;                \
+	CMPB ·vectors(SB), $0;      \
+	JEQ  narrow;                \
+	ANDQ $((1<<SHIFT)-1), CX;   \
+vector:                         \
+	VMOVUPD (SI), Y0;           \
+	VMOVUPD 32(SI), Y1;         \
+	VMOVUPD 64(SI), Y2;         \
+	VMOVUPD 96(SI), Y3;         \
+	ADD     (DI), Y0, Y0;       \
+	ADD     32(DI), Y1, Y1;     \
+	ADD     64(DI), Y2, Y2;     \
+	ADD     96(DI), Y3, Y3;     \
+	VMOVUPD Y0, (DI);           \
+	VMOVUPD Y1, 32(DI);         \
+	VMOVUPD Y2, 64(DI);         \
+	VMOVUPD Y3, 96(DI);         \
+	ADDQ    $128, SI;           \
+	ADDQ    $128, DI;           \
+	DECQ    DX;                 \
+	JNZ     vector;             \
+	VZEROUPPER;                 \
+narrow:                         \
+	MOVQ CX, DX
+
+// func avx2() bool
+TEXT ·avx2(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	MOVL $0, AX
+	CPUID
+	CMPL AX, $7 // the highest leaf
+	JLT  no
+	MOVL $1, AX
+	MOVL $0, CX
+	CPUID
+	ANDL $(1<<27 | 1<<28), CX // the system uses XSAVE; AVX
+	CMPL CX, $(1<<27 | 1<<28)
+	JNE  no
+	MOVL $0, CX
+	XGETBV
+	ANDL $6, AX // and it saves these registers
+	CMPL AX, $6
+	JNE  no
+	MOVL $7, AX
+	MOVL $0, CX
+	CPUID
+	ANDL $(1<<5), BX // AVX2
+	JZ   no
+	MOVB $1, ret+0(FP)
+
+no:
+	RET
 
 // func float64s(in, inout unsafe.Pointer, n int)
 TEXT ·float64s(SB), NOSPLIT, $0-24
 	MOVQ in+0(FP), SI
 	MOVQ inout+8(FP), DI
 	MOVQ n+16(FP), CX
-	MOVQ CX, DX
+	VECTORS(4, VADDPD)
 	SHRQ $3, DX
 	JZ   rest
 
@@ -54,7 +112,7 @@ TEXT ·float32s(SB), NOSPLIT, $0-24
 	MOVQ in+0(FP), SI
 	MOVQ inout+8(FP), DI
 	MOVQ n+16(FP), CX
-	MOVQ CX, DX
+	VECTORS(5, VADDPS)
 	SHRQ $4, DX
 	JZ   rest
 
@@ -101,7 +159,7 @@ TEXT ·int64s(SB), NOSPLIT, $0-24
 	MOVQ in+0(FP), SI
 	MOVQ inout+8(FP), DI
 	MOVQ n+16(FP), CX
-	MOVQ CX, DX
+	VECTORS(4, VPADDQ)
 	SHRQ $3, DX
 	JZ   rest
 
@@ -147,7 +205,7 @@ TEXT ·int32s(SB), NOSPLIT, $0-24
 	MOVQ in+0(FP), SI
 	MOVQ inout+8(FP), DI
 	MOVQ n+16(FP), CX
-	MOVQ CX, DX
+	VECTORS(5, VPADDD)
 	SHRQ $4, DX
 	JZ   rest
 

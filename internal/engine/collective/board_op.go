@@ -160,6 +160,7 @@ func overlapping(a *Call, me int) bool {
 // run executes an operation for which fits has returned true.
 func run(s *proc.BoardPlace, a *Call, block int) error {
 	p := s.C.Process()
+	s.Prepare()
 	p.Lock()
 	defer p.Unlock()
 	if err := s.Ended; err != nil { // C has done it
@@ -256,6 +257,9 @@ func misread(err error) error {
 }
 
 func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	if a.What == OpBarrier {
+		return s.Await(s.Place.Arrived(s.Place.Others(), t))
+	}
 	inParts := piecemeal(s, a, block) || a.What == allreduce && lent(s, a, block)
 	if there := s.C.Process().Boards.There; inParts && there != nil && !there(a.recv) { // the others need this member's part
 		b := *a
@@ -264,9 +268,6 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	}
 	if inParts || lent(s, a, block) {
 		return doParts(s, a, t, block)
-	}
-	if a.What == OpBarrier {
-		return s.Await(s.Place.Arrived(s.Place.Others(), t))
 	}
 	if b, ok := given(s, a, block); ok {
 		if err := post(s, a, t, b); err != nil {

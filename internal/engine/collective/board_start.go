@@ -79,6 +79,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 		return r, false
 	}
 	p := c.Process()
+	s.Prepare()
 	p.Lock()
 	defer p.Unlock()
 	s.Count()

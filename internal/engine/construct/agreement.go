@@ -47,6 +47,11 @@ type agreement struct {
 	told bool // the result is known, and is being sent to those below
 	over bool
 
+	space [2][agreementLen + 2*comm.ChoiceSize]byte // for the first messages, if they are no longer
+	used  int                                       // of them
+	begun [2]openMessage                            // open, at first
+	came  [1][]byte                                 // in, at first
+
 	Wide      bool               // some members are of other worlds, so a private context ID has to be confirmed
 	confirm   *comm.Confirmation // nil in the first round
 	first     comm.Proposal      // combined proposals of the first round
@@ -88,6 +93,9 @@ func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 
 // start begins a round.
 func (x *agreement) start() {
+	if x.open == nil && x.in == nil {
+		x.open, x.in = x.begun[:0], x.came[:0]
+	}
 	if x.disseminates() {
 		x.disseminate(1)
 	} else {
@@ -140,15 +148,25 @@ func (x *agreement) fail(err error) {
 	}
 }
 
+// room returns memory for a message.
+func (x *agreement) room() []byte {
+	n := agreementLen + len(x.words)
+	if x.used == len(x.space) || n > len(x.space[0]) {
+		return make([]byte, n)
+	}
+	x.used++
+	return x.space[x.used-1][:n]
+}
+
 // recv begins to receive from a rank, into a new buffer of in.
 func (x *agreement) recv(t *Exchange, rank int) {
-	b := make([]byte, agreementLen+len(x.words))
+	b := x.room()
 	x.in = append(x.in, b)
 	x.open = append(x.open, openMessage{t.Irecv(rank, b), true, len(b)})
 }
 
 func (x *agreement) send(t *Exchange, rank int) {
-	b := make([]byte, agreementLen+len(x.words))
+	b := x.room()
 	x.All.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.Side)
 	copy(b[agreementLen:], x.words)

@@ -26,9 +26,12 @@ func (s *BoardPlace) Await(w board.Wait) error {
 	if w.Over() {
 		return nil
 	}
-	s.wait = w
 	s.Notify()
 	p := s.C.p
+	if !p.Account.on() && !p.Endpoints.deferred && s.Look(&w) { // the quickest way
+		return nil
+	}
+	s.wait = w
 	p.Boards.places = append(p.Boards.places, s)
 	err := s.linger()
 	if i := slices.Index(p.Boards.places, s); i >= 0 {
@@ -245,6 +248,9 @@ func (bs *boards) rung() {
 	bs.bell.Clear()
 	bs.lookAtBoards()
 }
+
+// Prepare is called early in a call that will begin an operation, and is about the time that Begin takes.
+func (s *BoardPlace) Prepare() { s.Place.Claim(board.NewTurn(s.Place.Number.Load())) }
 
 // Enter waits for the communicator's previous operations to end, and begins another.
 func (s *BoardPlace) Enter() (board.Turn, error) {

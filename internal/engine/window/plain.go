@@ -131,7 +131,8 @@ func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.O
 		first = result
 	}
 	here, k, ok := o.plain(first)
-	if !ok || to.Count != first.Count() || op.CheckAccumulate(first.Datatype()) != nil {
+	loop := datatype.LoopOf(op, k)
+	if !ok || to.Count != first.Count() || loop == nil && op.CheckAccumulate(first.Datatype()) != nil {
 		return false
 	}
 	var was []byte
@@ -162,7 +163,11 @@ func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.O
 	l := hold(lock)
 	copy(old, there)
 	var err error
-	if b != nil {
+	switch {
+	case b == nil:
+	case loop != nil:
+		loop(unsafe.Pointer(unsafe.SliceData(here)), unsafe.Pointer(unsafe.SliceData(there)), to.Count)
+	default:
 		err = op.Accumulate(here, there, k, to.Count)
 	}
 	l.release()

@@ -6,6 +6,9 @@
 // stores do neither. Two cores that have their third-level cache in common pass 16 KiB on in 2.5 us
 // by usual stores and in 2 us by these, two that have not in 9 us and in 2 us. Up to 4 KiB usual
 // stores are as fast or faster (docs/decisions/0039-experiments-on-speed.md).
+//
+// For what is shorter, Claim and Fetch have lines fetched before they are needed
+// (docs/decisions/0066-lines-are-fetched-early.md).
 package ntcopy
 
 // Least is from how many bytes on Copy uses non-temporal stores.

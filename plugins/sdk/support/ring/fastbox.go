@@ -14,6 +14,8 @@ type boxes struct {
 	taker     *atomic.Uint32  // set by the other side if it takes fast-box messages
 	taken     bool            // the other side takes them
 	area      uint64          // memory for their data, once the other side takes such messages
+	answered  uint64          // how many had been taken when one was sent last
+	length    int             // of the message that was taken last
 }
 
 // The values of the word by which a reader says which fast-box messages it takes.
@@ -59,6 +61,9 @@ func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
 		return nil
 	}
+	if inTwoLines(n) {
+		l.prepareSecond()
+	}
 	return l.fastBoxes.Room(n)
 }
 
@@ -83,6 +88,11 @@ func (l *Link) PostFastBox(data []byte) {
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
+	if l.answered != l.fastBoxes.Taken {
+		l.answered = l.fastBoxes.Taken
+	} else {
+		l.prepareNext(len(data))
+	}
 }
 
 // NextFastBox returns the fast-box message that comes before any other byte, or nil. The
@@ -99,7 +109,14 @@ func (l *Link) BegunFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
 	}
-	return l.fastBoxes.Begun(l.in.tail)
+	if inTwoLines(l.length) {
+		l.expectSecond()
+	}
+	m := l.fastBoxes.Begun(l.in.tail)
+	if m != nil {
+		l.prepareAnswer()
+	}
+	return m
 }
 
 // FastBoxData returns the data of a message of NextFastBox whose length was read as n, or nil
@@ -109,7 +126,8 @@ func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fa
 // FastBoxTaken says that the message of NextFastBox is not needed any more.
 func (l *Link) FastBoxTaken(n uint32) {
 	l.fastBoxes.Take(n)
-	l.idle = 0
+	l.idle, l.length = 0, int(n)
+	l.expect()
 }
 
 // FastBoxesAt returns the positions of the next fast-box messages in both directions, and
