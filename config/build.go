@@ -281,8 +281,6 @@ func (b *builder) survive() {
 			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which cannot go on without some of the procs", "remove survive, or the site")
 		case s.Native != nil:
 			b.fault(at, "site "+quote(s.Name)+" uses an MPI of its own, which cannot go on without some of the procs", "remove survive, or the block native")
-		case s.Launch != nil:
-			b.fault(at, "site "+quote(s.Name)+" has machines that launch starts, and it was not tried whether these go on without one of them", "remove survive, or remove launch and start impi-node on each machine")
 		case s.Protocol.Dialect == Draft1999:
 			b.fault(at, "site "+quote(s.Name)+" speaks the draft of IMPI, which does not show that a host is lost", "remove survive, or the dialect")
 		}

@@ -140,7 +140,7 @@ func program(mode string) {
 			os.Exit(3)
 		}
 		hang()
-	case "loses machine 2-3", "loses machine 0-5", "loses machine 6-11":
+	case "loses machine 2-3", "loses machine 2-5", "loses machine 0-5", "loses machine 6-11":
 		losesMachine(mode[len("loses machine "):])
 	case "loses site 0", "loses site 1":
 		losesSite(int(os.Getenv(asProgram)[len("loses site ")] - '0'))

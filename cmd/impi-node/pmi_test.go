@@ -53,8 +53,14 @@ func managedProgram() error {
 	left := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, "PMIX_") })
 	fmt.Printf("rank %d of %d, program %v, %s\n", rank, size, number, strings.Join(left, " "))
 	at, how, _ := strings.Cut(os.Getenv(managedEnd), ":")
-	if how == "" {
+	switch how {
+	case "":
 		return nil
+	case "lost":
+		if at != fmt.Sprint(rank) {
+			losesMachine(at + "-" + at)
+			return nil
+		}
 	}
 	if err := mpi.Barrier(world); err != nil { // all have printed
 		return err
@@ -65,7 +71,7 @@ func managedProgram() error {
 	switch how {
 	case "abort":
 		mpi.Abort(7, "as the test wants")
-	case "kill":
+	case "kill", "lost":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "exit":
 		os.Exit(0)
@@ -283,6 +289,31 @@ func TestManagedFailures(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestManagedGoesOn: with IMPI_SURVIVE=1 a job goes on without a rank that is killed, also one that has started a node,
+// and nobody aborts. The head says at the end which it was.
+func TestManagedGoesOn(t *testing.T) {
+	for _, mapping := range []string{"(vector,(0,1,4))", "(vector,(0,2,2))"} {
+		for _, lost := range []int{0, 1, 2, 3} {
+			t.Run(fmt.Sprint(lost, mapping), func(t *testing.T) {
+				m := &manager{t: t, size: 4, mapping: mapping}
+				out, statuses := m.run(fmt.Sprintf("%s=%d:lost", managedEnd, lost), bootstrap.SurviveVariable+"=1")
+				want := []int{0, 0, 0, 0}
+				want[lost] = -1
+				says := fmt.Sprintf("impi-node: rank %d on site local ended without MPI Finalize; the job went on without it\n", lost)
+				if !slices.Equal(statuses, want) || strings.Count(out, "went on\n") != 3 || strings.Count(out, says) != 1 || m.finalized != 3 || len(m.aborts) > 0 {
+					t.Errorf("statuses %v, %d finalized, aborts %q, want %q\n%s", statuses, m.finalized, m.aborts, says, out)
+				}
+			})
+		}
+	}
+	t.Run("no value", func(t *testing.T) {
+		m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", kills: true}
+		if out, _ := m.run(bootstrap.SurviveVariable + "=yes"); !strings.Contains(out, `IMPI_SURVIVE="yes": it can be 1`) {
+			t.Error(out)
+		}
+	})
 }
 
 // leaveInInit joins the job of a process manager, and is gone for its node from then on, but for

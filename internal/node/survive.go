@@ -55,7 +55,7 @@ func mayNotSurvive(n *node) error {
 	if !n.survival.on {
 		return nil
 	}
-	if n.native != nil || n.opt.Joined != nil {
+	if n.native != nil {
 		return ending.Misconfigured(fmt.Errorf("site %s: survive = true is for sites whose procs impi-node starts: remove it, or let impi-node start them", n.opt.Site.Name))
 	}
 	for i, c := range n.job.Clients {
