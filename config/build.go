@@ -278,9 +278,7 @@ func (b *builder) survive() {
 	for _, s := range b.sites {
 		switch {
 		case s.Foreign:
-			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which cannot go on without some of the procs", "remove survive, or the site")
-		case s.Native != nil:
-			b.fault(at, "site "+quote(s.Name)+" uses an MPI of its own, which cannot go on without some of the procs", "remove survive, or the block native")
+			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which ends with the job's first lost proc: IMPI has no way to tell it that the others go on", "remove survive, or the site")
 		case s.Protocol.Dialect == Draft1999:
 			b.fault(at, "site "+quote(s.Name)+" speaks the draft of IMPI, which does not show that a host is lost", "remove survive, or the dialect")
 		}
