@@ -57,8 +57,12 @@ func managedProgram() error {
 	case "":
 		return nil
 	case "lost":
-		if at != fmt.Sprint(rank) {
-			losesMachine(at + "-" + at)
+		first, last, several := strings.Cut(at, "-")
+		if !several {
+			last = first
+		}
+		if at = first; first != fmt.Sprint(rank) {
+			losesMachine(first + "-" + last)
 			return nil
 		}
 	}
@@ -443,6 +447,12 @@ func TestHydra(t *testing.T) {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
+	t.Run("goes on without a machine", func(t *testing.T) { // of which mpiexec.hydra ends all with the first
+		out, _ := hydra(t, []string{managedEnd + "=2-3:lost", bootstrap.SurviveVariable + "=1"}, "-launcher", "fork", "-hosts", "127.0.0.2,127.0.0.3", "-ppn", "2", "-disable-auto-cleanup", "-n", "4", self)
+		if strings.Count(out, "went on\n") != 2 || !strings.Contains(out, "; the job went on without ") {
+			t.Errorf("%s", out)
+		}
+	})
 	t.Run("no node", func(t *testing.T) {
 		out, status := hydra(t, []string{"IMPI_NODE=/nowhere"}, "-n", "1", self)
 		wantRanks(t, out, 1, noProgram)
@@ -567,6 +577,30 @@ func TestSrun(t *testing.T) {
 			t.Run(mpi+" "+how, func(t *testing.T) {
 				if out, status := srun(t, mpi, "2:"+how); status == 0 {
 					t.Errorf("status 0\n%s", out)
+				}
+			})
+		}
+	}
+}
+
+// TestSrunGoesOn: a job of srun's goes on without a rank that is killed, and without a machine of which Slurm does not
+// know that it is lost.
+func TestSrunGoesOn(t *testing.T) {
+	c := slurmtest.Start(t, 2)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mpi := range []string{"pmi2", "pmix"} {
+		for _, lost := range []string{"0", "1", "2", "3"} {
+			t.Run(mpi+" "+lost, func(t *testing.T) {
+				cmd := exec.CommandContext(t.Context(), "srun", "--quiet", "--no-kill", "--kill-on-bad-exit=0", "--mpi="+mpi, "-N2", "-n4", self)
+				cmd.Env = append(asManaged(t, managedEnd+"="+lost+":lost", bootstrap.SurviveVariable+"=1"), c.Env()...)
+				b, _ := cmd.CombinedOutput()
+				out := string(b)
+				skipWithoutCgo(t, out)
+				if strings.Count(out, "went on\n") != 3 || !strings.Contains(out, "impi-node: rank "+lost+" on site local ended without MPI Finalize; the job went on without it\n") {
+					t.Errorf("%s", out)
 				}
 			})
 		}
