@@ -23,8 +23,14 @@ func losesMachine(ranks string) {
 	if err := mpi.Barrier(w); err != nil {
 		panic(err)
 	}
+	isLost := first <= w.Rank() && w.Rank() <= last
+	if !isLost {
+		if err := mpi.Send(w, []int64{1}, first, 1); err != nil { // it is out of the barrier
+			panic(err)
+		}
+	}
 	os.Stdout.WriteString("ready\n")
-	if first <= w.Rank() && w.Rank() <= last {
+	for isLost { // mpiexec.hydra signals a loss by SIGUSR1
 		hang()
 	}
 	if _, err := mpi.Recv(w, make([]int64, 1), first, 0); !errors.Is(err, mpi.ErrProcFailed) {

@@ -90,8 +90,11 @@ func program(mode string) {
 			panic(err)
 		}
 	}
-	if me && how == "fails" {
+	switch {
+	case me && how == "fails":
 		_ = os.Setenv("IMPI_NODE", "/nowhere")
+	case me && how == "unlike":
+		_ = os.Unsetenv(bootstrap.SurviveVariable)
 	}
 	if err := mpi.Init(); err != nil {
 		if me && how == "fails" {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,14 +58,7 @@ func managedProgram() error {
 	case "":
 		return nil
 	case "lost":
-		first, last, several := strings.Cut(at, "-")
-		if !several {
-			last = first
-		}
-		if at = first; first != fmt.Sprint(rank) {
-			losesMachine(first + "-" + last)
-			return nil
-		}
+		return losesRanks(at)
 	}
 	if err := mpi.Barrier(world); err != nil { // all have printed
 		return err
@@ -75,7 +69,7 @@ func managedProgram() error {
 	switch how {
 	case "abort":
 		mpi.Abort(7, "as the test wants")
-	case "kill", "lost":
+	case "kill":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "exit":
 		os.Exit(0)
@@ -88,6 +82,29 @@ func managedProgram() error {
 		return err
 	}
 	return nil
+}
+
+// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills itself when the others are ready.
+func losesRanks(ranks string) error {
+	first, last, several := strings.Cut(ranks, "-")
+	if !several {
+		last = first
+	}
+	world := mpi.World()
+	if fmt.Sprint(world.Rank()) != first {
+		losesMachine(first + "-" + last)
+		return nil
+	}
+	if err := mpi.Barrier(world); err != nil {
+		return err
+	}
+	end, err := strconv.Atoi(last)
+	for range world.Size() - (end - world.Rank() + 1) {
+		if err == nil {
+			_, err = mpi.Recv(world, make([]int64, 1), mpi.AnySource, 1)
+		}
+	}
+	return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 }
 
 // asManaged is the environment of processes that a process manager starts, which are managedProgram.
@@ -312,6 +329,12 @@ func TestManagedGoesOn(t *testing.T) {
 			})
 		}
 	}
+	t.Run("not at all ranks", func(t *testing.T) {
+		m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))", kills: true}
+		if out, _ := m.run(managedEnd+"=2:unlike", bootstrap.SurviveVariable+"=1"); !strings.Contains(out, "IMPI_SURVIVE is not the same at ranks 0 and 2: give it to all ranks") {
+			t.Error(out)
+		}
+	})
 	t.Run("no value", func(t *testing.T) {
 		m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", kills: true}
 		if out, _ := m.run(bootstrap.SurviveVariable + "=yes"); !strings.Contains(out, `IMPI_SURVIVE="yes": it can be 1`) {
