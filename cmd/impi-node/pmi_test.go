@@ -58,7 +58,9 @@ func managedProgram() error {
 	case "":
 		return nil
 	case "lost":
-		return losesRanks(at)
+		return losesRanks(at, os.Getpid)
+	case "node": // which that rank has started
+		return losesRanks(at, func() int { return treeOf(os.Getpid())[1] })
 	}
 	if err := mpi.Barrier(world); err != nil { // all have printed
 		return err
@@ -84,8 +86,9 @@ func managedProgram() error {
 	return nil
 }
 
-// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills itself when the others are ready.
-func losesRanks(ranks string) error {
+// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills a process when the others are
+// ready.
+func losesRanks(ranks string, victim func() int) error {
 	first, last, several := strings.Cut(ranks, "-")
 	if !several {
 		last = first
@@ -104,7 +107,12 @@ func losesRanks(ranks string) error {
 			_, err = mpi.Recv(world, make([]int64, 1), mpi.AnySource, 1)
 		}
 	}
-	return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	if err := errors.Join(err, syscall.Kill(victim(), syscall.SIGKILL)); err != nil {
+		return err
+	}
+	for {
+		hang()
+	}
 }
 
 // asManaged is the environment of processes that a process manager starts, which are managedProgram.
@@ -329,6 +337,13 @@ func TestManagedGoesOn(t *testing.T) {
 			})
 		}
 	}
+	t.Run("a node", func(t *testing.T) { // whose ranks end, and do not end the others
+		m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))"}
+		out, statuses := m.run(managedEnd+"=2-3:node", bootstrap.SurviveVariable+"=1")
+		if !slices.Equal(statuses, []int{0, 0, 1, 1}) || strings.Count(out, "went on\n") != 2 || m.finalized != 2 || len(m.aborts) > 0 {
+			t.Errorf("statuses %v, %d finalized, aborts %q\n%s", statuses, m.finalized, m.aborts, out)
+		}
+	})
 	t.Run("not at all ranks", func(t *testing.T) {
 		m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))", kills: true}
 		if out, _ := m.run(managedEnd+"=2:unlike", bootstrap.SurviveVariable+"=1"); !strings.Contains(out, "IMPI_SURVIVE is not the same at ranks 0 and 2: give it to all ranks") {
