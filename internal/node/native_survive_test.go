@@ -51,6 +51,7 @@ func nativeSurvivors(t *testing.T, mode string) *config.Job {
 	t.Helper()
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+	t.Setenv("OMPI_MCA_btl_vader_backing_directory", t.TempDir()) // which it does not remove when its launcher is killed
 	for _, tool := range []string{"mpicc.openmpi", "mpirun.openmpi", "mpicc.mpich", "mpirun.mpich"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			skips.NotRun(t, "there is no "+tool, "apt-get install libopenmpi-dev openmpi-bin libmpich-dev mpich")
