@@ -278,13 +278,25 @@ func (b *builder) survive() {
 	for _, s := range b.sites {
 		switch {
 		case s.Foreign:
-			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which cannot go on without some of the procs", "remove survive, or the site")
-		case s.Native != nil:
-			b.fault(at, "site "+quote(s.Name)+" uses an MPI of its own, which cannot go on without some of the procs", "remove survive, or the block native")
-		case s.Launch != nil:
-			b.fault(at, "site "+quote(s.Name)+" has machines that launch starts, and it was not tried whether these go on without one of them", "remove survive, or remove launch and start impi-node on each machine")
+			b.fault(at, "site "+quote(s.Name)+" runs another MPI, which ends with the job's first lost proc: IMPI has no way to tell it that the others go on", "remove survive, or the site")
 		case s.Protocol.Dialect == Draft1999:
 			b.fault(at, "site "+quote(s.Name)+" speaks the draft of IMPI, which does not show that a host is lost", "remove survive, or the dialect")
+		default:
+			suspects(s, at)
 		}
+	}
+}
+
+// suspects warns of routes in which a process has to say itself that it lives, as the kernel does for one with links
+// of TCP: if it is stopped, it is taken for lost.
+func suspects(s *siteDraft, at Pos) {
+	for _, other := range s.sites {
+		r := s.RouteTo(other.Name)
+		i := slices.IndexFunc(r.Prefer, func(name string) bool { return !s.result.Known(name).Machine })
+		if i < 0 || other == s && len(s.Hosts) == 1 || r.Resume || !s.result.Known(r.Prefer[i]).Datagrams {
+			continue
+		}
+		s.warn(cmp.Or(r.Pos, at), "with survive = true a site is taken for lost by a route of "+r.Prefer[i]+" when its plugin does not answer for limits { silence }, as when it is stopped, and nobody answers for it", "add resume = true to the route: what breaks is then dialled again for limits { resume } before anything is lost")
+		return
 	}
 }

@@ -90,8 +90,11 @@ func program(mode string) {
 			panic(err)
 		}
 	}
-	if me && how == "fails" {
+	switch {
+	case me && how == "fails":
 		_ = os.Setenv("IMPI_NODE", "/nowhere")
+	case me && how == "unlike":
+		_ = os.Unsetenv(bootstrap.SurviveVariable)
 	}
 	if err := mpi.Init(); err != nil {
 		if me && how == "fails" {
@@ -140,7 +143,7 @@ func program(mode string) {
 			os.Exit(3)
 		}
 		hang()
-	case "loses machine 2-3", "loses machine 0-5", "loses machine 6-11":
+	case "loses machine 2-3", "loses machine 2-5", "loses machine 0-5", "loses machine 6-11":
 		losesMachine(mode[len("loses machine "):])
 	case "loses site 0", "loses site 1":
 		losesSite(int(os.Getenv(asProgram)[len("loses site ")] - '0'))

@@ -64,6 +64,7 @@ func managed(n *bootstrap.Node, std streams) int {
 		opt.Joined = append(opt.Joined, procs.Joined(p))
 	}
 	place(n, places, &opt)
+	opt.Job.Survive = places[0].Survive
 	said := false
 	opt.Failing = func(f *ending.Failure) {
 		if !f.Told {
@@ -75,7 +76,13 @@ func managed(n *bootstrap.Node, std streams) int {
 	opt.Now, opt.Stdout, opt.Stderr = now, std.out, std.err
 	err = node.Run(ctx, opt)
 	var f *ending.Failure
-	if said && errors.As(err, &f) {
+	switch failed := errors.As(err, &f); {
+	case failed && f.Lost > 0: // the others have finished in order; how those ended the process manager says
+		if n.Self == 0 {
+			complain(std.err, f)
+		}
+		return 0
+	case failed && said:
 		return f.Status
 	}
 	return conclude(err, std)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,8 +54,13 @@ func managedProgram() error {
 	left := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, "PMIX_") })
 	fmt.Printf("rank %d of %d, program %v, %s\n", rank, size, number, strings.Join(left, " "))
 	at, how, _ := strings.Cut(os.Getenv(managedEnd), ":")
-	if how == "" {
+	switch how {
+	case "":
 		return nil
+	case "lost":
+		return losesRanks(at, os.Getpid)
+	case "node": // which that rank has started
+		return losesRanks(at, func() int { return treeOf(os.Getpid())[1] })
 	}
 	if err := mpi.Barrier(world); err != nil { // all have printed
 		return err
@@ -78,6 +84,35 @@ func managedProgram() error {
 		return err
 	}
 	return nil
+}
+
+// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills a process when the others are
+// ready.
+func losesRanks(ranks string, victim func() int) error {
+	first, last, several := strings.Cut(ranks, "-")
+	if !several {
+		last = first
+	}
+	world := mpi.World()
+	if fmt.Sprint(world.Rank()) != first {
+		losesMachine(first + "-" + last)
+		return nil
+	}
+	if err := mpi.Barrier(world); err != nil {
+		return err
+	}
+	end, err := strconv.Atoi(last)
+	for range world.Size() - (end - world.Rank() + 1) {
+		if err == nil {
+			_, err = mpi.Recv(world, make([]int64, 1), mpi.AnySource, 1)
+		}
+	}
+	if err := errors.Join(err, syscall.Kill(victim(), syscall.SIGKILL)); err != nil {
+		return err
+	}
+	for {
+		hang()
+	}
 }
 
 // asManaged is the environment of processes that a process manager starts, which are managedProgram.
@@ -285,6 +320,44 @@ func TestManagedFailures(t *testing.T) {
 	}
 }
 
+// TestManagedGoesOn: with IMPI_SURVIVE=1 a job goes on without a rank that is killed, also one that has started a node,
+// and nobody aborts. The head says at the end which it was.
+func TestManagedGoesOn(t *testing.T) {
+	for _, mapping := range []string{"(vector,(0,1,4))", "(vector,(0,2,2))"} {
+		for _, lost := range []int{0, 1, 2, 3} {
+			t.Run(fmt.Sprint(lost, mapping), func(t *testing.T) {
+				m := &manager{t: t, size: 4, mapping: mapping}
+				out, statuses := m.run(fmt.Sprintf("%s=%d:lost", managedEnd, lost), bootstrap.SurviveVariable+"=1")
+				want := []int{0, 0, 0, 0}
+				want[lost] = -1
+				says := fmt.Sprintf("impi-node: rank %d on site local ended without MPI Finalize; the job went on without it\n", lost)
+				if !slices.Equal(statuses, want) || strings.Count(out, "went on\n") != 3 || strings.Count(out, says) != 1 || m.finalized != 3 || len(m.aborts) > 0 {
+					t.Errorf("statuses %v, %d finalized, aborts %q, want %q\n%s", statuses, m.finalized, m.aborts, says, out)
+				}
+			})
+		}
+	}
+	t.Run("a node", func(t *testing.T) { // whose ranks end, and do not end the others
+		m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))"}
+		out, statuses := m.run(managedEnd+"=2-3:node", bootstrap.SurviveVariable+"=1")
+		if !slices.Equal(statuses, []int{0, 0, 1, 1}) || strings.Count(out, "went on\n") != 2 || m.finalized != 2 || len(m.aborts) > 0 {
+			t.Errorf("statuses %v, %d finalized, aborts %q\n%s", statuses, m.finalized, m.aborts, out)
+		}
+	})
+	t.Run("not at all ranks", func(t *testing.T) {
+		m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))", kills: true}
+		if out, _ := m.run(managedEnd+"=2:unlike", bootstrap.SurviveVariable+"=1"); !strings.Contains(out, "IMPI_SURVIVE is not the same at ranks 0 and 2: give it to all ranks") {
+			t.Error(out)
+		}
+	})
+	t.Run("no value", func(t *testing.T) {
+		m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", kills: true}
+		if out, _ := m.run(bootstrap.SurviveVariable + "=yes"); !strings.Contains(out, `IMPI_SURVIVE="yes": it can be 1`) {
+			t.Error(out)
+		}
+	})
+}
+
 // leaveInInit joins the job of a process manager, and is gone for its node from then on, but for
 // its process.
 func leaveInInit() error {
@@ -412,6 +485,12 @@ func TestHydra(t *testing.T) {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
+	t.Run("goes on without a machine", func(t *testing.T) { // of which mpiexec.hydra ends all with the first
+		out, _ := hydra(t, []string{managedEnd + "=2-3:lost", bootstrap.SurviveVariable + "=1"}, "-launcher", "fork", "-hosts", "127.0.0.2,127.0.0.3", "-ppn", "2", "-disable-auto-cleanup", "-n", "4", self)
+		if strings.Count(out, "went on\n") != 2 || !strings.Contains(out, "; the job went on without ") {
+			t.Errorf("%s", out)
+		}
+	})
 	t.Run("no node", func(t *testing.T) {
 		out, status := hydra(t, []string{"IMPI_NODE=/nowhere"}, "-n", "1", self)
 		wantRanks(t, out, 1, noProgram)
@@ -536,6 +615,30 @@ func TestSrun(t *testing.T) {
 			t.Run(mpi+" "+how, func(t *testing.T) {
 				if out, status := srun(t, mpi, "2:"+how); status == 0 {
 					t.Errorf("status 0\n%s", out)
+				}
+			})
+		}
+	}
+}
+
+// TestSrunGoesOn: a job of srun's goes on without a rank that is killed, and without a machine of which Slurm does not
+// know that it is lost.
+func TestSrunGoesOn(t *testing.T) {
+	c := slurmtest.Start(t, 2)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mpi := range []string{"pmi2", "pmix"} {
+		for _, lost := range []string{"0", "1", "2", "3"} {
+			t.Run(mpi+" "+lost, func(t *testing.T) {
+				cmd := exec.CommandContext(t.Context(), "srun", "--quiet", "--no-kill", "--kill-on-bad-exit=0", "--mpi="+mpi, "-N2", "-n4", self)
+				cmd.Env = append(asManaged(t, managedEnd+"="+lost+":lost", bootstrap.SurviveVariable+"=1"), c.Env()...)
+				b, _ := cmd.CombinedOutput()
+				out := string(b)
+				skipWithoutCgo(t, out)
+				if strings.Count(out, "went on\n") != 3 || !strings.Contains(out, "impi-node: rank "+lost+" on site local ended without MPI Finalize; the job went on without it\n") {
+					t.Errorf("%s", out)
 				}
 			})
 		}

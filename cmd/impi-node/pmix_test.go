@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
 )
@@ -84,6 +85,14 @@ func TestMpirun(t *testing.T) {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
+	for _, rank := range []string{"0", "1"} {
+		t.Run("goes on without "+rank, func(t *testing.T) {
+			out, _ := mpirun(t, managedEnd+"="+rank+":lost", "-x", bootstrap.SurviveVariable+"=1", "--enable-recovery", "-n", "3", self)
+			if strings.Count(out, "went on\n") != 2 || !strings.Contains(out, "impi-node: rank "+rank+" on site local ended without MPI Finalize; the job went on without it\n") {
+				t.Errorf("%s", out)
+			}
+		})
+	}
 	for _, how := range []string{"kill", "exit"} {
 		t.Run(how, func(t *testing.T) {
 			if out, status := mpirun(t, managedEnd+"=1:"+how, "-n", "3", self); status == 0 {

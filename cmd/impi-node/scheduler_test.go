@@ -6,9 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 )
 
@@ -148,4 +151,70 @@ program { command = [%q] }
 			t.Errorf("status %d: %s", s[0], n.err)
 		}
 	})
+}
+
+// TestSlurmNodeLostAndTheJobGoesOn: a job of srun's that may go on without machines does so when impi-node is killed on
+// one, when Slurm takes one for lost but was told to keep the job, and when one is lost of which Slurm does not know.
+func TestSlurmNodeLostAndTheJobGoesOn(t *testing.T) {
+	c := slurmtest.Start(t, 3)
+	dir, self, program := scriptOfNode(t)
+	file := filepath.Join(dir, "job.hcl")
+	text := fmt.Sprintf(`job {
+  survive = true
+  embedded_server {}
+}
+site "alpha" {
+  client = 0
+  launch "slurm" { program = %q }
+}
+%s
+program { command = [%q] }
+`, program, patient, self)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name   string
+		strike func()
+	}{
+		{"impi-node killed", func() { killStarted(t, append(c.Env(), "SLURMD_NODENAME=n2")) }},
+		{"node down", func() { c.Run("scontrol", "update", "nodename=n2", "state=down", "reason=test") }},
+		{"machine lost", func() { c.Lose("n2") }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			n := &machineNode{cmd: exec.CommandContext(t.Context(), "salloc", "--quiet", "--no-kill", "-N3", "--ntasks-per-node=2", program, "-config", file)}
+			n.cmd.Env = append(append(os.Environ(), asProgram+"=loses machine 2-3"), c.Env()...)
+			n.start(t, x.name)
+			for rank := range 6 {
+				n.awaits(t, n.out, fmt.Sprintf("[%d] ready", rank))
+			}
+			x.strike()
+			s := ends([]*machineNode{n})[0]
+			if s != ending.StatusRemote || strings.Count(n.out.String(), "went on") != 4 || !strings.Contains(n.err.String(), "; the job went on without it") {
+				t.Errorf("status %d", s)
+			}
+			if x.name == "node down" { // it may have come back by itself
+				c.Run("sh", "-c", "until scontrol update nodename=n2 state=resume || scontrol show node n2 | grep -Eq 'State=(IDLE|MIXED|ALLOC)'; do sleep .1; done")
+			}
+		})
+	}
+}
+
+// killStarted kills the impi-node that was started for a host and has some variables.
+func killStarted(t *testing.T, environ []string) {
+	t.Helper()
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range all {
+		line, _ := os.ReadFile(name)
+		vars, _ := os.ReadFile(filepath.Dir(name) + "/environ")
+		has := strings.Split(string(vars), "\x00")
+		if !strings.HasSuffix(string(line), "\x00"+hostVerb+"\x00") || slices.ContainsFunc(environ, func(v string) bool { return !slices.Contains(has, v) }) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return
+	}
+	t.Fatalf("there is no impi-node with %q", environ)
 }

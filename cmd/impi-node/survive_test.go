@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/loopback"
+	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
 // losesSite has rank lost kill the node of its site, and each other proc see that it is lost and talk to
@@ -166,18 +167,27 @@ func treeOf(pid int) []int {
 	return all
 }
 
-// TestStoppedIsNotLost: processes that are stopped for longer than the limit of silence are not taken for lost: by
-// tcp the kernel answers for them. It asks three times within 4 s, and only once within less.
+// TestStoppedIsNotLost: processes that are stopped for longer than the limit of silence are not taken for lost. By
+// tcp the kernel answers for them: it asks three times within 4 s, and only once within less. By quic, where a plugin
+// answers itself, links break and are resumed.
 func TestStoppedIsNotLost(t *testing.T) {
-	job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + `
-route "*" { prefer = ["tcp"] }
+	t.Setenv("CERTS", certificatesOn(t, pkitest.Authority(t), time.Now()))
+	for name, routes := range map[string]string{
+		"tcp":  `route "*" { prefer = ["tcp"] }`,
+		"quic": strings.Replace(overQUIC, `prefer = ["quic"] }`, "prefer = [\"quic\"]\n  resume = true\n}", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + routes + `
 limits {
   start   = "5m"
   silence = "4s"
+  resume  = "1m"
 }
 `
-	status, out, err := impiNode(t, "stops a site", "-config", file(t, job))
-	if status != 0 || strings.Count(out, "not suspected: ") != 3 {
-		t.Errorf("status %d, %q, %s", status, out, err)
+			status, out, err := impiNode(t, "stops a site", "-config", file(t, job))
+			if status != 0 || strings.Count(out, "not suspected: ") != 3 {
+				t.Errorf("status %d, %q, %s", status, out, err)
+			}
+		})
 	}
 }

@@ -53,6 +53,8 @@ type Managed struct {
 	Control *wireup.Conn // to its node; nil: it is alone, and there is no node
 	node    *line        // to the node that it has started; nil in other ranks
 
+	survives bool // the job goes on without procs that are lost
+
 	mu      sync.Mutex
 	manager manager // nil once it was told that the process is done
 }
@@ -154,6 +156,7 @@ func (m *Managed) join() error {
 	if err != nil {
 		return err
 	}
+	m.survives = place.Survive
 	if m.Control, err = wireup.Attach(place.Socket); err != nil {
 		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
 	}
@@ -249,6 +252,9 @@ func (m *Managed) tellPlaces(blocks []Block) error {
 		if places[i], err = m.placeOf(blocks, i); err != nil {
 			return err
 		}
+		if places[i].Survive != places[0].Survive {
+			return fmt.Errorf("%s is not the same at ranks %d and %d: give it to all ranks", SurviveVariable, blocks[0].First, blocks[i].First)
+		}
 	}
 	if err := m.node.send(places); err != nil {
 		return fmt.Errorf("the node is gone: %w", err)
@@ -278,10 +284,12 @@ func (m *Managed) Finalize() error {
 	return err
 }
 
-// Abort makes the process manager end all processes of the job with a status. The caller ends at once.
+// Abort makes the process manager end all processes of the job with a status. The caller ends at once. In a job that
+// goes on without lost procs it does nothing: the nodes end the procs of a job that fails, and one that ends because
+// its node is gone must not take the others with it.
 func (m *Managed) Abort(status int) {
-	if !m.mu.TryLock() {
-		return // the process ends in order already
+	if m.survives || !m.mu.TryLock() { // locked: the process ends in order already
+		return
 	}
 	defer m.mu.Unlock()
 	if m.manager != nil {

@@ -63,6 +63,9 @@ func (n *Node) refuse(err error) error {
 // Open opens what others connect to, and says where it is. address is asked where there are several
 // blocks.
 func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
+	if n.place.Survive, err = survive(os.Getenv(SurviveVariable)); err != nil {
+		return n.refuse(err)
+	}
 	n.place.Socket = wireup.AttachName()
 	if n.listener, err = wireup.ListenAttach(n.place.Socket); err != nil {
 		return n.refuse(err)

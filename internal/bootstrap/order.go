@@ -44,6 +44,20 @@ func Blocks(machines []int) (blocks []Block) {
 	return blocks
 }
 
+// SurviveVariable, if it is 1, has the job go on without procs that are lost.
+const SurviveVariable = "IMPI_SURVIVE"
+
+// survive reads SurviveVariable.
+func survive(value string) (bool, error) {
+	switch value {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	}
+	return false, fmt.Errorf("%s=%.40q: it can be 1, for a job that goes on without procs that are lost, or 0", SurviveVariable, value)
+}
+
 // Order is what a first rank tells its node at once.
 type Order struct {
 	Version int     `json:"version"`
@@ -55,11 +69,12 @@ type Order struct {
 // Place is where the node of a block is found: the node's answer to the Order, and what its first rank
 // publishes.
 type Place struct {
-	Socket  string     `json:"socket"`           // abstract, for the block's procs
-	Address netip.Addr `json:"address,omitzero"` // of the machine, where there are several blocks
-	Head    string     `json:"head,omitempty"`   // "ip:port" where the head takes the other nodes
-	Secret  string     `json:"secret,omitempty"` // of the head, for the other nodes
-	Server  string     `json:"server,omitempty"` // "ip:port" of the job's server, which the head runs
+	Socket  string     `json:"socket"`            // abstract, for the block's procs
+	Address netip.Addr `json:"address,omitzero"`  // of the machine, where there are several blocks
+	Head    string     `json:"head,omitempty"`    // "ip:port" where the head takes the other nodes
+	Secret  string     `json:"secret,omitempty"`  // of the head, for the other nodes
+	Server  string     `json:"server,omitempty"`  // "ip:port" of the job's server, which the head runs
+	Survive bool       `json:"survive,omitempty"` // the job goes on without procs that are lost
 
 	Problem string `json:"problem,omitempty"` // why the node cannot do its work; all else is empty
 }

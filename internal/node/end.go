@@ -58,7 +58,11 @@ func (n *node) shutDown(f *ending.Failure) {
 	declined := n.member.Decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
-		n.member.Resign(f)
+		if n.survival.excluded.Load() {
+			n.member.Abandon()
+		} else {
+			n.member.Resign(f)
+		}
 	}
 	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head goes on without this host
 		n.cluster.Over(f)

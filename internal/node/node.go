@@ -213,6 +213,7 @@ func newNode(opt Options) *node {
 	if n.opt.spawned == nil {
 		n.native = nativelaunch.New(nativelaunch.Settings{
 			Routes: n.routes, Cluster: n.cluster, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
+			Lost: n.survival.lostLauncher,
 		})
 	}
 	return n

@@ -55,9 +55,6 @@ func mayNotSurvive(n *node) error {
 	if !n.survival.on {
 		return nil
 	}
-	if n.native != nil || n.opt.Joined != nil {
-		return ending.Misconfigured(fmt.Errorf("site %s: survive = true is for sites whose procs impi-node starts: remove it, or let impi-node start them", n.opt.Site.Name))
-	}
 	for i, c := range n.job.Clients {
 		if !c.Lists(wire.SurviveVersion) {
 			return ending.Misconfigured(fmt.Errorf("%s does not go on without procs that are lost: write survive = true in the job files of all sites, or of none", n.routes.ClientName(wire.ClientRank(i))))
@@ -82,7 +79,27 @@ func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
 	if f != nil {
 		x.Text, x.Status = f.Text, uint32(f.Status)
 	}
+	if s.n.native != nil {
+		x = s.siteOf(x)
+	}
 	s.lose(x)
+}
+
+// siteOf is the loss of all of this site: the launcher of its own MPI ends all procs with the first one.
+func (s *survival) siteOf(x wire.Lost) wire.Lost {
+	c := &s.n.job.Clients[s.n.job.Self]
+	x.First, x.Last, x.Host = c.FirstProc, c.FirstProc+wire.WorldRank(c.NProcs)-1, true
+	return x
+}
+
+// lostLauncher has the others go on without this site, as the launcher of its own MPI has failed. It returns
+// false if that ends the job.
+func (s *survival) lostLauncher(f *ending.Failure) bool {
+	if !s.on || !s.n.isReady() || s.failing() {
+		return false
+	}
+	s.lose(s.siteOf(wire.Lost{Status: uint32(f.Status), Text: f.Text}))
+	return true
 }
 
 // Unlinked gives the node time to hear that one of two procs is lost between which a link has broken. A
@@ -171,7 +188,11 @@ func (s *survival) lose(x wire.Lost) {
 				if n.cluster != nil {
 					who = n.routes.HostName(n.job.Procs.At(r).Host)
 				}
-				n.end.Fail(ending.ToldBy(fmt.Sprintf("the others go on without %s: %s", who, x.Text)))
+				f := ending.ToldBy(fmt.Sprintf("the others go on without %s: %s", who, x.Text))
+				if n.native != nil {
+					f.Status = cmp.Or(int(x.Status), f.Status)
+				}
+				n.end.Fail(f)
 				return
 			}
 			n.hosts[p.Host].loop.ProcDone(r)

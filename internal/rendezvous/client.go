@@ -186,6 +186,12 @@ func (c *Client) Fail(reason error) error {
 	})
 }
 
+// Abandon leaves the job without a word: the server takes this client for lost, and a job that goes on without
+// lost clients goes on.
+func (c *Client) Abandon() {
+	_ = c.leave(func() error { return nil })
+}
+
 // leave sends the last message and waits until the server has read it.
 func (c *Client) leave(say func() error) error {
 	c.mu.Lock()

@@ -90,6 +90,9 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 	if c.Inter() || p.Check || !p.Job.Native || p.Native.Idle() {
 		return nil
 	}
+	if p.Survival != nil {
+		return nil // a member that waits in that MPI cannot give up for the loss of another site
+	}
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
 	if team.Size() < 2 {
 		return nil

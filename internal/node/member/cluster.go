@@ -281,7 +281,8 @@ func (o *Cluster) seeks() string {
 }
 
 // hearEngine takes what the engine sees of the other hosts. What hosts tell each other explains
-// that: the engine is believed where nothing else is heard.
+// that: the engine is believed where nothing else is heard. A site that goes on without lost hosts loses
+// them by their connections alone, which all of them have: a node that ends may have finished.
 func (o *Cluster) hearEngine() {
 	for e := range o.Ends {
 		if e.Host < 0 {
@@ -290,11 +291,9 @@ func (o *Cluster) hearEngine() {
 		}
 		f := o.lost(fmt.Errorf("host %s is lost: %w", o.name(e.Host), e.Why))
 		f.Weight = ending.Lost
-		if o.goesOn.Load() {
-			o.Without([]int{e.Host}, f)
-			continue
+		if !o.goesOn.Load() {
+			o.End.Fail(f)
 		}
-		o.End.Fail(f)
 	}
 }
 

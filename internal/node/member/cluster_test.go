@@ -3,8 +3,6 @@ package member
 import (
 	"errors"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -65,20 +63,16 @@ func signalWhileHostsConnect(t *testing.T) {
 	o.End.Close()
 }
 
-// TestEngineLosesAHost: what the engine sees of a host ends the job, unless the site goes on without its hosts.
+// TestEngineLosesAHost: what the engine sees of a host ends the job, unless the site goes on without its hosts: then
+// it means nothing, as the host may have finished.
 func TestEngineLosesAHost(t *testing.T) {
 	for _, goesOn := range []bool{false, true} {
 		job := config.Default(1, []string{"/bin/true"}, nil)
 		site := job.Sites[0]
 		ends := make(chan HostEnd, 1)
-		var without []int
 		o := &Cluster{
 			ClusterConfig: ClusterConfig{Hosts: append(site.Hosts, site.Hosts[0]), Ends: ends}, Routes: &routes.Table{Job: job, Site: &site},
-			Without: func(hosts []int, f *ending.Failure) {
-				if without = hosts; !strings.Contains(f.Text, "its ssh has ended") {
-					t.Error(f)
-				}
-			},
+			Without: func(hosts []int, f *ending.Failure) { t.Errorf("without %v: %v", hosts, f) },
 		}
 		o.goesOn.Store(goesOn)
 		o.End, _ = lifetime.New(t.Context())
@@ -87,8 +81,8 @@ func TestEngineLosesAHost(t *testing.T) {
 		o.hearEngine()
 		failing := false
 		o.End.Report(func(_ time.Time, e *ending.Ending) { failing = e.Failing() })
-		if failing == goesOn || goesOn != slices.Equal(without, []int{1}) {
-			t.Errorf("goes on %v: failing %v, without %v", goesOn, failing, without)
+		if failing == goesOn {
+			t.Errorf("goes on %v: failing %v", goesOn, failing)
 		}
 	}
 }

@@ -327,6 +327,14 @@ func (m *Member) Resign(f *ending.Failure) {
 	}
 }
 
+// Abandon leaves the job without a word, as the others go on without this site.
+func (m *Member) Abandon() {
+	m.leaving.Do(func() { close(m.left) })
+	if m.session != nil {
+		m.session.Abandon()
+	}
+}
+
 // Leave ends this site's part of a job that went well: once all hosts of the site have finished it
 // calls last. If the server is in this node, it then waits for the end of the whole job.
 func (m *Member) Leave(ctx context.Context, last func(context.Context) error) error {

@@ -41,6 +41,10 @@ type Settings struct {
 	Launcher *launch.Launcher
 	Deadline time.Time // until which all procs must have come
 	Log      hclog.Logger
+
+	// Lost is told how the launcher, or a daemon of it, has failed while the job ran. If it returns false the
+	// job ends by that.
+	Lost func(*ending.Failure) bool
 }
 
 // Launch is the start of a native site's procs, and what starts them. A nil *Launch is for other sites.
@@ -294,17 +298,22 @@ func (l *Launch) watch() {
 		case <-limit.Done(): // it lives on, or says nothing of its end
 		}
 	}
-	l.End.Report(func(now time.Time, x *ending.Ending) {
-		switch {
-		case len(all) == 0: // gather says more
-		case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
-			// How a proc ended that it tells of is the better reason.
-			f.Text += " before the procs had passed MPI Finalize"
-			x.Fail(now, f)
-		default:
-			x.Late(f)
-		}
-	})
+	switch {
+	case len(all) == 0: // gather says more
+	case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
+		// How a proc ended that it tells of is the better reason.
+		f.Text += " before the procs had passed MPI Finalize"
+		l.fail(f)
+	default:
+		l.End.Report(func(_ time.Time, x *ending.Ending) { x.Late(f) })
+	}
+}
+
+// fail reports that the launcher or a daemon of it has failed.
+func (l *Launch) fail(f *ending.Failure) {
+	if !l.Lost(f) {
+		l.End.Fail(f)
+	}
 }
 
 // Finish waits for the end of the launcher, when all procs of the site have ended.

@@ -57,7 +57,7 @@ func (l *Launch) followParent(parent *launch.Process, name string, children []*l
 		case <-l.parents.over:
 			return
 		case <-limit.C:
-			l.End.Fail(&ending.Failure{
+			l.fail(&ending.Failure{
 				Text: fmt.Sprintf("site %s: %s (process %d), which had started procs of the site's own MPI on host %v, has ended without them",
 					l.Routes.Site.Name, name, parent.PID(), l.hosts()[l.self()]),
 				Status: ending.StatusNode, Weight: ending.Lost,
