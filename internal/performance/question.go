@@ -74,7 +74,7 @@ var Questions = []Question{
 		Title: "How fast are messages between two procs of a machine?",
 		Text: "Shared memory, beside MPICH and Open MPI, which choose their own. \"impi\" is a program in Go, \"impi in C\" the peers' own C loops with our library. " +
 			"The ratio is to the better of the two peers: 1 is as fast, 2 twice as fast.",
-		Args:  []string{"-transport", "shm", "-sizes", "8,64,512,4K,16K,64K,256K,1M,4M", "-repeat", "5", "-seconds", "0.05", "-limit", "30s", "-peer", "mpich,openmpi,c", "pingpong", "stream", "rate"},
+		Args:  []string{"-transport", "shm", "-sizes", "8,64,512,4K,16K,64K,256K,1M,4M", "-repeat", "9", "-seconds", "0.05", "-limit", "30s", "-peer", "mpich,openmpi,c", "pingpong", "stream", "rate"},
 		Of:    []string{inGo, inC},
 		Peers: bothPeers,
 		Goals: append(all(inGo, 0.8, "pingpong", "stream", "rate"), all(inC, 0.8, "pingpong", "stream", "rate")...),
