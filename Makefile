@@ -170,11 +170,12 @@ PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/mat
 # Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
 # With RACED=1, as in CI, each test runs once: with the race detector where make race has it, and
 # without in PLAIN, in the clusters of cmd/impi-node and where a test says that it cannot be raced.
+# These are three parts, each with its own lists at its end.
 test: ## run all tests, what was not run comes last; RACED=1: those of make race with the race detector
 ifeq ($(RACED)-$(PKGS),1-$(ALL))
 	@status=0; \
-	$(MAKE) --no-print-directory test PKGS="./cmd/impi-node $(PLAIN) ./core/resume" || status=1; \
-	$(MAKE) --no-print-directory test PKGS=./internal/node RUN='^TestSpawnOnManyHosts$$' || status=1; \
+	$(MAKE) --no-print-directory test PKGS="./cmd/impi-node $(PLAIN)" || status=1; \
+	$(MAKE) --no-print-directory test PKGS="./internal/node ./core/resume" RUN='^(TestSpawnOnManyHosts|TestModel)$$' || status=1; \
 	$(MAKE) --no-print-directory race || status=1; \
 	exit $$status
 else

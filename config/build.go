@@ -296,7 +296,7 @@ func suspects(s *siteDraft, at Pos) {
 		if i < 0 || other == s && len(s.Hosts) == 1 || r.Resume || !s.result.Known(r.Prefer[i]).Datagrams {
 			continue
 		}
-		s.warn(cmp.Or(r.Pos, at), "with survive = true a site is taken for lost by a route of "+r.Prefer[i]+" when its plugin does not answer for limits { silence }, as when it is stopped, and nobody answers for it", "add resume = true to the route: what breaks is then dialled again for limits { resume } before anything is lost")
+		s.warn(cmp.Or(r.Pos, at), "with survive = true a site is taken for lost by a route of "+r.Prefer[i]+" when its plugin is stopped, or does not answer, for longer than limits { silence }", "add resume = true to the route: what breaks is then dialled again for limits { resume } before anything is lost")
 		return
 	}
 }

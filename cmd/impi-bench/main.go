@@ -254,7 +254,7 @@ func (o *options) check() error {
 	case slices.ContainsFunc(o.ranks, func(n int) bool { return n%2 != 0 }) && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].pairs }):
 		return errors.New("-procs must be even: pingpong, stream, rate and one-sided operations have pairs of ranks")
 	case len(o.beside) > 0 && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].whole }):
-		return errors.New("-beside: overlap is two measurements one after the other, which cannot take turns with others")
+		return errors.New("-beside: overlap takes turns by itself, and cannot take turns with other benchmarks")
 	}
 	return errors.Join(o.checkMachines(), o.checkBeside())
 }

@@ -25,7 +25,7 @@ var builtins = []builtin{
 	{config.Builtin{Name: "shm", Machine: true, Memory: true}, func() transports.Transport { return shm.New() }},
 	{config.Builtin{Name: "unix", Machine: true}, func() transports.Transport { return unix.New() }},
 	{
-		config.Builtin{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also", "streams"}},
+		config.Builtin{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
 		func() transports.Transport { return tcp.New() },
 	},
 	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true, Datagrams: true}, func() transports.Transport { return quic.New() }},

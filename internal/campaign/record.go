@@ -34,7 +34,6 @@ type Record struct {
 
 	// Position is the key of the last point of Calls that was tried in this round.
 	Position uint64 `json:"position,omitempty"`
-	Rounds   int    `json:"rounds,omitempty"` // of Calls that are complete
 }
 
 // Piece is what was done at one commit on one day.
@@ -148,13 +147,15 @@ func (r *Record) Add(p Piece) {
 }
 
 // Find adds a finding. One that is known already is open again.
-func (r *Record) Find(f Finding) {
+func (r *Record) Find(f Finding) (unknown bool) {
 	i := slices.IndexFunc(r.Findings, func(x Finding) bool { return x.Kind == f.Kind && x.What == f.What })
 	if i < 0 {
 		r.Findings = append(r.Findings, f)
-		return
+		return true
 	}
+	unknown = r.Findings[i].Ended != ""
 	r.Findings[i] = f
+	return unknown
 }
 
 // End says how a finding was mended.

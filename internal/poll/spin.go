@@ -24,7 +24,7 @@ const (
 	// after other threads have run on it.
 	askEvery = 4
 	// retryEvery is how often a waiter that nobody wakes checks whether other threads still compute, in
-	// waits: if they do, that costs as much time as they are long.
+	// waits: if they do, the yield lasts as long as they keep the core.
 	retryEvery = 256
 	// glance is how many polls come before a sleep on an oversubscribed machine: the message may
 	// have come already.

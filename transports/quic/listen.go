@@ -23,7 +23,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/stripe"
 )
 
-// backlog is how many links may wait for Accept, or for their other streams.
+// backlog is how many links may wait for Accept, and streams for a place in a link.
 const backlog = 1024
 
 // refusalsEvery is the minimum interval between two reports of refused peers, which
@@ -80,7 +80,7 @@ func (t *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	port := uint16(udp.LocalAddr().(*net.UDPAddr).Port)
 	l := &listener{
 		t: t, settings: s, endpoint: endpoint(portSocket{udp}), address: stripe.Address(netip.AddrPortFrom(host, port).String(), s.streams),
-		made: make(chan transports.Conn), waiting: make(chan struct{}, backlog*s.streams), refused: make(chan error, 1),
+		made: make(chan transports.Conn), waiting: make(chan struct{}, backlog), refused: make(chan error, 1),
 		closed: make(chan struct{}), conns: make(map[*connection]struct{}),
 	}
 	if err := l.start(); err != nil {
@@ -257,8 +257,8 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 	}
 }
 
-// join makes a link of a stream and others that come on other connections. It returns nil for all but the
-// last of them, and if they do not come.
+// join makes a link's connection of a stream, or adds it to that of a link, and returns nil then, and if it is
+// refused.
 func (l *listener) join(x *stream) transports.Conn {
 	ctx, cancel := context.WithTimeout(x.s.Context(), l.settings.handshake)
 	defer cancel()
@@ -296,7 +296,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// Address is "ip:port" or "[ip]:port".
+// Address is "ip:port" or "[ip]:port". If links may have several connections, their number follows.
 func (l *listener) Address() string { return l.address }
 
 // Close stops accepting. The UDP port is closed with the last link.

@@ -365,7 +365,7 @@ static void measure(const char *bench, int len, double target)
     }
 }
 
-/* All ranks compute for so many seconds behind each start in the second part of a round, as rank 0 says. */
+/* Tells all ranks how many steps take so many seconds, as rank 0 says. */
 static int64_t learn_compute(double seconds)
 {
     MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);

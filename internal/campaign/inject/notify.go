@@ -107,11 +107,11 @@ func numbers(names []string) []uint32 {
 	return list
 }
 
-// await waits for a call and returns it, nil if there is none within so many milliseconds, or false
-// when no process with the filter is left.
-func await(listener, timeout int) (*notification, bool) {
+// await waits for a call and returns it, nil if that has gone meanwhile, or false when no process with the filter
+// is left.
+func await(listener int) (*notification, bool) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
-	if n, err := unix.Poll(poll, timeout); err != nil || n == 0 {
+	if n, err := unix.Poll(poll, -1); err != nil || n == 0 {
 		return nil, true
 	}
 	if poll[0].Revents&unix.POLLIN == 0 {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,7 +122,7 @@ func (s *supervisor) serve() {
 	defer close(s.tree.gone)
 	defer unix.Close(s.listener)
 	for {
-		n, alive := await(s.listener, -1)
+		n, alive := await(s.listener)
 		if !alive {
 			return
 		}
@@ -221,19 +220,4 @@ func identity(tid int) (tgid, parent int) {
 		}
 	}
 	return tgid, parent
-}
-
-// Await waits for the end of all processes, and lists those that are left after some time.
-func (t *Tree) Await(d time.Duration) (left []int) {
-	select {
-	case <-t.gone:
-		return nil
-	case <-time.After(d):
-	}
-	for _, pid := range t.Pids() {
-		if unix.Kill(pid, 0) == nil {
-			left = append(left, pid)
-		}
-	}
-	return left
 }

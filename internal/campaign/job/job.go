@@ -153,7 +153,7 @@ func (j *Job) command(ctx context.Context, bin string) *exec.Cmd {
 }
 
 // Watch returns a channel that is closed when no process of the job is left, which it looks for now and
-// then from now on.
+// then from now on: most are children of others, whose ends the kernel does not tell us.
 func (j *Job) Watch() <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {

@@ -41,7 +41,7 @@ func (c *searches) open(ctx context.Context, kind string) (search, error) {
 		b.Close()
 		return nil, err
 	}
-	return &failing{c, b, points}, nil
+	return &failing{searches: c, stand: b, points: points}, nil
 }
 
 // seeds simulates.
@@ -81,6 +81,7 @@ type failing struct {
 	*searches
 	stand  *job.Stand
 	points []calls.Point
+	tried  uint64 // the key of the point that was tried last, if only some are
 }
 
 // several is how long a piece of jobs takes.
@@ -91,7 +92,11 @@ func (f *failing) piece(ctx context.Context, left time.Duration) error {
 	p := campaign.Piece{Kind: campaign.Calls, Made: f.made, From: next, To: next, Of: uint64(len(f.points))}
 	done := error(errDone)
 	for _, x := range f.points {
-		if !f.only.MatchString(x.String()) || x.Key() <= f.record.Position && f.only.String() == "" {
+		behind := f.record.Position
+		if f.only.String() != "" {
+			behind = f.tried
+		}
+		if !f.only.MatchString(x.String()) || x.Key() <= behind {
 			continue
 		}
 		if f.now().Sub(begun) > min(several, left) {
@@ -111,14 +116,14 @@ func (f *failing) piece(ctx context.Context, left time.Duration) error {
 			p.Found++
 			f.find(campaign.Calls, x.String(), wrong, r.Output)
 		}
-		if f.only.String() == "" {
+		if f.tried = x.Key(); f.only.String() == "" {
 			f.record.Position = x.Key()
 		}
 	}
 	p.Seconds = whole(f.now().Sub(begun))
 	f.record.Add(p)
 	if errors.Is(done, errDone) && f.only.String() == "" {
-		f.record.Position, f.record.Rounds = 0, f.record.Rounds+1
+		f.record.Position = 0
 	}
 	return done
 }

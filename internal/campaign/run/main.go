@@ -203,8 +203,9 @@ func (c *searches) progress(kind string, left time.Duration) {
 
 // find notes a finding and prints it.
 func (c *searches) find(kind, what, text, output string) {
-	c.found++
-	c.record.Find(campaign.Finding{Kind: kind, What: what, Made: c.made, Text: text})
+	if c.record.Find(campaign.Finding{Kind: kind, What: what, Made: c.made, Text: text}) {
+		c.found++
+	}
 	fmt.Fprintf(c.log, "FOUND %s: %s\n%s\n%s\n", kind, what, text, output)
 }
 

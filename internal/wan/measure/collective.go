@@ -80,7 +80,7 @@ var acrossColumns = []struct {
 	polls bool
 }{
 	{"impi collectives", func(ctx context.Context, o *Options, a *area.Area, dir string, arguments []string) ([]*exec.Cmd, error) {
-		return o.job(ctx, a, dir, "tcp", nil, procsEach, append([]string{filepath.Join(o.Bin, "wan-collective")}, arguments...))
+		return o.job(ctx, a, dir, "tcp", []string{"streams = 1"}, procsEach, append([]string{filepath.Join(o.Bin, "wan-collective")}, arguments...))
 	}, false},
 	{"MPICH collectives", other(mpich).procs, true},
 	{"Open MPI collectives", other(openMPI).procs, true},

@@ -21,8 +21,8 @@ const (
 // inTwoLines reports whether a message with n bytes of data is in both lines of its box.
 func inTwoLines(n int) bool { return n > inFirstLine && n <= link.InFastBox }
 
-// prepareNext is called after a message of n bytes of a series was posted, of which nobody answers one by
-// one. It has the box after the next one fetched. The next one is left alone, since the reader polls it.
+// prepareNext is called after a message of n bytes was posted and none was received since the one before: a
+// series. It has the box after the next one fetched. The next one is left alone, since the reader polls it.
 func (b *boxes) prepareNext(n int) {
 	s := b.fastBoxes
 	box := unsafe.Pointer(&s.Out[(s.Sent+1)%link.FastBoxCount])

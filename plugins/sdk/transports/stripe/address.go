@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mark comes in an address before the number of connections of a link.
+// mark comes in an address before how many connections a link may have.
 const mark = "/"
 
-// Address adds to the address of a listener how many connections a link to it has.
+// Address adds to the address of a listener how many connections a link to it may have.
 func Address(at string, count int) string {
 	if count == 1 {
 		return at

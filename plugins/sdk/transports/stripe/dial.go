@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
-// Dial makes a stripe of count connections, which dial makes at the same time, and waits until the
-// peer has them all (Groups.Accept). If count is 1 it returns the connection itself. After an error all
+// Dial makes a stripe of count connections: the first, and once the peer has taken that (Groups.Accept) the
+// others at the same time. It returns when the peer has them all. If count is 1 it returns the connection itself. After an error all
 // are closed; it is that of a dial if one has failed.
 func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) (transports.Conn, error)) (transports.Conn, error) {
 	x, err := Begin(ctx, Plan{Most: count, Dial: dial})

@@ -19,7 +19,7 @@ const (
 // ErrProtocol is wrapped by errors about a peer that breaks the rules of this package.
 var ErrProtocol = errors.New("the peer does not follow the protocol of several connections for a link")
 
-// ErrGivenUp is wrapped by the error of Dial if the peer has closed the connection before it took it: it
+// ErrGivenUp is wrapped by the error of Dial or Begin if the peer has closed the connection before it took it: it
 // has too many that are no links yet, or does not listen any more.
 var ErrGivenUp = errors.New("the peer gave up the connection before it was a link")
 
