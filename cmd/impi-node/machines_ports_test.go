@@ -140,7 +140,7 @@ func TestDirectPortClosed(t *testing.T) {
 				ends(nodes)
 				log := nodes[0].err.String()
 				wantLine(t, "the head", log, "[WARN]", "host="+from.Address, "within="+dial.Reach.String(), "from="+from.Address,
-					fmt.Sprintf("tcp at %s:%d: ", to.Address, directPort), openPortRange)
+					fmt.Sprintf("tcp at %s:%d/8: ", to.Address, directPort), openPortRange)
 				if n := strings.Count(log, "direct links cannot be dialled"); n != 1 {
 					t.Errorf("the head has %d such warnings", n)
 				}

@@ -58,9 +58,9 @@ func managedProgram() error {
 	case "":
 		return nil
 	case "lost":
-		return losesRanks(at, os.Getpid)
+		return losesRanks(at, os.Getpid, true)
 	case "node": // which that rank has started
-		return losesRanks(at, func() int { return treeOf(os.Getpid())[1] })
+		return losesRanks(at, func() int { return treeOf(os.Getpid())[1] }, false)
 	}
 	if err := mpi.Barrier(world); err != nil { // all have printed
 		return err
@@ -87,27 +87,45 @@ func managedProgram() error {
 }
 
 // losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills a process when the others are
-// ready.
-func losesRanks(ranks string, victim func() int) error {
-	first, last, several := strings.Cut(ranks, "-")
+// ready. If each is to end by itself, the others of them do so right before: a launcher may end them all with one,
+// or not see that it has ended as long as its node has its output.
+func losesRanks(ranks string, victim func() int, each bool) error {
+	from, to, several := strings.Cut(ranks, "-")
 	if !several {
-		last = first
+		to = from
+	}
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
 	}
 	world := mpi.World()
-	if fmt.Sprint(world.Rank()) != first {
-		losesMachine(first + "-" + last)
+	rank := world.Rank()
+	if rank < first || rank > last || rank != first && !each {
+		losesMachine(fmt.Sprintf("%d-%d", first, last))
 		return nil
 	}
 	if err := mpi.Barrier(world); err != nil {
 		return err
 	}
-	end, err := strconv.Atoi(last)
-	for range world.Size() - (end - world.Rank() + 1) {
-		if err == nil {
-			_, err = mpi.Recv(world, make([]int64, 1), mpi.AnySource, 1)
+	word := make([]int64, 1)
+	if rank != first {
+		if _, err := mpi.Recv(world, word, first, 2); err != nil {
+			return err
+		}
+		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	for range world.Size() - (last - first + 1) {
+		if _, err := mpi.Recv(world, word, mpi.AnySource, 1); err != nil {
+			return err
 		}
 	}
-	if err := errors.Join(err, syscall.Kill(victim(), syscall.SIGKILL)); err != nil {
+	for other := first + 1; each && other <= last; other++ {
+		if err := mpi.Send(world, word, other, 2); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Kill(victim(), syscall.SIGKILL); err != nil {
 		return err
 	}
 	for {
@@ -485,7 +503,7 @@ func TestHydra(t *testing.T) {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
-	t.Run("goes on without a machine", func(t *testing.T) { // of which mpiexec.hydra ends all with the first
+	t.Run("goes on without a machine", func(t *testing.T) {
 		out, _ := hydra(t, []string{managedEnd + "=2-3:lost", bootstrap.SurviveVariable + "=1"}, "-launcher", "fork", "-hosts", "127.0.0.2,127.0.0.3", "-ppn", "2", "-disable-auto-cleanup", "-n", "4", self)
 		if strings.Count(out, "went on\n") != 2 || !strings.Contains(out, "; the job went on without ") {
 			t.Errorf("%s", out)

@@ -253,8 +253,12 @@ func (l *faultyListener) Address() string {
 	case "wildcard":
 		return strings.ReplaceAll(a, "127.0.0.1", "0.0.0.0")
 	case "wrong port":
-		was := netip.MustParseAddrPort(a)
-		return netip.AddrPortFrom(was.Addr(), 1).String()
+		at, more, several := strings.Cut(a, "/") // how many connections a link may have
+		wrong := netip.AddrPortFrom(netip.MustParseAddrPort(at).Addr(), 1).String()
+		if several {
+			wrong += "/" + more
+		}
+		return wrong
 	}
 	return a
 }
