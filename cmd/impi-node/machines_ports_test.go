@@ -170,7 +170,7 @@ func TestDirectPortsClosed(t *testing.T) {
 			}
 			log := nodes[0].err.String()
 			wantLine(t, "the head", log, "[WARN]", "no direct link: packets go through the agents", "from_host=10.77.0.", "to_host=10.77.0.",
-				fmt.Sprintf(":%d: ", directPort), openPortRange)
+				fmt.Sprintf(":%d/8: ", directPort), openPortRange)
 			if strings.Count(nodes[0].out.String(), "met\n") != 6 {
 				t.Error("not all have met")
 			}
