@@ -19,6 +19,8 @@ RERUN   ?= 1
 # 1: tests of which the race detector sees something run with it. RUN chooses tests, a regular expression.
 RACED   ?=
 RUN     ?=
+# What the names of files in out/ begin with.
+PART    ?=
 # What make soak repeats: 1 what CI has time for, long everything.
 SOAK    ?= 1
 # How long all fuzz targets run together, and how often each Go benchmark runs.
@@ -153,14 +155,14 @@ FIRST = $(if $(filter ./...,$(PKGS)),$(LONGEST))
 # why, comes last. $(1) are flags of go test. Paths are trimmed, so that what another checkout
 # has compiled counts. A test that fails, by no data race, runs once more when all others have
 # ended; one that passes then is named: docs/decisions/0053-a-failed-test-runs-again.md.
-run-tests = @mkdir -p out; rm -f out/unsteady.txt; status=0; \
+run-tests = @mkdir -p out; rm -f out/$(PART)unsteady.txt; status=0; \
 	all=$$($(GO) list $(FIRST) $(PKGS)) || exit 1; \
 	export GOFLAGS="$$GOFLAGS -trimpath"; \
-	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/tests.json \
+	$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile out/$(PART)tests.json \
 		--rerun-fails=$(RERUN) --rerun-fails-max-failures 6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
-		--rerun-fails-report out/unsteady.txt --packages "$$(echo $$all)" -- $(1) || status=$$?; \
-	if [ -s out/unsteady.txt ]; then echo "FAILED AT FIRST, and ran again. Find out why:"; sed 's/^/  /' out/unsteady.txt; fi; \
-	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/tests.json || status=1; \
+		--rerun-fails-report out/$(PART)unsteady.txt --packages "$$(echo $$all)" -- $(1) || status=$$?; \
+	if [ -s out/$(PART)unsteady.txt ]; then echo "FAILED AT FIRST, and ran again. Find out why:"; sed 's/^/  /' out/$(PART)unsteady.txt; fi; \
+	$(GO) run ./internal/skips/list $(if $(STRICT),-strict $(STRICT)) out/$(PART)tests.json || status=1; \
 	exit $$status
 
 # What the tests of these packages watch is other processes, which are built without the race
@@ -170,13 +172,15 @@ PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/mat
 # Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
 # With RACED=1, as in CI, each test runs once: with the race detector where make race has it, and
 # without in PLAIN, in the clusters of cmd/impi-node and where a test says that it cannot be raced.
-# These are three parts, each with its own lists at its end.
+# These are parts, each with its own lists at its end. The clusters wait most, and run beside the others.
 test: ## run all tests, what was not run comes last; RACED=1: those of make race with the race detector
 ifeq ($(RACED)-$(PKGS),1-$(ALL))
-	@status=0; \
-	$(MAKE) --no-print-directory test PKGS="./cmd/impi-node $(PLAIN)" || status=1; \
-	$(MAKE) --no-print-directory test PKGS="./internal/node ./core/resume" RUN='^(TestSpawnOnManyHosts|TestModel)$$' || status=1; \
-	$(MAKE) --no-print-directory race || status=1; \
+	@status=0; mkdir -p out; \
+	$(MAKE) --no-print-directory test PKGS=./cmd/impi-node PART=clusters- >out/clusters.txt 2>&1 & clusters=$$!; \
+	$(MAKE) --no-print-directory test PKGS="$(PLAIN)" || status=1; \
+	$(MAKE) --no-print-directory test PKGS="./internal/node ./core/resume" RUN='^(TestSpawnOnManyHosts|TestModel)$$' PART=large- || status=1; \
+	$(MAKE) --no-print-directory race PART=raced- || status=1; \
+	wait $$clusters || status=1; cat out/clusters.txt; \
 	exit $$status
 else
 	$(call run-tests,-p 3 -vet=off -timeout 60m $(if $(RUN),-run '$(RUN)'))
