@@ -62,6 +62,7 @@ func (c *cutting) Configure(s map[string]any) error {
 	for _, x := range c.Transport.Schema() {
 		defaults[x.Name] = x.Default
 	}
+	defaults["streams"] = 1.0 // a relay is between the ends, which knows one connection
 	return c.Transport.Configure(defaults)
 }
 

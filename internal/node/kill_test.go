@@ -326,9 +326,10 @@ func TestStrangersAtTheDirectPort(t *testing.T) {
 	all := start(t, testJob("onword", 2), func(o *Options) { o.Stdin = r })
 	all[0].out.Line(t, "[0] ready")
 	for _, l := range all[0].n.hosts[0].Direct {
-		network, address := "tcp", l.Address()
-		if l.Transport.Name == "unix" {
-			network = "unix"
+		network, address := "unix", l.Address()
+		if l.Transport.Name != "unix" {
+			network = "tcp"
+			address, _, _ = strings.Cut(address, "/")
 		}
 		for _, words := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), ""} {
 			c, err := net.Dial(network, address)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -130,7 +131,8 @@ func TestAddressTaken(t *testing.T) {
 	before := p.Status().PID
 	strike(t, p, syscall.SIGKILL)
 	waitGone(t, before)
-	other, err := net.Listen("tcp", l.Address())
+	at, _, _ := strings.Cut(l.Address(), "/")
+	other, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
