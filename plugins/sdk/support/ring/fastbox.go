@@ -88,9 +88,7 @@ func (l *Link) PostFastBox(data []byte) {
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
-	if l.answered != l.fastBoxes.Taken {
-		l.answered = l.fastBoxes.Taken
-	} else {
+	if l.inSeries() {
 		l.prepareNext(len(data))
 	}
 }

@@ -21,6 +21,20 @@ const (
 // inTwoLines reports whether a message with n bytes of data is in both lines of its box.
 func inTwoLines(n int) bool { return n > inFirstLine && n <= link.InFastBox }
 
+// inSeries reports whether none was received since the last one was posted. Like prepareAnswer it guesses by a
+// count of the other direction, which another goroutine may change meanwhile: a count is one word, so that an
+// old one is read at worst.
+//
+//go:norace
+func (b *boxes) inSeries() bool {
+	taken := b.fastBoxes.Taken
+	if b.answered == taken {
+		return true
+	}
+	b.answered = taken
+	return false
+}
+
 // prepareNext is called after a message of n bytes was posted and none was received since the one before: a
 // series. It has the box after the next one fetched. The next one is left alone, since the reader polls it.
 func (b *boxes) prepareNext(n int) {
@@ -33,6 +47,8 @@ func (b *boxes) prepareNext(n int) {
 }
 
 // prepareAnswer is called when a program that waits for a message gets it, which it probably answers.
+//
+//go:norace
 func (b *boxes) prepareAnswer() {
 	ntcopy.Claim(unsafe.Pointer(&b.fastBoxes.Out[b.fastBoxes.Sent%link.FastBoxCount]))
 }
