@@ -93,10 +93,15 @@ func (c *Conn) addDialled(ctx context.Context, i int) error {
 		return nil
 	}
 	_ = x.Close() // it is not used
-	if err := c.in.expectNot(); err != nil {
+	c.giveUp()
+	return err
+}
+
+// giveUp says that a connection that was expected does not come.
+func (c *Conn) giveUp() {
+	if err := c.in.expectNot(); err != nil { // the last one that could have brought what is missing
 		c.fail(err)
 	}
-	return err
 }
 
 // dialUnlessClosed gives up when Close begins: until the hello is said the peer expects nothing.
@@ -130,7 +135,8 @@ func (c *Conn) join(ctx context.Context, h hello, x transports.Conn) error {
 	}
 	c.in.expect()
 	if err := conn.Within(ctx, x, func() error { return welcome(x) }); err != nil {
-		return errors.Join(err, c.in.expectNot())
+		c.giveUp()
+		return err
 	}
 	c.admit(x)
 	return nil

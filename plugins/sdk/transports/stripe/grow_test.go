@@ -404,3 +404,41 @@ func TestDial(t *testing.T) {
 	}
 	(<-s.made).Close()
 }
+
+// A stripe whose peer has ended it with blocks missing fails when the connection does not come that could have
+// brought them.
+func TestConnectionThatWasExpected(t *testing.T) {
+	near, far := conns(t, 1)
+	c := New(far)
+	defer c.Close()
+	c.most, c.claimed = 2, 1
+	for _, b := range [][]byte{block(0, "x"), block(2, "")} { // without block 1
+		if _, err := near[0].Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, other, err := pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	c.in.expect() // so that the end comes first
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(c)
+		read <- err
+	}()
+	for ended := false; !ended; {
+		c.in.mu.Lock()
+		ended = c.in.ended
+		c.in.mu.Unlock()
+	}
+	gone.Close()
+	if err := c.join(t.Context(), hello{index: 1, count: 2}, gone); err == nil {
+		t.Error("a closed connection is added")
+	}
+	c.giveUp()
+	if err := <-read; !errors.Is(err, ErrProtocol) {
+		t.Errorf("Read gives %v", err)
+	}
+}
