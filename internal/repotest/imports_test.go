@@ -64,7 +64,7 @@ var directions = []direction{
 	{from: "plugins/sdk/transports/stripe", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/link"}},
 	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile"}},
 	{from: "plugins/sdk/proto/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/proto/..."}},
-	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
+	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/failfast", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
 
 	{from: "transports/support/trace/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/link", "core/wire"}},
 	{from: "transports/shm/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "transports/unix", "plugins/sdk/link"}},

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
+
+	"github.com/openimpi/impi/plugins/sdk/support/failfast"
 )
 
 // Limits of every connection.
@@ -39,6 +41,15 @@ type Conn struct {
 // NewConn takes over a connection.
 func NewConn(nc net.Conn, about any) *Conn {
 	return &Conn{Conn: nc, Peer: about, done: make(chan struct{})}
+}
+
+// Write writes, and closes the connection if that has failed for good: see failfast.
+func (c *Conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if failfast.Ends(err) {
+		_ = c.Close() // err says what went wrong
+	}
+	return n, err
 }
 
 // Close ends the connection. gRPC calls it when the other end has gone.

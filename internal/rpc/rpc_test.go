@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,4 +152,46 @@ func TestListenerEnds(t *testing.T) {
 	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("a connection that nobody takes stays: %v", err)
 	}
+}
+
+// failing is a connection whose writes fail once it is broken, and whose reads do not.
+type failing struct {
+	net.Conn
+	broken atomic.Bool
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.broken.Load() {
+		return 0, syscall.ENOMEM
+	}
+	return f.Conn.Write(b)
+}
+
+// TestFailedWrite: a request that cannot be written fails at once, and the connection ends.
+func TestFailedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect, stop := serving(t, wide)
+		f := &failing{Conn: connect()}
+		c := NewConn(f, nil)
+		client, err := Client(c, 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		ask := proto.NewControlClient(client)
+		if _, err := ask.Ask(t.Context(), &proto.Question{}); err != nil {
+			t.Fatal(err)
+		}
+		f.broken.Store(true)
+		begun := time.Now()
+		if _, err := ask.Ask(t.Context(), &proto.Question{}); status.Code(err) != codes.Unavailable || time.Since(begun) > 0 {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		select {
+		case <-c.Done():
+		default:
+			t.Error("the connection has not ended")
+		}
+		stop()
+	})
 }

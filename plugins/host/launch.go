@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/openimpi/impi/plugins/sdk/proto"
 	"github.com/openimpi/impi/plugins/sdk/proto/handover"
+	"github.com/openimpi/impi/plugins/sdk/support/failfast"
 )
 
 // launch starts a process, makes the handshake and calls Info and Schema. The context
@@ -35,11 +37,12 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 
 	var proc atomic.Pointer[process]
 	var made atomic.Pointer[grpc.ClientConn]
+	var at atomic.Pointer[net.Addr]
 	var secret []byte
 	if cfg.sharesSecret() {
 		secret = proto.NewControlSecret()
 	}
-	config, err := clientConfig(cfg, runDir, secret, &made, func(env []string, tmpDir string) runner.Runner {
+	config, err := clientConfig(cfg, runDir, secret, &made, &at, func(env []string, tmpDir string) runner.Runner {
 		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, secret, tmpDir)
 		p.confine(cfg, runDir)
 		proc.Store(p)
@@ -50,7 +53,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 		return nil, err
 	}
 	client := plugin.NewClient(config)
-	conn, err := connect(client, func() error {
+	conn, err := connect(client, &at, func() error {
 		e := &Error{Plugin: cfg.Name, Path: exe.path}
 		if judgeHandshake(cfg, e, proc.Load().handshake()) {
 			return e
@@ -92,10 +95,12 @@ func removeSockets(p *process) {
 
 // connect starts the process, has its handshake checked by judge, and makes the control
 // connection.
-func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error) {
-	if _, err := client.Start(); err != nil {
+func connect(client *plugin.Client, at *atomic.Pointer[net.Addr], judge func() error) (*grpc.ClientConn, error) {
+	addr, err := client.Start()
+	if err != nil {
 		return nil, err
 	}
+	at.Store(&addr)
 	if err := judge(); err != nil {
 		return nil, err
 	}
@@ -110,13 +115,23 @@ func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error
 	return conn.(*grpc.ClientConn), nil
 }
 
+// dial connects to a plugin. Calls fail at once, and the plugin is started anew, when a write has failed.
+func dial(ctx context.Context, at net.Addr) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, at.Network(), at.String())
+	if err != nil {
+		return nil, err
+	}
+	return failfast.Conn(c), nil
+}
+
 // connecting is how the control connection is made. By itself gRPC waits 20 s for an attempt that got
 // stuck, which is longer than a plugin has for its start.
 var connecting = grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 3 * time.Second}
 
 // clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have, if it
-// is not nil. made receives the connection.
-func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) (*plugin.ClientConfig, error) {
+// is not nil. made receives the connection, and at has the plugin's address before that is made.
+func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointer[grpc.ClientConn], at *atomic.Pointer[net.Addr], run func(env []string, tmpDir string) runner.Runner) (*plugin.ClientConfig, error) {
 	stdio := &lineWriter{log: cfg.Logger}
 	var control *tls.Config
 	if secret != nil {
@@ -147,6 +162,9 @@ func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointe
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
 			grpc.WithInitialWindowSize(proto.StreamWindow), grpc.WithInitialConnWindowSize(proto.ConnWindow),
 			grpc.WithConnectParams(connecting),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return dial(ctx, *at.Load())
+			}),
 			grpc.WithIdleTimeout(0), // the socket has no name, so gRPC could not connect again
 			grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 				made.Store(c)

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/openimpi/impi/plugins/sdk/proto"
+	"github.com/openimpi/impi/plugins/sdk/support/failfast"
 )
 
 // What go-plugin's client, which is in the node, tells a plugin in its environment.
@@ -64,7 +65,7 @@ func serveNode(s *server) error {
 	if _, err := fmt.Fprintf(stdout, "%d|%d|unix|%s|grpc|%s\n", goPlugin, s.version.Load(), ln.Addr(), cert); err != nil {
 		return fmt.Errorf("the handshake: %w", err)
 	}
-	return g.Serve(ln)
+	return g.Serve(failfast.Listener(ln))
 }
 
 // agreed is the highest version that the node lists, too; without one the lowest, so that the node
