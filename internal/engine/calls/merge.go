@@ -194,6 +194,9 @@ func (m *Memory) idle(now int64, all bool) {
 // late is what BeginLate returns where a call may be over at once.
 const late = -1
 
+// IsLate reports whether a call for which BeginLate has returned begun may be counted.
+func IsLate(begun int64) bool { return begun == late }
+
 // BeginLate is Begin for a call of which most are over at once: while a message leaves somebody may wait for it, so
 // the clock is read only afterwards. The compiler puts it into the caller, which TestInlined watches: a call would
 // come before each message.
@@ -215,11 +218,8 @@ func SinceNow(begun int64) int64 {
 	return begun
 }
 
-// EndSend is End for a call of MPI_Send, of who has the run if owner is set.
+// EndSend is End for a call of MPI_Send that was not counted, of who has the run if owner is set.
 func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
-	if owner && begun == late && mem.Burst.run.count(sends, int32(peer), int32(tag), size, comm) {
-		return
-	}
 	end(begun, about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}, owner)
 }
 
@@ -243,12 +243,12 @@ const (
 	measured                // with two looks
 )
 
-// Begin begins a call for which BeginLate has returned begun, of who has the run if owner is set.
+// Counted says that the run has counted the call.
+func (r *Receipt) Counted() { r.state, r.owner = counted, true }
+
+// Begin begins a call for which BeginLate has returned begun, and that was not counted, of who has the run if owner
+// is set.
 func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
-	if owner && begun == late && mem.Burst.run.count(receives, int32(peer), int32(tag), size, comm) {
-		r.state, r.owner = counted, true
-		return
-	}
 	*r = Receipt{begun, measured, owner}
 	if begun != late {
 		return

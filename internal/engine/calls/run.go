@@ -27,8 +27,8 @@ type Run struct {
 
 // The calls that a run may have.
 const (
-	sends = iota
-	receives
+	Sends = iota
+	Receives
 	tallies
 )
 
@@ -44,10 +44,11 @@ type tally struct {
 	_     [5]uint32
 }
 
-// count counts a call if it need not be looked at.
-func (r *Run) count(k int, peer, tag int32, size int64, comm uint64) bool {
+// Count counts a call for which BeginLate has returned late, if it need not be looked at. Where two procs share the
+// parts of a core each instruction of it is waited for, so the compiler puts it into the caller: TestInlined.
+func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	t := &r.tallies[k]
-	if r.left == 0 || r.streak.Load() < Enough || (t.peer^peer)|(t.tag^tag) != 0 || uint64(t.size^size)|(t.comm^comm) != 0 {
+	if r.left == 0 || r.streak.Load() < Enough || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
 		return false
 	}
 	r.left--
@@ -58,10 +59,10 @@ func (r *Run) count(k int, peer, tag int32, size int64, comm uint64) bool {
 // renew has the next calls that are as this one counted, if it is part of a run: as many as probably end within a
 // time. The clock was looked at for it, all that were counted before have got to the burst, and that is still locked.
 func (r *Run) renew(w *about, within uint64) {
-	k := receives
+	k := Receives
 	switch Number(w.call) {
 	case Send:
-		k = sends
+		k = Sends
 	case Recv:
 	default:
 		return
@@ -155,7 +156,7 @@ func (m *Memory) uncount(at int64) {
 	b := &m.Burst
 	b.Lock()
 	defer b.Unlock()
-	add(&b.run.tallies[receives].total, ^uint64(0))
+	add(&b.run.tallies[Receives].total, ^uint64(0))
 	m.settle()
 	m.settleRun(at)
 }

@@ -124,8 +124,8 @@ type Timeline struct {
 	stop    chan struct{}
 	over    chan struct{}
 
-	// Run is set if the calls of the proc may be counted as a run: Run.
-	Run bool
+	// Run counts calls of the proc; nil: none may be counted.
+	Run *Run
 }
 
 // running is set while a proc has the run. Procs of tests share a process.
@@ -171,7 +171,9 @@ func Trace(w io.Writer, at Place, each bool) *Timeline {
 	}
 	t.began = thisInstant()
 	t.start, t.scale = t.began.at.UnixNano(), 1
-	t.Run = !each && running.CompareAndSwap(false, true)
+	if !each && running.CompareAndSwap(false, true) {
+		t.Run = &mem.Burst.run
+	}
 	go t.run()
 	return t
 }
@@ -198,7 +200,7 @@ func (t *Timeline) run() {
 func (t *Timeline) Close() {
 	close(t.stop)
 	<-t.over
-	if t.Run {
+	if t.Run != nil {
 		running.Store(false)
 	}
 	if mem.Brief != 0 {

@@ -326,7 +326,7 @@ func Causes() []string { return causeNames[:] }
 type account struct {
 	p     *Process
 	trace *calls.Timeline // nil: none is written
-	run   bool            // the proc's calls may be counted as a run
+	run   *calls.Run      // counts calls of the proc; nil: none may be counted
 	begun time.Time
 	init  time.Duration // in Init, from then on
 	waits map[wait]time.Duration

@@ -33,7 +33,12 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 	p.Lock()
 	defer p.Unlock()
 	if begun != 0 {
-		r.Begin(p.Account.run, begun, src, tag, int64(len(b)), ContextOf(c))
+		run := p.Account.run
+		if run != nil && calls.IsLate(begun) && run.Count(calls.Receives, src, tag, len(b), ContextOf(c)) {
+			r.Counted()
+		} else {
+			r.Begin(run != nil, begun, src, tag, int64(len(b)), ContextOf(c))
+		}
 	}
 	var st Status
 	soon := false

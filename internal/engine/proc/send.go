@@ -25,8 +25,11 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	p.Lock()
 	defer p.Unlock()
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
-		if begun != 0 {
-			noteSend(c, begun, p.Account.run, len(b), dst, tag)
+		if begun == 0 {
+			return nil
+		}
+		if run := p.Account.run; run == nil || !calls.IsLate(begun) || !run.Count(calls.Sends, dst, tag, len(b), ContextOf(c)) {
+			noteSend(c, begun, run != nil, len(b), dst, tag)
 		}
 		return nil
 	}
@@ -34,12 +37,13 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	out := p.Data.payload(peer, b, k)
 	err = p.sendAndWait(peer, c.Envelope(tag), mode, &out)
 	if begun != 0 {
-		noteSend(c, begun, p.Account.run, len(b), dst, tag)
+		noteSend(c, begun, p.Account.run != nil, len(b), dst, tag)
 	}
 	return err
 }
 
-// noteSend ends a measured send that began at a time of BeginLate. The process is locked if run is set.
+// noteSend ends a measured send that began at a time of BeginLate and was not counted. The process is locked if run is
+// set.
 func noteSend(c *Comm, begun int64, run bool, size, dst, tag int) {
 	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))
 }

@@ -1,5 +1,7 @@
 package check
 
+import "time"
+
 // pair is the packets from one proc to another.
 type pair struct {
 	c         *Checker
@@ -14,18 +16,28 @@ type pair struct {
 	acks      int64 // PROTOACKs for them that the destination wrote
 	acksTaken int64 // and that the source read
 
+	readAt time.Duration // when the destination read last
+	before int64         // of rcvd, what it had read before that
+
 	parted  bool  // the source has ended a direct link to the destination
 	dueThen int64 // PROTOACKs that were due at that time
 }
 
+// aTurn is how long a proc takes at most from reading a packet to writing its PROTOACK.
+const aTurn = 50 * time.Microsecond
+
 // part records that the source of the packets has finished and so ended a direct link. The reader
-// of that end need not send more PROTOACKs: those that are not due yet, or for which the link may
-// have no room now, are excused.
+// of that end need not send more PROTOACKs: those that are not due yet, for which the link may have
+// no room now, or for what it has read just now are excused.
 func (q *pair) part() {
 	if q.parted {
 		return
 	}
-	q.parted, q.dueThen = true, q.rcvd/q.c.ackMark
+	answered := q.rcvd
+	if q.c.now-q.readAt < aTurn {
+		answered = q.before
+	}
+	q.parted, q.dueThen = true, answered/q.c.ackMark
 	if back := q.back.route; back != nil {
 		if s := back.stream(back.a.from == ProcEnd(int(q.dest))); s.sent > s.read {
 			q.dueThen = q.acks
@@ -84,6 +96,9 @@ func (s *stream) arrived(p *packet) {
 	if p.typ == pkProtoAck {
 		p.pair.back.acksTaken++
 		return
+	}
+	if q := p.pair; s.c.now > q.readAt {
+		q.readAt, q.before = s.c.now, q.rcvd
 	}
 	p.pair.rcvd++
 	s.heard(p)

@@ -120,10 +120,18 @@ func TestAck(t *testing.T) {
 		}},
 		{"but for what was read before", RuleAck, func(r *rig) {
 			direct(r, 0, 2, 4)
+			r.later = aTurn
 			r.hop(ProcEnd(2), ProcEnd(0), ack(2, 0).bytes())
 			r.note(r.c.Ended(r.id(ProcEnd(0), ProcEnd(2)), true))
 			r.must()
 			r.end()
+		}},
+		{"and not just now", "", func(r *rig) {
+			direct(r, 0, 2, 2)
+			r.later = aTurn / 2
+			direct(r, 0, 2, 2)
+			r.hop(ProcEnd(2), ProcEnd(0), ack(2, 0).bytes())
+			r.note(r.c.Ended(r.id(ProcEnd(0), ProcEnd(2)), true))
 		}},
 		{"if there was room to say so", "", func(r *rig) {
 			direct(r, 0, 2, 4)

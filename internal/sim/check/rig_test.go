@@ -22,6 +22,7 @@ type rig struct {
 	first map[int]Endpoint
 	left  map[[2]Endpoint]int // bytes written and not read, by writer and reader
 	err   error
+	later time.Duration // than when it began
 }
 
 const (
@@ -110,7 +111,7 @@ func (r *rig) write(from, to Endpoint, b []byte) {
 	r.left[[2]Endpoint{from, to}] += len(b)
 	for _, piece := range [][]byte{b[:len(b)/3], b[len(b)/3:]} {
 		if r.err == nil {
-			r.note(r.c.Sent(id, r.first[id] == from, piece, time.Millisecond))
+			r.note(r.c.Sent(id, r.first[id] == from, piece, time.Millisecond+r.later))
 		}
 	}
 }
@@ -127,7 +128,7 @@ func (r *rig) readSome(from, to Endpoint, n int) {
 	r.left[[2]Endpoint{from, to}] -= n
 	for _, k := range []int{n / 2, n - n/2} {
 		if r.err == nil {
-			r.note(r.c.Received(id, r.first[id] == to, k, time.Millisecond))
+			r.note(r.c.Received(id, r.first[id] == to, k, time.Millisecond+r.later))
 		}
 	}
 }
