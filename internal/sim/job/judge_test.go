@@ -58,19 +58,21 @@ func TestReactionIsBounded(t *testing.T) {
 		events int
 		ready  bool
 		again  time.Duration // when a second fault hits
+		dead   bool          // the server
 		want   error
 	}{
-		{50 * time.Millisecond, 100, true, 0, ErrLate},
-		{50 * time.Millisecond, 100, true, 49 * time.Millisecond, nil},
-		{50 * time.Millisecond, 100, true, time.Millisecond, ErrLate},
-		{time.Millisecond, 100, true, 0, nil},
-		{50 * time.Millisecond, 100, false, 0, nil}, // some site waits for one that does not join
-		{2 * time.Minute, 100, false, 0, ErrLate},
-		{time.Millisecond, 60_000, true, 0, ErrLate},
+		{50 * time.Millisecond, 100, true, 0, false, ErrLate},
+		{50 * time.Millisecond, 100, true, 49 * time.Millisecond, false, nil},
+		{50 * time.Millisecond, 100, true, time.Millisecond, false, ErrLate},
+		{time.Millisecond, 100, true, 0, false, nil},
+		{50 * time.Millisecond, 100, false, 0, false, nil}, // some site waits for one that does not join
+		{2 * time.Minute, 100, false, 0, false, ErrLate},
+		{time.Millisecond, 60_000, true, 0, false, ErrLate},
+		{time.Millisecond, 60_000, true, 0, true, nil}, // the program goes on meanwhile
 	} {
 		err := ended(t, func(w *World) {
 			w.broke, w.hits = &moment{ready: c.ready}, []Hit{{At: c.again, Deadly: true}}
-			w.server.err = errors.New("failed")
+			w.server.err, w.server.dead = errors.New("failed"), c.dead
 			k := kernel.New(1)
 			for i := range c.events {
 				k.After(c.took*time.Duration(i+1)/time.Duration(c.events), func() {})
