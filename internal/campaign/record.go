@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/provenance"
 )
@@ -103,6 +106,26 @@ func (r *Record) Write(path string) error {
 		err = os.Rename(path+".new", path)
 	}
 	return err
+}
+
+// ErrTwo is wrapped if another run keeps its record in the same folder.
+var ErrTwo = errors.New("another campaign runs: wait for its end, or use another folder for -data")
+
+// Lock keeps other runs from the folder of a record until the function that it returns is called, or the process
+// ends: each would overwrite what the other has written.
+func Lock(path string) (unlock func(), err error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		dir.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrTwo
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return func() { dir.Close() }, nil
 }
 
 // Next is where a kind goes on: behind the highest number that was done.

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,23 @@ func TestReadWrite(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+}
+
+// TestLock: a second run is refused, and a later one is not.
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.json")
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(path); !errors.Is(err, ErrTwo) {
+		t.Errorf("%v, %v wanted", err, ErrTwo)
+	}
+	unlock()
+	if unlock, err = Lock(path); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 func TestPage(t *testing.T) {

@@ -96,6 +96,12 @@ func run(ctx context.Context, args []string, log io.Writer) int {
 		fmt.Fprintf(log, "campaign: %v\nTry: go run ./internal/campaign/run -help\n", err)
 		return 2
 	}
+	unlock, err := campaign.Lock(o.data)
+	if err != nil {
+		fmt.Fprintln(log, "campaign:", err)
+		return 2
+	}
+	defer unlock()
 	r, err := campaign.Read(o.data)
 	if err != nil {
 		fmt.Fprintln(log, "campaign:", err)
