@@ -115,6 +115,9 @@ func (t *commandStream) mayLeave(s *stream) error {
 				continue
 			}
 			out := l.stream(l.a.from == AgentEnd(h))
+			if failed := s.c.clients[s.c.hosts[peer].Client].link; failed != nil && failed.cut && out.back.finiRead && out.back.ended {
+				continue // it has failed between its FINI and ours, and nobody reads ours
+			}
 			if !out.fini || !out.back.finiRead {
 				return t.wrong(s, "FINI has not gone both ways between hosts %d and %d", h, peer)
 			}
