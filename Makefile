@@ -244,7 +244,8 @@ conform-mutants: ## show that impi-conform protocol finds faults in ours; MUTANT
 matrix: build ## run jobs over every transport with every fault: docs/matrix.md
 	$(GO) build -o $(BIN)/matrix-check ./internal/matrix/check
 	$(GO) build -o $(BIN)/ ./internal/peers/exchange
-	$(GO) run ./internal/matrix/run -bin $(BIN) -out docs/matrix.md
+	@mkdir -p out; rm -f out/matrix.json
+	$(GO) run ./internal/matrix/run -bin $(BIN) -keep out/matrix.json -out docs/matrix.md
 	$(GO) run ./internal/matrix/run -peers -bin $(BIN) -out docs/matrix.md
 
 # Programs are copied, as make install does: of a file that the linker has just written the kernel maps
