@@ -7,8 +7,14 @@ import (
 	"strconv"
 )
 
-// Pollers is how many goroutines poll.
-func Pollers() int { return int(pollers.Load()) }
+// Awake is how many relays are polled.
+func Awake() (n int) {
+	list, _ := hubs()
+	for _, h := range list {
+		n += int(h.load.Load())
+	}
+	return n
+}
 
 // Waits says what wakes a relay that sleeps: "ring" and "connection", if they are in its set, each followed by
 // the mask of their events.

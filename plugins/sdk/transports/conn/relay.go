@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
-	"github.com/openimpi/impi/plugins/sdk/support/polling"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 )
 
@@ -27,19 +26,19 @@ type Direct interface {
 // and a connection, which it owns, even after an error. The user makes the link of side 1 from the two
 // descriptors, the region's and the socket's, which the caller owns.
 //
-// One goroutine passes the bytes of both directions. It polls the ring and the connection as long as something
-// comes now and then, by the rules of package polling, so that neither the user nor the peer's side has to wake
-// it; then it sleeps in Go's network poller until either has something.
+// As long as something comes now and then it polls the ring and the connection, by the rules of package polling,
+// so that neither the user nor the peer's side has to wake it. One goroutine does so for all relays of the
+// process, or for some of them where there are many processors. Then the relay sleeps in Go's network poller.
 func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 	mine, region, pair, err := newRing(size)
 	if err != nil {
 		breakDirect(far)
 		return nil, -1, -1, err
 	}
-	r := &relay{far: far}
+	r := &relay{far: far, rest: make(chan struct{}, 1)}
 	r.waiting, r.woken = r.fallAsleep, r.disarm
 	if r.l, err = ring.New(mine, pair[0], 0); err == nil {
-		if r.spin, err = polling.NewSpinner("auto"); err == nil {
+		if r.hubs, err = hubs(); err == nil {
 			err = r.openSet()
 		}
 		if err != nil {
@@ -58,9 +57,11 @@ func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 // relay passes bytes between a ring and a connection.
 type relay struct {
 	*Pump
-	l    *ring.Link
-	far  Direct
-	spin polling.Spinner
+	l     *ring.Link
+	far   Direct
+	hubs  []*hub
+	rest  chan struct{} // has an element when a hub has polled for the last time
+	looks int           // in a row that have brought nothing
 
 	// Where it sleeps: an epoll set of the two descriptors, which itself is in Go's network poller. They are
 	// in the set only while the relay sleeps, so that what comes while it polls wakes no thread.
@@ -71,10 +72,10 @@ type relay struct {
 	waiting func(uintptr) bool // r.fallAsleep
 	woken   func(uintptr)      // r.disarm
 	slept   bool
-	failed  error // of fallAsleep
+	failed  error // of the last look, or of fallAsleep
 	event   unix.EpollEvent
 
-	// State of both directions, used by run only.
+	// State of both directions, used by the goroutine that polls.
 	ended   bool // the user has ended its stream, and all was passed on
 	gone    bool // the user has closed the link, or died
 	deaf    bool // nothing is read any more: the peer has ended its stream, or the user is gone
@@ -102,32 +103,25 @@ func (r *relay) openSet() error {
 // run passes bytes until the user has closed the link, or something has failed.
 func (r *relay) run() {
 	resetOnExit(r.Pump.far, true)
-	awake()
-	defer asleep()
-	for i := 0; !r.ended || !r.gone; i++ {
-		moved, err := r.step()
-		giveWay()
-		switch {
-		case err != nil:
-			r.fail(err)
+	for {
+		enter(r.hubs, r)
+		<-r.rest
+		if r.failed == nil && !r.over() {
+			r.failed = r.sleep()
+		}
+		if r.failed != nil {
+			r.fail(r.failed)
 			return
-		case moved:
-			i = -1
-			continue
-		case i == 0:
-			r.spin.Begin()
 		}
-		if !r.spin.Over(i) {
-			continue
-		}
-		i = -1
-		if err := r.sleep(); err != nil {
-			r.fail(err)
+		if r.over() {
+			r.left.Store(true)
 			return
 		}
 	}
-	r.left.Store(true)
 }
+
+// over reports whether the user has closed the link, and all was passed on.
+func (r *relay) over() bool { return r.ended && r.gone }
 
 // step moves what can be moved in both directions, and reports whether there was anything.
 func (r *relay) step() (moved bool, err error) {
@@ -218,8 +212,6 @@ func (r *relay) unheard(why error) {
 
 // sleep waits until there may be something to do.
 func (r *relay) sleep() error {
-	asleep()
-	defer awake()
 	r.slept, r.failed = false, nil
 	err := r.raw.Read(r.waiting)
 	_ = r.raw.Control(r.woken) // fails if the set is closed

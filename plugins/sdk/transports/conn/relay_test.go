@@ -76,7 +76,7 @@ func (r *relayed) end(t *testing.T) error {
 // asleep waits until no relay polls.
 func asleep(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); conn.Pollers() > 0; runtime.Gosched() {
+	for deadline := time.Now().Add(limit); conn.Awake() > 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("the relay does not sleep")
 		}
