@@ -1,5 +1,5 @@
 // How long C waits before Go does, which can sleep and looks at all links, and when it offers its core meanwhile:
-// as package internal/poll does for Go.
+// as package plugins/sdk/support/polling does for Go.
 
 #ifndef IMPI_PATIENCE_H
 #define IMPI_PATIENCE_H

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // Figures are what is measured between ranks 0 and 1, each the median of several rounds.
@@ -113,7 +113,7 @@ func (t *tester) moved(n int) {
 	if t.vain++; n > 0 {
 		t.vain = 0
 	} else if t.vain > selftestPolls {
-		poll.Yield()
+		polling.Yield()
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -86,7 +86,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		spin, err := poll.NewSpinner(site.Spin(n.opt.Site.Wait))
+		spin, err := polling.NewSpinner(site.Spin(n.opt.Site.Wait))
 		if err != nil {
 			return err
 		}

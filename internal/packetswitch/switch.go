@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // Lingering is how long a channel waits for the peer's end after both FINIs.
@@ -29,7 +29,7 @@ const Lingering = 2 * time.Second
 type Config struct {
 	Agent   *agent.Agent
 	Machine drive.Machine // nil: this computer
-	Spin    poll.Spinner
+	Spin    polling.Spinner
 
 	// Notify is called by the loop with each event of the agent. It must not block.
 	Notify func(agent.Event)
@@ -52,7 +52,7 @@ type Switch struct {
 	links     *drive.Driver
 	endpoints []*endpoint // by link number; nil once closed
 	byRank    map[wire.WorldRank]*endpoint
-	spin      poll.Spinner
+	spin      polling.Spinner
 	quit      bool
 	done      chan struct{}
 
@@ -379,7 +379,7 @@ func (s *Switch) Channels() (all []ChannelState) {
 }
 
 // Waiting returns how the loop waits.
-func (s *Switch) Waiting() poll.Waiting { return s.spin.Waiting() }
+func (s *Switch) Waiting() polling.Waiting { return s.spin.Waiting() }
 
 // forget removes a channel that has ended from the resumable ones.
 func (s *Switch) forget(c *Channel) {

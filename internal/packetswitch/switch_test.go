@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -52,7 +53,7 @@ func idleBench(t *testing.T, spin string, pair func(*testing.T) (ours, theirs li
 		t.Fatal(err)
 	}
 	b := &bench{events: make(chan agent.Event, 16)}
-	spinner, err := poll.NewSpinner(spin)
+	spinner, err := polling.NewSpinner(spin)
 	if err != nil {
 		t.Fatal(err)
 	}

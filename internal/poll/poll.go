@@ -149,8 +149,5 @@ func (w *Waker) Clear() {
 // Close releases the descriptor.
 func (w *Waker) Close() error { return unix.Close(w.fd) }
 
-// Yield lets another runnable thread of this core go first.
-func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
-
 // AdoptWaker makes a Waker of an existing eventfd, which it takes over.
 func AdoptWaker(fd int) *Waker { return &Waker{fd: fd} }

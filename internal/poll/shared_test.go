@@ -3,6 +3,7 @@ package poll
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestSharedNeedsOneThread(t *testing.T) {
 	}
 	began.Wait()
 	for n := 0; n < waiting; {
-		Yield()
+		runtime.Gosched()
 		s.mu.Lock()
 		n = len(s.waits)
 		s.mu.Unlock()
@@ -110,7 +111,7 @@ func TestSharedAfterAClose(t *testing.T) {
 	}
 	waits := func(n int) {
 		for have := -1; have != n; {
-			Yield()
+			runtime.Gosched()
 			s.mu.Lock()
 			have = len(s.waits)
 			s.mu.Unlock()

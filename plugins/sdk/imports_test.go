@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mostPackages is what this package brings into a plugin at most, a few more than now: 322, of which Go
+// mostPackages is what this package brings into a plugin at most, a few more than now: 325, of which Go
 // has 197, gRPC 66 and protobuf 34.
 const mostPackages = 330
 
@@ -21,7 +21,7 @@ func TestImportsReachTheContractOnly(t *testing.T) {
 	}
 	const ours, own = "github.com/openimpi/impi/", "github.com/openimpi/impi/plugins/sdk/"
 	allowed := []string{
-		"link", "support/failfast", "support/ntcopy", "support/ring", "transports", "transports/conn", "transports/socket",
+		"link", "support/failfast", "support/ntcopy", "support/polling", "support/ring", "support/unproved", "transports", "transports/conn", "transports/socket",
 		"proto", "proto/handover", "proto/pipe",
 	}
 	// With these the linker keeps every method of every type, since they call methods by their names.

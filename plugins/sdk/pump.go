@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // The sizes of rings that a node may ask for.
@@ -40,6 +41,9 @@ func ringBytes(n uint64) uint64 {
 // pumpRing opens the data plane "ring": the node gets one side of a ring, and this process
 // passes bytes on between the other side and the connection.
 func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int) error {
+	if x, ok := l.(transports.Socket); ok {
+		return s.relayRing(ctx, id, x, size)
+	}
 	far, err := connOf(l)
 	if err != nil {
 		return err
@@ -50,6 +54,23 @@ func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int)
 		return err
 	}
 	return s.attach(ctx, id, conn.NewPump(near, far), far, &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
+}
+
+// relayRing is pumpRing for a socket.
+func (s *server) relayRing(ctx context.Context, id uint64, l transports.Socket, size int) error {
+	fd, preread, err := l.Detach()
+	if err != nil {
+		return err
+	}
+	far, err := socket.New(fd, preread)
+	if err != nil {
+		return fmt.Errorf("a socket that cannot be passed on: %w", err)
+	}
+	p, region, sock, err := conn.NewRelay(size, far)
+	if err != nil {
+		return err
+	}
+	return s.attach(ctx, id, p, far, &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
 }
 
 // pumpSocket opens the data plane "stream", in the same way over a socket pair.

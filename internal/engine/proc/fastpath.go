@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // looksBeforeYield is how often Go looks for C to leave the gate before it offers its core.
@@ -199,7 +200,7 @@ func (x *fastPath) askToLeave() {
 	x.LeaveAsked.Store(1)
 	for i := 1; !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed); i++ {
 		if i%looksBeforeYield == 0 {
-			poll.Yield() // the thread inside may be waiting for this core
+			polling.Yield() // the thread inside may be waiting for this core
 		}
 		poll.Pause()
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // Phase is how far a proc has come between Init and Finalize.
@@ -79,7 +79,7 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 	if err != nil {
 		return nil, err
 	}
-	if p.spin, err = poll.NewSpinner(job.Spin); err != nil {
+	if p.spin, err = polling.NewSpinner(job.Spin); err != nil {
 		return nil, err
 	}
 	if p.Driver, err = drive.New(m, p); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/native"
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 const (
@@ -140,7 +140,7 @@ func (n *Native) patience() time.Duration {
 	case n.p.spin.Oversubscribed():
 		return doze
 	}
-	poll.Yield()
+	polling.Yield()
 	return 0
 }
 
@@ -148,7 +148,7 @@ func (n *Native) patience() time.Duration {
 // site.
 func (n *Native) Finalize() error {
 	for !n.hub.Settle() {
-		poll.Yield()
+		polling.Yield()
 	}
 	return n.library.Finalize()
 }

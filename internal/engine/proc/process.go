@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
-	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // AgentLink is the link to this proc's agent; direct links come after it.
@@ -35,7 +35,7 @@ type Process struct {
 	streak   uint32 // receives in a row that polled only their own link, or could have
 	vain     uint32 // calls of Test in a row without progress
 	periodic periodic
-	spin     poll.Spinner
+	spin     polling.Spinner
 
 	Job         *wireup.Job
 	Members     *MemberTable

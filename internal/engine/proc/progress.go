@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 const (
@@ -95,7 +96,7 @@ func (p *Process) Test() {
 const patient = 15
 
 // OfferCore lets others that wait for the core have it; tests replace it.
-var OfferCore = poll.Yield
+var OfferCore = polling.Yield
 
 // step polls once, and reports whether there was progress.
 func (p *Process) step() (progress bool) {

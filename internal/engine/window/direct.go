@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/proc"
-	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // direct does operations in memory that this proc can load from and store to. The epoch that admits
@@ -208,7 +208,7 @@ func hold(word *atomic.Uint32) held {
 	for tries := 0; !word.CompareAndSwap(0, 1); tries++ {
 		if tries >= spins {
 			runtime.Gosched()
-			poll.Yield()
+			polling.Yield()
 		}
 	}
 	return held{word}

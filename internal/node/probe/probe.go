@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // A probe finds out how fast the nodes of two procs can talk by a transport: it
@@ -119,13 +120,13 @@ func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
 type pollingLink struct {
 	*dial.Blocking
 	l     link.Link
-	spin  poll.Spinner
+	spin  polling.Spinner
 	looks int
 	buf   []byte
 }
 
 func (d *Prober) newPollingLink(ctx context.Context, l link.Link) (*pollingLink, error) {
-	spin, err := poll.NewSpinner(site.Spin(d.Links.Routes.Site.Wait))
+	spin, err := polling.NewSpinner(site.Spin(d.Links.Routes.Site.Wait))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 func TestSpinSetting(t *testing.T) {
@@ -15,7 +15,7 @@ func TestSpinSetting(t *testing.T) {
 		if got := Spin(w); got != setting {
 			t.Errorf("%+v is %q", w, got)
 		}
-		if _, err := poll.NewSpinner(Spin(w)); err != nil {
+		if _, err := polling.NewSpinner(Spin(w)); err != nil {
 			t.Error(err)
 		}
 	}

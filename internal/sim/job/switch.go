@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
 // hostSwitch is the packet switch of a host, which runs as a task.
@@ -35,7 +36,7 @@ func (h *host) newSwitch(a *agent.Agent) (*hostSwitch, error) {
 		}
 		x.Run()
 	}, nil)
-	spin, err := poll.NewSpinner("0")
+	spin, err := polling.NewSpinner("0")
 	if err != nil {
 		return nil, err
 	}

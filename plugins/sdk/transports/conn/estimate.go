@@ -18,6 +18,9 @@ func Estimate(c io.Closer) (rtt time.Duration, retransmits uint64) {
 	switch x := c.(type) {
 	case interface{ RTT() (time.Duration, bool) }:
 		rtt, _ = x.RTT()
+		if y, ok := c.(interface{ Resent() uint64 }); ok {
+			retransmits = y.Resent()
+		}
 	case interface{ NetConn() net.Conn }:
 		return Estimate(x.NetConn())
 	case interface{ Parts() []transports.Conn }: // over all of which its bytes go

@@ -50,12 +50,11 @@ type Far interface {
 	CloseWrite() error
 }
 
-// Pump passes bytes between the user of a link and its connection, in both directions. It
-// sleeps when there is nothing to do and never polls: of two processes that share cores, a
-// polling one delays the other.
+// Pump passes bytes between the user of a link and its connection, in both directions.
 type Pump struct {
-	near  Near
-	far   Far
+	near  nearEnd
+	far   farEnd
+	pass  func()      // passes bytes until the user has closed the link, or fail was called
 	left  atomic.Bool // the user has closed the link, and all was passed on
 	once  sync.Once
 	cause atomic.Pointer[error]
@@ -65,8 +64,30 @@ type Pump struct {
 	patience *time.Timer // ends a pump whose user has closed the link; used by Run only
 }
 
-// NewPump makes a pump, which owns both sides.
-func NewPump(near Near, far Far) *Pump { return &Pump{near: near, far: far} }
+// nearEnd and farEnd are what a pump needs of its sides beside passing bytes.
+type (
+	nearEnd interface {
+		Alive() bool
+		Break()
+		Close() error
+	}
+	farEnd interface {
+		io.Closer
+		CloseWrite() error
+	}
+)
+
+// NewPump makes a pump, which owns both sides. It sleeps when there is nothing to do.
+func NewPump(near Near, far Far) *Pump {
+	p := &Pump{near: near, far: far}
+	p.pass = func() {
+		var wg sync.WaitGroup
+		wg.Go(func() { p.fail(p.outward(near, far)) })
+		p.fail(p.inward(near, far))
+		wg.Wait()
+	}
+	return p
+}
 
 // OnEnd has f called once, before the connection is closed. It must come before Run.
 func (p *Pump) OnEnd(f func()) { p.ending = f }
@@ -81,10 +102,7 @@ func (p *Pump) closing() {
 // Run passes bytes until the user has closed the link or something has failed, and then
 // closes both sides. The error says what failed; both ends then see a broken link.
 func (p *Pump) Run() error {
-	var wg sync.WaitGroup
-	wg.Go(func() { p.fail(p.outward()) })
-	p.fail(p.inward())
-	wg.Wait()
+	p.pass()
 	if p.patience != nil {
 		p.patience.Stop()
 	}
@@ -131,34 +149,34 @@ func (p *Pump) finish(closing func()) {
 }
 
 // outward passes on what the user sends, and waits until the user has closed the link.
-func (p *Pump) outward() error {
-	resetOnExit(p.far, true)
-	if err := p.near.Outward(p.far); err != nil {
+func (p *Pump) outward(near Near, far Far) error {
+	resetOnExit(far, true)
+	if err := near.Outward(far); err != nil {
 		return fmt.Errorf("to the connection: %w", err)
 	}
-	resetOnExit(p.far, false)
-	if err := p.far.CloseWrite(); err != nil && p.near.Alive() {
+	resetOnExit(far, false)
+	if err := far.CloseWrite(); err != nil && near.Alive() {
 		return fmt.Errorf("to the connection: %w", err)
 	}
-	if err := p.near.Gone(); err != nil {
+	if err := near.Gone(); err != nil {
 		return nil //nolint:nilerr // the other direction has failed and reports it
 	}
 	p.left.Store(true)
 	p.closing()
-	_ = p.far.Close() // its remaining bytes are not needed
+	_ = far.Close() // its remaining bytes are not needed
 	return nil
 }
 
 // inward passes on what comes from the connection.
-func (p *Pump) inward() error {
-	err := p.near.Inward(p.far)
+func (p *Pump) inward(near Near, far Far) error {
+	err := near.Inward(far)
 	if err == nil {
-		err = p.near.CloseWrite()
+		err = near.CloseWrite()
 	}
 	switch {
 	case err == nil, p.left.Load():
 		return nil
-	case errors.Is(err, ErrGone), !p.near.Alive():
+	case errors.Is(err, ErrGone), !near.Alive():
 		// The other direction still passes on what the user has sent, and finds out whether
 		// the user has ended the stream. But the peer may not be reading, so bound the
 		// time.

@@ -29,23 +29,31 @@ type ringSide struct {
 // user makes the link of side 1 from the two descriptors, the region's and the socket's,
 // which the caller owns.
 func NearRing(size int) (near Near, region, sock int, err error) {
-	mine, err := ring.Create(size)
+	mine, region, pair, err := newRing(size)
 	if err != nil {
 		return nil, -1, -1, err
-	}
-	region, err = unix.FcntlInt(uintptr(mine), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, -1, -1, errors.Join(fmt.Errorf("duplicate the descriptor of a ring: %w", err), unix.Close(mine))
-	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, -1, -1, errors.Join(fmt.Errorf("socket pair: %w", err), unix.Close(region), unix.Close(mine))
 	}
 	s, err := newRingSide(mine, pair[0])
 	if err != nil {
 		return nil, -1, -1, errors.Join(err, unix.Close(region), unix.Close(pair[1]))
 	}
 	return s, region, pair[1], nil
+}
+
+// newRing makes a region, of which there are two descriptors, and the sockets beside it.
+func newRing(size int) (mine, theirs int, pair [2]int, err error) {
+	if mine, err = ring.Create(size); err != nil {
+		return -1, -1, pair, err
+	}
+	theirs, err = unix.FcntlInt(uintptr(mine), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, -1, pair, errors.Join(fmt.Errorf("duplicate the descriptor of a ring: %w", err), unix.Close(mine))
+	}
+	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, -1, pair, errors.Join(fmt.Errorf("socket pair: %w", err), unix.Close(theirs), unix.Close(mine))
+	}
+	return mine, theirs, pair, nil
 }
 
 // newRingSide owns both descriptors, even after an error.

@@ -27,6 +27,16 @@ func (l *Link) RTT() (rtt time.Duration, ok bool) {
 	return rtt, ok && rtt > 0
 }
 
+// Resent returns how many segments TCP has sent again.
+func (l *Link) Resent() uint64 {
+	if !l.enter(closed) {
+		return 0
+	}
+	defer l.leave()
+	_, n, _ := ofTCP(l.Handle())
+	return n
+}
+
 // ofTCP returns what the kernel knows of a TCP socket: its estimate of the round-trip time, 0 before
 // there is one, and how many segments it has sent again. ok is false for other sockets.
 func ofTCP(fd int) (rtt time.Duration, retransmits uint64, ok bool) {

@@ -166,6 +166,21 @@ func (l *Link) Close() error {
 	return nil
 }
 
+// SetLinger says what becomes of bytes that the kernel has not sent when the socket is closed, also by the
+// death of the process: with 0 they are dropped, and the peer of a TCP connection sees a reset and no end
+// of stream; with -1 they are still sent.
+func (l *Link) SetLinger(seconds int) error {
+	if !l.enter(closed) {
+		return link.ErrClosed
+	}
+	defer l.leave()
+	o := unix.Linger{Linger: int32(max(seconds, 0))}
+	if seconds >= 0 {
+		o.Onoff = 1
+	}
+	return unix.SetsockoptLinger(int(l.fd.Load()), unix.SOL_SOCKET, unix.SO_LINGER, &o)
+}
+
 // Detach gives up the descriptor and the bytes of New that were not read. The link is
 // closed then, but its socket is not.
 func (l *Link) Detach() (fd int, preread []byte, err error) {

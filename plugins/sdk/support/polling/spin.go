@@ -1,4 +1,6 @@
-package poll
+// Package polling decides how long a waiter polls before it sleeps, and when it offers its core to
+// others meanwhile.
+package polling
 
 import (
 	"fmt"
@@ -230,3 +232,6 @@ func (s *Spinner) Shared() bool { return s.budget > 0 && s.polls < pollsMax/2 }
 // Oversubscribed reports whether other threads compute on the cores, so that polling would keep
 // them from it.
 func (s *Spinner) Oversubscribed() bool { return !s.fixed && s.score >= scoreOversubscribed }
+
+// Yield lets another runnable thread of this core go first.
+func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -1,0 +1,144 @@
+package conn
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
+)
+
+// still is after how many looks in a row that have brought nothing a relay leaves its hub although others in it
+// are busy.
+const still = 1 << 10
+
+// hub is one goroutine that polls the relays of this process which are awake: those that have passed bytes on
+// lately. A thread for each would have them wait for each other, where cores are few; and two relays of one
+// process pass a message on without a switch.
+type hub struct {
+	spin polling.Spinner
+	load atomic.Int32 // how many relays are awake here
+
+	mu      sync.Mutex
+	came    []*relay
+	running bool
+	start   func()      // h.run
+	news    atomic.Bool // came has something
+
+	awake []*relay // used by the goroutine only
+}
+
+// processors is how many the scheduler has, without the one that package sdk adds for a while.
+var processors = runtime.GOMAXPROCS(0)
+
+// hubs are at most half as many as there are processors, so that other goroutines have the rest.
+var hubs = sync.OnceValues(func() ([]*hub, error) {
+	list := make([]*hub, max(1, processors/2))
+	for i := range list {
+		spin, err := polling.NewSpinner("auto")
+		if err != nil {
+			return nil, err
+		}
+		h := &hub{spin: spin}
+		h.start = h.run // once, since each such value is allocated
+		list[i] = h
+	}
+	return list, nil
+})
+
+// enter has the hub with the fewest relays poll r, until it tells r.rest.
+func enter(list []*hub, r *relay) {
+	h := list[0]
+	for _, x := range list[1:] {
+		if x.load.Load() < h.load.Load() {
+			h = x
+		}
+	}
+	h.load.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.came = append(h.came, r)
+	h.news.Store(true)
+	if !h.running {
+		h.running = true
+		go h.start()
+	}
+}
+
+// run polls until all relays sleep.
+func (h *hub) run() {
+	for i := 0; ; i++ {
+		if h.news.Load() {
+			h.admit()
+		}
+		if h.look() {
+			i = -1
+		} else if i == 0 {
+			h.spin.Begin()
+		}
+		if processors == 1 {
+			runtime.Gosched() // others have no processor
+		}
+		if len(h.awake) == 0 || i >= 0 && h.spin.Over(i) {
+			i = -1
+			if h.dismiss(); h.stop() {
+				return
+			}
+		}
+	}
+}
+
+// look has each relay move what it can, and reports whether there was anything.
+func (h *hub) look() (moved bool) {
+	rest := h.awake[:0]
+	for _, r := range h.awake {
+		m, err := r.step()
+		if m {
+			moved, r.looks = true, 0
+		} else {
+			r.looks++
+		}
+		if r.failed = err; err != nil || r.over() || r.looks > still {
+			h.release(r)
+			continue
+		}
+		rest = append(rest, r)
+	}
+	clear(h.awake[len(rest):])
+	h.awake = rest
+	return moved
+}
+
+// admit takes those that have come.
+func (h *hub) admit() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.awake = append(h.awake, h.came...)
+	clear(h.came)
+	h.came = h.came[:0]
+	h.news.Store(false)
+}
+
+// dismiss sends all to sleep.
+func (h *hub) dismiss() {
+	for _, r := range h.awake {
+		h.release(r)
+	}
+	clear(h.awake)
+	h.awake = h.awake[:0]
+}
+
+// release gives a relay back to its own goroutine.
+func (h *hub) release(r *relay) {
+	r.looks = 0
+	h.load.Add(-1)
+	r.rest <- struct{}{} // it has room
+}
+
+// stop reports whether there is nothing to poll: the goroutine ends, and the next relay starts another.
+func (h *hub) stop() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running = len(h.came) > 0
+	return !h.running
+}
