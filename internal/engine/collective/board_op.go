@@ -170,7 +170,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	if err != nil {
 		return err
 	}
-	err = guarded(func() error { return do(s, a, t, block) })
+	err = guarded(s, func() error { return do(s, a, t, block) })
 	runtime.KeepAlive(a) // others may have read what it lends
 	if err != nil {
 		s.Place.Done() // others may wait for this member to read what they lend
@@ -184,7 +184,14 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 
 // guarded calls f, and returns the error of memory of the program that is not there, if the C
 // library has faults panic.
-func guarded(f func() error) (err error) {
+func guarded(s *proc.BoardPlace, f func() error) error {
+	if !s.C.Process().Data.Guarded() {
+		return f()
+	}
+	return caught(f)
+}
+
+func caught(f func() error) (err error) {
 	defer func() {
 		r := recover()
 		if at, ok := r.(interface{ Addr() uintptr }); ok {
@@ -336,7 +343,7 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 
 // copyOwn is boardCopy that returns the error of memory that is not there, where others go on.
 func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
-	return guarded(func() error {
+	return guarded(s, func() error {
 		boardCopy(s, dst, src)
 		return nil
 	})
