@@ -412,9 +412,7 @@ func (a *account) AwaitFor(c Cause, peer message.Peer) {
 // AwaitRequest is Process.AwaitProgress for a goroutine that waits for a request.
 func (a *account) AwaitRequest(r *message.Request) {
 	if !a.on() {
-		if !receiveSoon(a.p, r) {
-			a.p.AwaitProgress()
-		}
+		a.p.AwaitSoon(r)
 		return
 	}
 	begun, generation := time.Now(), r.Generation()
