@@ -115,8 +115,8 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 }
 
 // begin is advance for an operation that was just added and is the only one, which it posts; it returns false where
-// that has to be done by advance. It does not look at what the others have posted, for which it would wait: its
-// caller has something else to do.
+// that has to be done by advance. It does not look at what the others have posted, for which it would wait: a program
+// that computes meanwhile has it fetched.
 func (q *boardQueue) begin(x *boardStart) bool {
 	s := q.s
 	if !q.alone() {
@@ -129,6 +129,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 		q.finish(x)
 		return true
 	}
+	x.expect()
 	s.Waits = append(s.Waits[:0], x.needs)
 	s.Place.Advance(x.t)
 	s.Notify()
@@ -152,6 +153,19 @@ func (q *boardQueue) finish(x *boardStart) {
 	s.Notify()
 	s.Pending(false)
 	s.Over(1)
+}
+
+// expectMost is how many bytes are fetched of each member's post before it is looked at. The processor goes on by
+// itself from there.
+const expectMost = 1 << 10
+
+// expect has the memory fetched that the operation will read, though it may not be written yet.
+func (x *boardStart) expect() {
+	s, n := x.q.s, x.block
+	if x.a.What == scatter || x.a.What == alltoall || x.a.What == reduceScatterBlock {
+		n *= s.C.Size()
+	}
+	x.needs.Expect(n, expectMost)
 }
 
 // opsOfC are the operations of C's reductions.

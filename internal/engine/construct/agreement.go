@@ -307,7 +307,7 @@ func (x *agreement) end() {
 func (x *agreement) Wait() {
 	for !x.over && x.p.Failure == nil {
 		if n := len(x.open); n > 0 && !x.open[n-1].r.Done() {
-			x.p.AwaitSoon(x.open[n-1].r)
+			x.p.Account.AwaitSoon(x.open[n-1].r)
 		} else {
 			x.p.AwaitProgress()
 		}

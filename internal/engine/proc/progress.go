@@ -41,13 +41,6 @@ func (p *Process) AwaitProgress() {
 	p.Driving = false
 }
 
-// AwaitSoon is AwaitProgress for a goroutine that waits for a message, which may come soon.
-func (p *Process) AwaitSoon(r *message.Request) {
-	if !receiveSoon(p, r) {
-		p.AwaitProgress()
-	}
-}
-
 // watch sleeps until something has happened, or this goroutine must drive.
 func (p *Process) watch() {
 	if p.output() || p.tell() { // the sleeping driver does not know of requests begun since
