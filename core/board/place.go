@@ -346,3 +346,17 @@ func (w *Wait) Over() bool {
 
 // Left returns the set of the members that are still waited for.
 func (w *Wait) Left() uint64 { return w.left }
+
+// Expect has the lines fetched that this member will read of the n bytes that each of the members posts, for a Wait
+// until they have, of the first most bytes. They may not be written yet. Of short posts, which are in an entry, it
+// fetches nothing.
+func (w *Wait) Expect(n, most int) {
+	for left := w.left; left != 0 && n > inline; left &= left - 1 {
+		m := bits.TrailingZeros64(left)
+		ntcopy.Fetch(unsafe.Pointer(w.p.b.word(w.p.entry(m, w.entry))))
+		b := w.p.data(m, w.entry, n)
+		for at := 0; at < min(n, most); at += entrySize {
+			ntcopy.Fetch(unsafe.Pointer(&b[at]))
+		}
+	}
+}

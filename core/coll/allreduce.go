@@ -47,7 +47,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 		p.wait()
 		p.bcasting().bcast(recv, 0)
 	case p.within != nil && p.inHosts(own, recv):
-	case p.longReduction(own):
+	case p.longReduction(own), p.longPair(own):
 		p.reduceRing(own, recv)
 		b := divided(recv, p.k, p.n)
 		p.ring(tagAllreduce, &b, p.me)
@@ -62,6 +62,12 @@ func (p allreductions) allreduce(own, recv []byte) {
 	default:
 		p.agree(own, recv)
 	}
+}
+
+// longPair reports whether each of two processes combines a half of the vector. They send each other a half of the
+// operands and then of the result, together as much as one of them has, and add up half as much.
+func (p allreductions) longPair(own []byte) bool {
+	return p.n == 2 && p.op.Commutative() && !p.op.Whole() && len(own) >= max(p.profile.Tuning.PairLong, p.n*p.k.Size())
 }
 
 // agree is Allreduce inside one client. Each process combines all operands itself where all are

@@ -380,7 +380,7 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 			for i, l := range layouts(n, rng) {
 				profile := Profile{XSize: []int{0, 24, 1024}[rng.IntN(3)], MaxLinear: rng.IntN(6)}
 				if rng.IntN(2) == 0 {
-					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(9) - 1, rng.IntN(100) - 1, rng.IntN(12) - 1, rng.IntN(200) - 1}
+					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(9) - 1, rng.IntN(100) - 1, rng.IntN(12) - 1, rng.IntN(200) - 1, rng.IntN(100) - 1}
 				}
 				profile.Ours = rng.IntN(2) == 0
 				if i%2 == 1 || n%3 == 0 {

@@ -88,7 +88,7 @@ func TestFewHaveNoTree(t *testing.T) {
 }
 
 // Neither are five few, nor two, nor any where it is turned off, and long vectors
-// are reduced in parts.
+// are reduced in parts, those of two as well.
 func TestWhatFewAre(t *testing.T) {
 	short := func(_ int, p *Planner, s *Schedule) error {
 		return p.Allreduce(s, make([]byte, 8), make([]byte, 8), datatype.Float64, datatype.Sum)
@@ -111,6 +111,11 @@ func TestWhatFewAre(t *testing.T) {
 	for tuning, want := range map[Tuning]int{{}: 6, {FewLong: 4096}: 24, {FewLong: 4097}: 6, {Few: -1, AllreduceLong: 4097}: 8} {
 		if sends, _ := talk(t, 4, tuning, allreduce); sum(sends) != want {
 			t.Errorf("allreduce, %+v: %d messages, want %d", tuning, sum(sends), want)
+		}
+	}
+	for tuning, want := range map[Tuning]int{{}: 2, {PairLong: 4096}: 4, {PairLong: 4097}: 2} {
+		if sends, _ := talk(t, 2, tuning, allreduce); sum(sends) != want {
+			t.Errorf("allreduce of two, %+v: %d messages, want %d", tuning, sum(sends), want)
 		}
 	}
 }

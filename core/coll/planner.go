@@ -103,6 +103,7 @@ type Tuning struct {
 	DirectLong        int // vectors of clients of ours are combined part by part, a part at each client
 	Few               int // up to this many processes on a host use no trees
 	FewLong           int // AllreduceLong where no trees are used
+	PairLong          int // AllreduceLong of two processes
 }
 
 func (t Tuning) withDefaults() Tuning {
@@ -114,7 +115,7 @@ func (t Tuning) withDefaults() Tuning {
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
 		{&t.WideLong, 64 << 10}, {&t.StripesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
 		{&t.Direct, 16}, {&t.DirectLong, 1 << 20},
-		{&t.Few, 4}, {&t.FewLong, 128 << 10},
+		{&t.Few, 4}, {&t.FewLong, 128 << 10}, {&t.PairLong, 512 << 10},
 	} {
 		switch {
 		case *f.field == 0:

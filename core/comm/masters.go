@@ -18,13 +18,14 @@ type Masters struct {
 	table   *Clients
 	clients []wire.ClientRank // by number
 	locals  []*Group          // by number
+	starts  []int             // of Tree
 }
 
 // NewMasters computes the masters of g. The table has all members.
 func NewMasters(g *Group, table *Clients) *Masters {
 	m := &Masters{group: g, table: table}
 	if client, ok := m.only(); ok {
-		m.clients, m.locals = []wire.ClientRank{client}, []*Group{NewGroup(0, g.size)}
+		m.clients, m.locals, m.starts = []wire.ClientRank{client}, []*Group{NewGroup(0, g.size)}, []int{0, g.size}
 		return m
 	}
 	var locals []builder
@@ -46,8 +47,10 @@ func NewMasters(g *Group, table *Clients) *Masters {
 	}
 	m.clients = slices.Clip(m.clients)
 	m.locals = make([]*Group, len(locals))
+	m.starts = make([]int, len(locals)+1)
 	for i := range locals {
 		m.locals[i] = locals[i].group()
+		m.starts[i+1] = m.starts[i] + m.locals[i].Size()
 	}
 	return m
 }

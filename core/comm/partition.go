@@ -38,14 +38,9 @@ func ReadChoice(b []byte) Choice {
 // Divide makes a part for each colour, in ascending order of colours; in each part, ranks are
 // ordered by key and then by rank (MPI-4.1, 7.4.2).
 func Divide(choices []Choice) Partition {
-	return divide(choices, func(color int32) bool { return color >= 0 })
-}
-
-// divide makes the parts of those colours that are wanted.
-func divide(choices []Choice, wanted func(color int32) bool) Partition {
 	ranks := make([]int32, 0, len(choices))
 	for r, c := range choices {
-		if wanted(c.Color) {
+		if c.Color >= 0 {
 			ranks = append(ranks, int32(r))
 		}
 	}
@@ -59,14 +54,18 @@ func divide(choices []Choice, wanted func(color int32) bool) Partition {
 		if n < 0 {
 			n = len(ranks)
 		}
-		b := builder{}
-		for _, r := range ranks[:n] {
-			b.add(Proc(r))
-		}
-		parts = append(parts, Part{Color: color, Group: b.group()})
+		parts = append(parts, partOf(color, ranks[:n]))
 		ranks = ranks[n:]
 	}
 	return parts
+}
+
+func partOf(color int32, ranks []int32) Part {
+	b := builder{}
+	for _, r := range ranks {
+		b.add(Proc(r))
+	}
+	return Part{Color: color, Group: b.group()}
 }
 
 // PartOf returns the part of a rank among those that Divide makes; ok is false without a colour.
@@ -75,7 +74,15 @@ func PartOf(choices []Choice, rank int) (part Part, ok bool) {
 	if color < 0 {
 		return Part{}, false
 	}
-	return divide(choices, func(c int32) bool { return c == color })[0], true
+	var few [16]int32
+	ranks := few[:0]
+	for r, c := range choices {
+		if c.Color == color {
+			ranks = append(ranks, int32(r))
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b int32) int { return cmp.Compare(choices[a].Key, choices[b].Key) })
+	return partOf(color, ranks), true
 }
 
 // Join combines each part with the group of the same colour on the other side. Parts without such a

@@ -141,6 +141,9 @@ func (g *Group) Ranks(h *Group) *Group {
 
 // pick returns the members of g whose ranks are the members of list, in its order.
 func (g *Group) pick(list *Group) *Group {
+	if g.numbered() {
+		return list
+	}
 	b := builder{}
 	for k := range list.runs {
 		r := &list.runs[k]
@@ -156,6 +159,11 @@ func (g *Group) pick(list *Group) *Group {
 		}
 	}
 	return b.group()
+}
+
+// numbered reports whether the members are numbered by their ranks, as those of the world are.
+func (g *Group) numbered() bool {
+	return len(g.runs) == 1 && g.runs[0].first == 0 && (g.runs[0].step == 1 || g.size == 1)
 }
 
 // without returns the members of g whose ranks are not members of list.

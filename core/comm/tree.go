@@ -14,13 +14,7 @@ type Tree struct {
 }
 
 // NewTree makes the tree of the members of m.
-func NewTree(m *Masters) Tree {
-	t := Tree{m: m, starts: make([]int, m.Count()+1)}
-	for n := range m.Count() {
-		t.starts[n+1] = t.starts[n] + m.Locals(n).Size()
-	}
-	return t
-}
+func NewTree(m *Masters) Tree { return Tree{m: m, starts: m.starts} }
 
 // Clients returns how many clients the members belong to.
 func (t Tree) Clients() int { return t.m.Count() }

@@ -16,8 +16,11 @@ import (
 // copy them from its memory. It then waits until they have. One copy costs less than two, and cache
 // lines that the sender has not changed since they were read last are cheap to read again.
 
-// agreeing is what a post of agreeOnLoans is called; operations have smaller numbers.
-const agreeing = 64
+// What posts of agreeOnLoans and of constructors are called; operations have smaller numbers.
+const (
+	agreeing     = 64
+	constructing = 65
+)
 
 // lent reports whether the blocks of an operation are lent. All members get the same answer.
 func lent(s *proc.BoardPlace, a *Call, block int) bool {

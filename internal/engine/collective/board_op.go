@@ -2,7 +2,6 @@ package collective
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -171,7 +170,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	if err != nil {
 		return err
 	}
-	err = guarded(func() error { return do(s, a, t, block) })
+	err = guarded(s, func() error { return do(s, a, t, block) })
 	runtime.KeepAlive(a) // others may have read what it lends
 	if err != nil {
 		s.Place.Done() // others may wait for this member to read what they lend
@@ -183,58 +182,16 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// Worst is ReduceAll for the largest of one number of each member, for a caller that has locked the process.
-// done is false, and nothing has begun, if c does that in another way than on the board; all members get the
-// same answer.
-func Worst(c *proc.Comm, mine int32) (worst int32, done bool, err error) {
-	cs := &c.State().Colls
-	if !cs.Settled.Load() || cs.Place == nil || c.Usable() != nil {
-		return 0, false, nil
-	}
-	s := cs.Place
-	t, err := s.Enter()
-	if err != nil {
-		return 0, true, err
-	}
-	if worst, err = worstAt(s, t, mine); err != nil {
-		s.Place.Done() // others may wait for this member
-	}
-	s.Leave()
-	if err != nil {
-		return 0, true, misread(err)
-	}
-	return worst, true, nil
-}
-
-func worstAt(s *proc.BoardPlace, t board.Turn, mine int32) (worst int32, err error) {
-	const size = 4
-	room, err := s.Room(t, size)
-	if err != nil {
-		return 0, err
-	}
-	binary.NativeEndian.PutUint32(room, uint32(mine))
-	s.Place.Post(t, uint8(allreduce), size)
-	s.Notify()
-	if err := s.Await(s.Place.Posted(s.Place.Others(), t)); err != nil {
-		return 0, err
-	}
-	worst = mine
-	for m := range s.C.Size() {
-		if m == s.C.Rank() {
-			continue
-		}
-		b, err := s.Place.Look(m, t, uint8(allreduce), size)
-		if err != nil {
-			return 0, err
-		}
-		worst = max(worst, int32(binary.NativeEndian.Uint32(b)))
-	}
-	return worst, nil
-}
-
 // guarded calls f, and returns the error of memory of the program that is not there, if the C
 // library has faults panic.
-func guarded(f func() error) (err error) {
+func guarded(s *proc.BoardPlace, f func() error) error {
+	if !s.C.Process().Data.Guarded() {
+		return f()
+	}
+	return caught(f)
+}
+
+func caught(f func() error) (err error) {
 	defer func() {
 		r := recover()
 		if at, ok := r.(interface{ Addr() uintptr }); ok {
@@ -386,7 +343,7 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 
 // copyOwn is boardCopy that returns the error of memory that is not there, where others go on.
 func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
-	return guarded(func() error {
+	return guarded(s, func() error {
 		boardCopy(s, dst, src)
 		return nil
 	})

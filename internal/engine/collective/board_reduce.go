@@ -13,13 +13,13 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return nil
 	}
 	own := a.Send
-	if own == nil && !all {
+	if own == nil && !all { // else it was posted
 		own = keep(s, 0, a.recv)
 	}
 	last := s.C.Size() - 1
 	for m := last; m >= 0; m-- {
 		x := own
-		if m != me || all {
+		if m != me || own == nil {
 			var err error
 			if x, err = look(s, a, t, m, block); err != nil {
 				return err

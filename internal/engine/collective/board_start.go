@@ -88,7 +88,9 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	}
 	q := s.Started.(*boardQueue)
 	x := q.add(a, temps, block, board.NewTurn(cs.Next()))
-	q.advance()
+	if !q.begin(x) {
+		q.advance()
+	}
 	x.extra.Fn = fn
 	return x.extra.Begun(c), true
 }
@@ -110,6 +112,60 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 	q.open = append(q.open, x)
 	q.news = true
 	return x
+}
+
+// begin is advance for an operation that was just added and is the only one, which it posts; it returns false where
+// that has to be done by advance. It does not look at what the others have posted, for which it would wait: a program
+// that computes meanwhile has it fetched.
+func (q *boardQueue) begin(x *boardStart) bool {
+	s := q.s
+	if !q.alone() {
+		return false
+	}
+	if x.post(); !x.posted || x.err != nil {
+		return false
+	}
+	if x.needs.Left() == 0 {
+		q.finish(x)
+		return true
+	}
+	x.expect()
+	s.Waits = append(s.Waits[:0], x.needs)
+	s.Place.Advance(x.t)
+	s.Notify()
+	s.Pending(true)
+	return true
+}
+
+// alone reports whether there is one operation, and nothing that it has to wait for but other members.
+func (q *boardQueue) alone() bool {
+	return len(q.open) == 1 && q.s.Place.Busy == 0 && q.s.C.Process().Failure == nil
+}
+
+// finish ends an operation that is the only one and has all that it needs.
+func (q *boardQueue) finish(x *boardStart) {
+	s := q.s
+	x.get()
+	q.open[0], q.open = nil, q.open[:0]
+	s.Waits = s.Waits[:0]
+	s.Place.Advance(q.last)
+	s.Place.End()
+	s.Notify()
+	s.Pending(false)
+	s.Over(1)
+}
+
+// expectMost is how many bytes are fetched of each member's post before it is looked at. The processor goes on by
+// itself from there.
+const expectMost = 1 << 10
+
+// expect has the memory fetched that the operation will read, though it may not be written yet.
+func (x *boardStart) expect() {
+	s, n := x.q.s, x.block
+	if x.a.What == scatter || x.a.What == alltoall || x.a.What == reduceScatterBlock {
+		n *= s.C.Size()
+	}
+	x.needs.Expect(n, expectMost)
 }
 
 // opsOfC are the operations of C's reductions.
@@ -279,7 +335,7 @@ func (x *boardStart) post() {
 		return
 	}
 	x.posted, x.q.news = true, true
-	x.err = guarded(func() error {
+	x.err = guarded(s, func() error {
 		copy(s.Place.Room(x.t, len(b)), b)
 		return nil
 	})
@@ -298,7 +354,7 @@ func (x *boardStart) get() {
 		if !x.posted || !x.needs.Over() {
 			return
 		}
-		x.err = guarded(func() error {
+		x.err = guarded(s, func() error {
 			err := get(s, &x.a, x.t, x.block)
 			if err == nil {
 				unpackAll(x.temps)
@@ -314,8 +370,13 @@ func (x *boardStart) get() {
 
 // Done continues the operation as far as possible without waiting, and reports whether it is over.
 func (x *boardStart) Done() bool {
-	if !x.over {
-		x.q.advance()
+	if x.over {
+		return true
+	}
+	if q := x.q; q.alone() && x.posted && x.err == nil && x.needs.Over() {
+		q.finish(x)
+	} else {
+		q.advance()
 	}
 	return x.over
 }

@@ -68,8 +68,12 @@ func inOneVoice(flags uint32) error {
 // newContext agrees with the members of c on n context IDs in a row, and returns the first.
 func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, error) {
 	p := c.Process()
+	onBoard := near(c)
 	p.Lock()
 	defer p.Unlock()
+	if onBoard {
+		return agreeNear(c, does, bad, comm.Choice{}, nil)
+	}
 	if !Ours(c) {
 		return foreignContext(c, n, bad)
 	}

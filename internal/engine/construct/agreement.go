@@ -3,6 +3,7 @@ package construct
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
@@ -40,12 +41,16 @@ type agreement struct {
 	words []byte
 
 	open []openMessage
-	in   [][]byte // buffers of the receives under way
-	then func()   // called when the messages in open are done
-	ends func()   // called when the agreement is over
+	in   [][]byte           // buffers of the receives under way
+	then func(x *agreement) // called when the messages in open are done
+	ends func()             // called when the agreement is over
 	Err  error
 	told bool // the result is known, and is being sent to those below
 	over bool
+	torn bool // messages were under way when it ended
+
+	distance int  // of this round of dissemination
+	below    bool // this member has a parent in the tree
 
 	space [2][agreementLen + 2*comm.ChoiceSize]byte // for the first messages, if they are no longer
 	used  int                                       // of them
@@ -67,17 +72,35 @@ type openMessage struct {
 
 // Agreement makes an agreement of the members of c, of which this is number seq.
 func Agreement(c *proc.Comm, seq uint32) *agreement {
+	x := new(agreement)
+	x.among(c, seq)
+	return x
+}
+
+// idle has agreements that are over, of barriers: windows and files have one each time that one is closed.
+var idle = sync.Pool{New: func() any { return new(agreement) }}
+
+// among makes an empty x an agreement of the members of c.
+func (x *agreement) among(c *proc.Comm, seq uint32) {
 	tag := wire.Tag(seq & (1<<31 - 1))
 	within := c
 	if c.State().Local != nil {
 		within = c.State().Local
 	}
-	x := &agreement{p: c.Process(), near: NewExchange(within, InOrder, tag), tree: comm.NewTree(within.Masters()), size: within.Size(), Wide: c.Wide()}
+	x.p, x.near, x.tree = c.Process(), NewExchange(within, InOrder, tag), comm.NewTree(within.Masters())
+	x.size, x.Wide = within.Size(), c.Wide()
 	x.me = x.tree.Position(within.Rank())
 	if x.inter = c.State().Local != nil; x.inter {
 		x.far = NewExchange(c, InOrder, tag)
 	}
-	return x
+}
+
+// recycle keeps the memory of an agreement that nobody needs any more, unless messages may still come there.
+func (x *agreement) recycle() {
+	if x.over && !x.torn && x.p.Failure == nil {
+		*x = agreement{}
+		idle.Put(x)
+	}
 }
 
 // leads reports whether this proc leads its side.
@@ -114,9 +137,15 @@ func (x *agreement) CarryOn() bool {
 		if !x.arrived() {
 			return false
 		}
-		x.then()
+		x.then(x)
 	}
 	return true
+}
+
+// Rests implements proc.Resting.
+func (x *agreement) Rests() bool {
+	n := len(x.open)
+	return x.over || n > 0 && !x.open[n-1].r.Done()
 }
 
 // arrived takes the messages that are done and reports whether all are. A message of another length
@@ -200,9 +229,10 @@ func (x *agreement) disseminate(distance int) {
 	}
 	x.recv(&x.near, (x.me+x.size-distance)%x.size)
 	x.send(&x.near, (x.me+distance)%x.size)
-	x.then = func() {
+	x.distance = distance
+	x.then = func(x *agreement) {
 		x.addReceived()
-		x.disseminate(2 * distance)
+		x.disseminate(2 * x.distance)
 	}
 }
 
@@ -211,7 +241,7 @@ func (x *agreement) gather() {
 	for _, child := range x.tree.Children(x.me) {
 		x.recv(&x.near, x.tree.Rank(child))
 	}
-	x.then = func() {
+	x.then = func(x *agreement) {
 		x.addReceived()
 		x.report()
 	}
@@ -221,6 +251,7 @@ func (x *agreement) gather() {
 // an intercommunicator's side exchanges them with the other leader.
 func (x *agreement) report() {
 	parent, below := x.tree.Parent(x.me)
+	x.below = below
 	switch {
 	case below:
 		x.recv(&x.near, x.tree.Rank(parent))
@@ -229,20 +260,20 @@ func (x *agreement) report() {
 		x.recv(&x.far, 0)
 		x.send(&x.far, 0)
 	}
-	x.then = func() {
-		x.learn(below)
+	x.then = func(x *agreement) {
+		x.learn()
 		x.scatter()
 	}
 }
 
 // learn handles the result that report has received. The flags of the two sides are kept apart.
-func (x *agreement) learn(below bool) {
+func (x *agreement) learn() {
 	if len(x.in) == 0 {
 		return
 	}
 	flags, answer := x.All.Flags, x.in[0]
 	x.addReceived()
-	if below {
+	if x.below {
 		x.Side = binary.BigEndian.Uint32(answer[comm.ProposalSize:])
 		return
 	}
@@ -256,10 +287,11 @@ func (x *agreement) scatter() {
 	for _, child := range x.tree.Children(x.me) {
 		x.send(&x.near, x.tree.Rank(child))
 	}
-	x.then = x.end
+	x.then = (*agreement).end
 }
 
 func (x *agreement) end() {
+	x.torn = x.torn || len(x.open) > 0
 	for _, m := range x.open {
 		x.p.Eng.Cancel(m.r)
 		x.p.Eng.Release(m.r)
@@ -274,7 +306,11 @@ func (x *agreement) end() {
 // Wait makes progress until the agreement is over.
 func (x *agreement) Wait() {
 	for !x.over && x.p.Failure == nil {
-		x.p.AwaitProgress()
+		if n := len(x.open); n > 0 && !x.open[n-1].r.Done() {
+			x.p.Account.AwaitSoon(x.open[n-1].r)
+		} else {
+			x.p.AwaitProgress()
+		}
 	}
 	if !x.over {
 		x.Err = x.p.Failure

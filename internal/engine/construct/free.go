@@ -103,12 +103,14 @@ func BarrierAfter(c *proc.Comm, failed error) error {
 		return collective.Execute(c, &collective.Call{What: collective.OpBarrier})
 	}
 	defer p.Unlock()
-	x := Agreement(c, c.Ordinal())
+	x := idle.Get().(*agreement)
+	x.among(c, c.Ordinal())
 	x.Begin(comm.Proposal{Flags: collective.DoesMeet, Fault: FaultCode(failed)}, func() {})
 	x.Wait()
 	err := errors.Join(x.Err, inOneVoice(x.All.Flags|x.Side))
 	if err == nil && x.All.Fault != 0 {
 		err = FailedElsewhere(x.All.Fault)
 	}
+	x.recycle()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -20,6 +21,7 @@ func Split(c *proc.Comm, color, key int) (*proc.Comm, error) {
 	}
 	bad := checkChoice(color, key)
 	p := c.Process()
+	onBoard := near(c)
 	p.Lock()
 	defer p.Unlock()
 	if !Ours(c) {
@@ -30,7 +32,11 @@ func Split(c *proc.Comm, color, key int) (*proc.Comm, error) {
 	if bad != nil {
 		color, key = proc.Undefined, 0
 	}
-	return splitOurs(c, comm.Choice{Color: int32(color), Key: int32(key)}, bad)
+	choice := comm.Choice{Color: int32(color), Key: int32(key)}
+	if onBoard {
+		return splitNear(c, choice, bad)
+	}
+	return splitOurs(c, choice, bad)
 }
 
 func checkChoice(color, key int) error {
@@ -73,6 +79,30 @@ func splitAgreed(c *proc.Comm, x *agreement, choice comm.Choice, bad error) (*pr
 	for before := range choices {
 		choices[(c.Rank()-before+x.size)%x.size] = comm.ReadChoice(x.words[before*comm.ChoiceSize:])
 	}
+	return chosen(c, choices, context)
+}
+
+// fewChoices is for how many members the choices are not allocated.
+const fewChoices = 16
+
+// splitNear splits an intracommunicator by an agreement on the board.
+func splitNear(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) {
+	var few [fewChoices]comm.Choice
+	choices := few[:]
+	if c.Size() > len(few) {
+		choices = make([]comm.Choice, c.Size())
+	}
+	choices = choices[:c.Size()]
+	choices[c.Rank()] = choice
+	context, err := agreeNear(c, collective.DoesSplit, bad, choice, choices)
+	if err != nil {
+		return nil, err
+	}
+	return chosen(c, choices, context)
+}
+
+// chosen makes the communicator of this member's choice, if it has chosen one.
+func chosen(c *proc.Comm, choices []comm.Choice, context wire.ContextID) (*proc.Comm, error) {
 	part, ok := comm.PartOf(choices, c.Rank())
 	if !ok {
 		Release(c.Process(), context)

@@ -409,12 +409,17 @@ func (a *account) AwaitFor(c Cause, peer message.Peer) {
 	a.waited(c, peer, begun)
 }
 
+// AwaitSoon is Process.AwaitProgress for a goroutine that waits for a message, which may come soon. It does not count.
+func (a *account) AwaitSoon(r *message.Request) {
+	if !receiveSoon(a.p, r) {
+		a.p.AwaitProgress()
+	}
+}
+
 // AwaitRequest is Process.AwaitProgress for a goroutine that waits for a request.
 func (a *account) AwaitRequest(r *message.Request) {
 	if !a.on() {
-		if !receiveSoon(a.p, r) {
-			a.p.AwaitProgress()
-		}
+		a.AwaitSoon(r)
 		return
 	}
 	begun, generation := time.Now(), r.Generation()

@@ -24,13 +24,16 @@ var proof = func() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }()
 
+// pid is the number of this process. To ask for it is a system call, which can take as long as a short message.
+var pid = int64(os.Getpid())
+
 // whereabouts is this proc's place. On a simulated machine it has none: what procs tell each other is
 // the same in each run of a seed.
 func (m *memory) whereabouts() place {
 	if !m.w.sharesMemory() {
 		return place{}
 	}
-	return place{int64(os.Getpid()), int64(uintptr(m.mem)), int64(uintptr(unsafe.Pointer(&proof))), proof}
+	return place{pid, int64(uintptr(m.mem)), int64(uintptr(unsafe.Pointer(&proof))), proof}
 }
 
 // approach finds out whose memory the kernel copies for this proc: of members on this machine, if

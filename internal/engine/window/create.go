@@ -3,8 +3,10 @@ package window
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/construct"
@@ -159,25 +161,47 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.memory.exchange(c, s.extent)
 }
 
+// memberWords is what a member tells the others of its memory.
+const memberWords = 6
+
 // exchange exchanges the sizes and units of the members' memory, and where it is.
 func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
-	const words = 6
 	n := m.w.c.Size()
-	all := make([]int64, words*n)
-	me := m.whereabouts()
-	if err := collective.GatherAll(c, []int64{mine.Size, mine.Unit, me.pid, me.at, me.proofAt, me.proof}, all); err != nil {
-		return err
-	}
 	m.extents, m.w.origin.targets = make([]rma.Extent, n), make([]target, n)
 	places := make([]place, n)
-	for r := range m.extents {
-		x := all[words*r:]
+	me := m.whereabouts()
+	own := [memberWords]int64{mine.Size, mine.Unit, me.pid, me.at, me.proofAt, me.proof}
+	hear := func(r int, x []int64) {
 		m.extents[r], places[r] = rma.Extent{Size: x[0], Unit: x[1]}, place{x[2], x[3], x[4], x[5]}
+	}
+	if err := tell(c, &own, hear); err != nil {
+		return err
 	}
 	if m.w.flavor == WinFlavorCreate {
 		m.approach(places)
 	}
 	return nil
+}
+
+// tell tells all members of c words of this one, and calls hear with those of each, this one too.
+func tell(c *proc.Comm, own *[memberWords]int64, hear func(rank int, words []int64)) error {
+	if collective.BoardPlace(c) == nil {
+		all := make([]int64, memberWords*c.Size())
+		err := collective.GatherAll(c, slices.Clone(own[:]), all)
+		for r := range c.Size() {
+			hear(r, all[memberWords*r:])
+		}
+		return err
+	}
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	hear(c.Rank(), own[:])
+	return collective.Together(c, datatype.Bytes(own[:]), func(rank int, theirs []byte) {
+		var words [memberWords]int64
+		copy(datatype.Bytes(words[:]), theirs)
+		hear(rank, words[:])
+	})
 }
 
 // open begins to serve the other members. Their operations may have arrived before: all members have made
@@ -187,7 +211,6 @@ func (w *Win) open() {
 	p.Lock()
 	defer p.Unlock()
 	w.memory.direct()
-	w.server.clients = make(map[int]*client)
 	w.server.slots = newSlots()
 	for i := range w.server.slots {
 		w.server.listen(&w.server.slots[i])

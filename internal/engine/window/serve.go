@@ -158,6 +158,9 @@ func (s *server) client(rank int, peer message.Peer) (*client, error) {
 		return nil, fmt.Errorf("%w: proc %d says that it is that rank", rma.ErrHeader, peer)
 	}
 	c := &client{rank: rank, peer: peer}
+	if s.clients == nil {
+		s.clients = make(map[int]*client)
+	}
 	s.clients[rank] = c
 	return c, nil
 }

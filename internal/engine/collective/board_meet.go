@@ -1,0 +1,85 @@
+package collective
+
+import (
+	"encoding/binary"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
+// HasBoard reports whether c has a place on the board without an exchange of messages: it has one already, or it is
+// the communicator of all procs, for which there is always one. All members get the same answer. The process is not
+// locked.
+func HasBoard(c *proc.Comm) bool {
+	if c == c.Process().Comms.World {
+		return BoardPlace(c) != nil
+	}
+	cs := &c.State().Colls
+	return cs.Settled.Load() && cs.Place != nil
+}
+
+// Together gives all members of c what this one has, of the same length everywhere, and calls hear with what each of
+// the others has, in memory that they can still write. c has a place on the board, and the process is locked, but may
+// be unlocked meanwhile.
+func Together(c *proc.Comm, mine []byte, hear func(rank int, theirs []byte)) error {
+	return together(c.State().Colls.Place, constructing, mine, hear)
+}
+
+func together(s *proc.BoardPlace, what operation, mine []byte, hear func(rank int, theirs []byte)) error {
+	t, err := s.Enter()
+	if err != nil {
+		return err
+	}
+	if err = exchange(s, what, t, mine, hear); err != nil {
+		s.Place.Done() // others may wait for this member
+	}
+	s.Leave()
+	if err != nil {
+		return misread(err)
+	}
+	return nil
+}
+
+func exchange(s *proc.BoardPlace, what operation, t board.Turn, mine []byte, hear func(rank int, theirs []byte)) error {
+	room, err := s.Room(t, len(mine))
+	if err != nil {
+		return err
+	}
+	copy(room, mine)
+	s.Place.Post(t, uint8(what), len(mine))
+	s.Notify()
+	if err := s.Await(s.Place.Posted(s.Place.Others(), t)); err != nil {
+		return err
+	}
+	for m := range s.C.Size() {
+		if m == s.C.Rank() {
+			continue
+		}
+		b, err := s.Place.Look(m, t, uint8(what), len(mine))
+		if err != nil {
+			return err
+		}
+		hear(m, b)
+	}
+	return nil
+}
+
+// Worst is ReduceAll for the largest of one number of each member, for a caller that has locked the process.
+// done is false, and nothing has begun, if c does that in another way than on the board; all members get the
+// same answer.
+func Worst(c *proc.Comm, mine int32) (worst int32, done bool, err error) {
+	cs := &c.State().Colls
+	if !cs.Settled.Load() || cs.Place == nil || c.Usable() != nil {
+		return 0, false, nil
+	}
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], uint32(mine))
+	worst = mine
+	err = together(cs.Place, allreduce, b[:], func(_ int, theirs []byte) {
+		worst = max(worst, int32(binary.NativeEndian.Uint32(theirs)))
+	})
+	if err != nil {
+		worst = 0
+	}
+	return worst, true, err
+}
