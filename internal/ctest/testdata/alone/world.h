@@ -113,7 +113,7 @@ static int fake_lend(void *carrier, const struct carried *m, uintptr_t data, int
 {
 	if (!fake_put(carrier, m, data))
 		return 0;
-	CHECK(m->bytes > CARRIED_MOST);
+	CHECK(m->bytes > CARRIED_MOST); // the carrier knows whether it sends them in pieces
 	order[strlen(order) - 1] = 'L';
 	lent++;
 	*number = lend_gives;
