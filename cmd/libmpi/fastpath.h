@@ -163,7 +163,7 @@ struct fastpath {
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
-enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 8000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one, which carries so many bytes
+enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 8000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one; longer messages are lent to it
 enum { TYPES = 1024, PAGES = 4096, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;

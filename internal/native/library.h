@@ -35,7 +35,7 @@ int impi_native_test(const struct impi_native *, int32_t number);
 
 /* Short messages, by C and Go: see shorts.go, whose memory this is. */
 enum { IMPI_SHORT_LAG = 32 }; /* taken messages of which a silent proc tells the sender */
-enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32, IMPI_SHORT_PIECE = 4000, IMPI_SHORT_PIECES = 2, IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_SHORT_PIECE, IMPI_SHORT_PLACE = 4096 * IMPI_SHORT_PIECES, IMPI_SHORT_AREA = IMPI_SHORT_PLACE * IMPI_SHORT_BOXES };
+enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32, IMPI_PIECE_LEAST = 4000, IMPI_PIECE_MOST = 8000, IMPI_SHORT_PIECES = 5, IMPI_SHORT_LEAST = 2 * IMPI_PIECE_LEAST, IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_PIECE_LEAST, IMPI_SHORT_PLACE = 4096 * IMPI_SHORT_PIECES, IMPI_SHORT_AREA = IMPI_SHORT_PLACE * IMPI_SHORT_BOXES };
 
 /* A message: struct place of cmd/libmpi's fastpath.h, but for mark. It travels as it stands, with its data behind
  * it and its form in the second byte, before which is what was taken, modulo 256. One whose envelope is that of
@@ -43,11 +43,12 @@ enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32, IM
  * line than it takes in that MPI alone. */
 enum impi_short_form { IMPI_SHORT_WHOLE, IMPI_SHORT_ALIKE, IMPI_SHORT_TAKEN /* it only says what was taken */, IMPI_SHORT_APART, IMPI_SHORT_APART_ALIKE, IMPI_SHORT_LONG_ALIKE, IMPI_SHORT_MORE, IMPI_SHORT_FORM_SIZE = 2 };
 
-/* A message of more than IMPI_SHORT_PIECE bytes goes in pieces: the first is in form WHOLE, or LONG_ALIKE, which is
+/* A message of more bytes than a piece of that MPI has (struct impi_native), or IMPI_PIECE_MOST, goes in pieces: the first is in form WHOLE, or LONG_ALIKE, which is
  * ALIKE with the message's length behind the form; the others are MORE, and nothing else comes before them. So the
  * library sends each at once, which for some more bytes takes less time than having the receiver fetch them.
  *
- * The data of a message of more than IMPI_SHORT_MOST bytes come apart, by a long message of that MPI, straight from
+ * Messages of up to IMPI_SHORT_LEAST bytes are sent so, and where that MPI wants it those of up to IMPI_SHORT_MOST. The
+ * data of longer ones come apart, by a long message of that MPI, straight from
  * the memory of the sender to that of the receiver. It is in form WHOLE or ALIKE but for its form, ALIKE with its
  * length behind the form. Its box says that its data are where none can be. */
 enum { IMPI_LONG_MOST = 4 << 20, IMPI_LENGTH_SIZE = 4 };
@@ -81,6 +82,7 @@ struct impi_short_boxes {
 	uint32_t sent;          /* messages */
 	uint8_t knows[2], unused[2];      /* whether there is a last one */
 	uint32_t rest, rest_at;           /* bytes of the next message that are still to come, and its place in the stream */
+	uint64_t base;                    /* messages that had come when all of them had been taken */
 	struct impi_short last[2];        /* that was sent, and that has come */
 	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
 	char data[IMPI_SHORT_AREA];
@@ -100,7 +102,7 @@ int impi_shorts_put(struct impi_short_boxes *, struct impi_short *, uintptr_t da
 void impi_shorts_took(struct impi_short_boxes *, uint64_t taken);
 /* How many messages the library is still sending, or receiving to drop them. */
 int impi_shorts_sending(struct impi_shorts *);
-/* Sends a message whose data come apart, and returns 0 if it cannot now. number is that of the request, NONE if it
+/* Sends a message of more than IMPI_SHORT_LEAST bytes, whose data mostly come apart, and returns 0 if it cannot now. number is that of the request, NONE if it
  * is done; the data are the library's until then. */
 int impi_shorts_lend(struct impi_short_boxes *, struct impi_short *, uintptr_t data, int32_t *number);
 /* Begins to receive the data of the message that is taken next, all of which have a place there. The result is as

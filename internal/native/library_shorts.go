@@ -25,7 +25,7 @@ var (
 )
 
 const (
-	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_MOST ^ shortMost) | (C.IMPI_SHORT_PIECE ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
+	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_LEAST ^ shortMost) | (C.IMPI_PIECE_LEAST ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
 	_ = -uint((C.IMPI_LONG_MOST ^ longMost) | (C.IMPI_IS_APART ^ link.FastBoxNowhere))
 	_ = -uint(C.IMPI_SHORT_BOXES*C.IMPI_SHORT_BOX ^ link.FastBoxPageSize)
 	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)

@@ -20,6 +20,13 @@ const (
 // longVector is how many elements a long vector has: no number of members divides it.
 const longVector = 20011
 
+// repeats is how often a phase is repeated, to see that what it takes is given back; shortOps is the first number of
+// those that the shim does by messages.
+const (
+	repeats  = 100
+	shortOps = 1 << 24
+)
+
 // typeInt32 is the number of an int of 32 bits in shim.h; the number of the sum is 0.
 const typeInt32 = 5
 
@@ -80,20 +87,47 @@ func (t *tester) phases(l *Library) error {
 	}
 	for i := range steps {
 		x := &steps[i]
-		if err := t.hub.Begin(c, &x.p); err != nil {
+		if err := t.phase(c, &x.p); err != nil {
 			return fmt.Errorf("%s: %w", x.name, err)
-		}
-		for done := false; !done; t.moved(0) {
-			t.hub.Poll()
-			if done, err = x.p.Done(); err != nil {
-				return fmt.Errorf("%s: %w", x.name, err)
-			}
 		}
 		if got := x.p.Out; x.want != nil && !slices.Equal(got, words(x.want...)) {
 			return fmt.Errorf("%w: %s gives rank %d % .100x, and should give % .100x", ErrFailed, x.name, t.rank, got, words(x.want...))
 		}
 	}
+	if err := t.repeat(c, last); err != nil {
+		return err
+	}
 	return l.CloseComm(c)
+}
+
+// repeat does phases again and again, and wants the numbers of what they take to stay small.
+func (t *tester) repeat(c Comm, root int) error {
+	own, sum := words(1), make([]byte, 4)
+	for range repeats {
+		for _, p := range []*Phase{{What: phaseBarrier}, {What: phaseReduce, Root: root, Type: typeInt32, N: 1, In: own, Out: sum}} {
+			if err := t.phase(c, p); err != nil {
+				return err
+			}
+			if n := p.number % shortOps; n >= repeats/2 {
+				return fmt.Errorf("%w: a request has the number %d although few are under way: numbers are not given back", ErrFailed, n)
+			}
+		}
+	}
+	return nil
+}
+
+// phase does a phase to its end.
+func (t *tester) phase(c Comm, p *Phase) error {
+	if err := t.hub.Begin(c, p); err != nil {
+		return err
+	}
+	for {
+		t.hub.Poll()
+		if done, err := p.Done(); done || err != nil {
+			return err
+		}
+		t.moved(0)
+	}
 }
 
 // words are numbers as they are in memory.

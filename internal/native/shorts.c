@@ -11,7 +11,7 @@
 enum {
 	RECEIVES = 16,  /* that are posted, of anybody: what comes beyond them the library keeps meanwhile */
 	SENDS = 64,     /* that the library has begun */
-	SPACE = 4096,   /* for one of them, with its envelope */
+	SPACE = 8192,   /* for one of them, with its envelope */
 	TRIES = 1000,   /* in vain, before a trip yields the core: the other side may need it */
 };
 
@@ -25,6 +25,7 @@ struct shorts {
 	struct impi_shorts seen;
 	const struct impi_native *fn;
 	int ranks;
+	uint32_t piece, most; /* the most data of one of them, and of a message that goes in pieces */
 	int again; /* the receive of the last message has to be posted again: later, as its receiver wants to go on */
 	int out;   /* how many of sends */
 	struct sending sends[SENDS];
@@ -36,17 +37,22 @@ struct shorts {
 
 static inline struct shorts *of(struct impi_shorts *s) { return (struct shorts *)s; }
 
+static uint32_t between(uint32_t least, int64_t n, uint32_t most) { return n < least ? least : n > most ? most : (uint32_t)n; }
+
 struct impi_shorts *impi_shorts_begin(const struct impi_native *fn, int ranks)
 {
 	struct shorts *s = calloc(1, sizeof *s + (size_t)ranks * sizeof s->boxes[0]);
 	char *memory = malloc(SENDS * SPACE);
-	if (!s || !memory || fn->shorts_begin(IMPI_SHORT_ENVELOPE + IMPI_SHORT_PIECE, RECEIVES)) {
+	uint32_t piece = between(IMPI_PIECE_LEAST, fn->piece, IMPI_PIECE_MOST);
+	if (!s || !memory || fn->shorts_begin(IMPI_SHORT_ENVELOPE + piece, RECEIVES)) {
 		free(s);
 		free(memory);
 		return NULL;
 	}
 	s->fn = fn;
 	s->ranks = ranks;
+	s->piece = piece;
+	s->most = between(IMPI_SHORT_LEAST, fn->most, IMPI_SHORT_MOST);
 	for (int i = 0; i < SENDS; i++)
 		s->memory[i] = memory + i * SPACE;
 	s->seen.spare = SENDS;
@@ -175,13 +181,14 @@ static inline int post(struct impi_short_boxes *b, struct impi_short *m, int who
 
 int impi_shorts_put(struct impi_short_boxes *b, struct impi_short *m, uintptr_t data)
 {
-	if (m->bytes <= IMPI_SHORT_PIECE)
+	uint32_t piece = of(b->all)->piece;
+	if (m->bytes <= piece)
 		return spare(of(b->all), 1) && post(b, m, IMPI_SHORT_WHOLE, IMPI_SHORT_ALIKE, (const void *)data, m->bytes);
-	if (!spare(of(b->all), IMPI_SHORT_PIECES) || !post(b, m, IMPI_SHORT_WHOLE, IMPI_SHORT_LONG_ALIKE, (const void *)data, IMPI_SHORT_PIECE))
+	if (!spare(of(b->all), IMPI_SHORT_PIECES) || !post(b, m, IMPI_SHORT_WHOLE, IMPI_SHORT_LONG_ALIKE, (const void *)data, piece))
 		return 0;
-	for (uint32_t at = IMPI_SHORT_PIECE; at < m->bytes; at += IMPI_SHORT_PIECE) {
+	for (uint32_t at = piece; at < m->bytes; at += piece) {
 		const struct brief head = {(uint8_t)m->taken, IMPI_SHORT_MORE, {0}};
-		uint32_t n = m->bytes - at < IMPI_SHORT_PIECE ? m->bytes - at : IMPI_SHORT_PIECE;
+		uint32_t n = m->bytes - at < piece ? m->bytes - at : piece;
 		if (!launch(b, &head, IMPI_SHORT_FORM_SIZE, (const char *)data + at, n))
 			return 0;
 	}
@@ -192,6 +199,8 @@ int impi_shorts_lend(struct impi_short_boxes *b, struct impi_short *m, uintptr_t
 {
 	struct shorts *s = of(b->all);
 	*number = IMPI_NATIVE_NONE;
+	if (m->bytes <= s->most)
+		return impi_shorts_put(b, m, data);
 	if (!spare(s, 1) || !post(b, m, IMPI_SHORT_APART, IMPI_SHORT_APART_ALIKE, NULL, 0))
 		return 0;
 	int error = s->fn->long_send(b->rank, (const void *)data, m->bytes, number);
@@ -230,7 +239,7 @@ int impi_shorts_close(struct impi_short_boxes *b, uint64_t taken)
 	b->closed = 1;
 	for (; taken < b->come && !error; taken++) {
 		struct impi_short *m = (struct impi_short *)b->in[taken % IMPI_SHORT_BOXES]; /* but for the first 8 bytes */
-		if (m->bytes > IMPI_SHORT_MOST)
+		if (m->bytes > of(b->all)->most)
 			error = impi_shorts_drop(b, m->bytes);
 	}
 	return error;
@@ -255,26 +264,27 @@ static const char *read_apart(struct impi_short_boxes *b, const uint8_t *memory,
 		b->knows[THEIRS] = 1;
 	} else
 		return NULL;
-	return m->bytes > IMPI_SHORT_MOST && m->bytes <= IMPI_LONG_MOST ? (const char *)memory : NULL;
+	return m->bytes > of(b->all)->most && m->bytes <= IMPI_LONG_MOST ? (const char *)memory : NULL;
 }
 
 /* read_head reads what comes before the data of a message, and gives those. NULL: it is none of ours. */
 static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, int64_t bytes, struct impi_short *m)
 {
+	uint32_t piece = of(b->all)->piece, most = of(b->all)->most;
 	if (memory[1] == IMPI_SHORT_ALIKE && b->knows[THEIRS]) {
 		*m = b->last[THEIRS];
 		m->bytes = (uint32_t)(bytes - IMPI_SHORT_FORM_SIZE);
-		return m->bytes <= IMPI_SHORT_PIECE ? (const char *)memory + IMPI_SHORT_FORM_SIZE : NULL;
+		return m->bytes <= piece ? (const char *)memory + IMPI_SHORT_FORM_SIZE : NULL;
 	}
-	if (memory[1] == IMPI_SHORT_LONG_ALIKE && b->knows[THEIRS] && bytes == (int64_t)sizeof(struct brief) + IMPI_SHORT_PIECE) {
+	if (memory[1] == IMPI_SHORT_LONG_ALIKE && b->knows[THEIRS] && bytes == (int64_t)sizeof(struct brief) + piece) {
 		*m = b->last[THEIRS];
 		memcpy(&m->bytes, memory + IMPI_SHORT_FORM_SIZE, sizeof m->bytes);
-		return m->bytes > IMPI_SHORT_PIECE && m->bytes <= IMPI_SHORT_MOST ? (const char *)memory + sizeof(struct brief) : NULL;
+		return m->bytes > piece && m->bytes <= most ? (const char *)memory + sizeof(struct brief) : NULL;
 	}
 	if (memory[1] != IMPI_SHORT_WHOLE || bytes < (int64_t)sizeof *m)
 		return NULL;
 	memcpy(m, memory, sizeof *m);
-	if (m->bytes > IMPI_SHORT_MOST || bytes != (int64_t)sizeof *m + (m->bytes < IMPI_SHORT_PIECE ? m->bytes : IMPI_SHORT_PIECE))
+	if (m->bytes > most || bytes != (int64_t)sizeof *m + (m->bytes < piece ? m->bytes : piece))
 		return NULL;
 	b->last[THEIRS] = *m;
 	b->knows[THEIRS] = 1;
@@ -282,7 +292,9 @@ static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, 
 }
 
 static inline char *box_of(struct impi_short_boxes *b) { return b->in[b->come % IMPI_SHORT_BOXES]; }
-static inline uint32_t place_of(struct impi_short_boxes *b) { return (uint32_t)(b->come % IMPI_SHORT_BOXES * IMPI_SHORT_PLACE); }
+
+/* place_of is where the data of the next message go: each of as many messages as there are boxes has another place. */
+static inline uint32_t place_of(struct impi_short_boxes *b) { return (uint32_t)((b->come - b->base) % IMPI_SHORT_BOXES * IMPI_SHORT_PLACE); }
 
 /* publish says that the message in the next box is complete. at is its place in the stream. */
 static inline void publish(struct shorts *s, struct impi_short_boxes *b, uint32_t at)
@@ -300,7 +312,7 @@ static int file_more(struct shorts *s, struct impi_short_boxes *b, const char *d
 		b->rest = 0;
 		return 1;
 	}
-	if (b->rest == 0 || bytes != (b->rest < IMPI_SHORT_PIECE ? b->rest : IMPI_SHORT_PIECE))
+	if (b->rest == 0 || bytes != (b->rest < s->piece ? b->rest : s->piece))
 		return 0;
 	const struct impi_short *m = (const struct impi_short *)box_of(b); /* but for the first 8 bytes */
 	memcpy(b->data + place_of(b) + m->bytes - b->rest, data, bytes);
@@ -314,6 +326,8 @@ static int file_more(struct shorts *s, struct impi_short_boxes *b, const char *d
 static void box(struct shorts *s, struct impi_short_boxes *b, const struct impi_short *m, const char *data, int apart)
 {
 	char *box = box_of(b);
+	if (atomic_load_explicit(&b->told, memory_order_acquire) == b->come)
+		b->base = b->come; /* the same places again, which are in the cache */
 	memcpy(box + 8, &m->context, IMPI_SHORT_ENVELOPE - 8);
 	if (m->bytes <= 8)
 		memcpy(box + IMPI_SHORT_ENVELOPE, data, m->bytes);
@@ -322,9 +336,9 @@ static void box(struct shorts *s, struct impi_short_boxes *b, const struct impi_
 	else {
 		const uint32_t where[2] = {apart ? IMPI_IS_APART : place_of(b), m->bytes};
 		memcpy(box + IMPI_SHORT_ENVELOPE, where, sizeof where);
-		if (!apart && m->bytes > IMPI_SHORT_PIECE) {
-			memcpy(b->data + where[0], data, IMPI_SHORT_PIECE);
-			b->rest = m->bytes - IMPI_SHORT_PIECE;
+		if (!apart && m->bytes > s->piece) {
+			memcpy(b->data + where[0], data, s->piece);
+			b->rest = m->bytes - s->piece;
 			b->rest_at = m->at;
 			return;
 		}

@@ -17,12 +17,12 @@ import (
 // how many short ones were sent before it (tagAfter).
 
 const (
-	// shortPiece is how much of a short message is one of the library's: with its envelope libraries send it at
-	// once. shortMost is the longest short message.
+	// shortPiece is how much of a short message is at least one of the library's: with its envelope libraries send it
+	// at once. shortMost is the longest message that Go sends so, and C whatever the library is.
 	shortPiece = 4000
-	shortMost  = shortPieces * shortPiece
-	// shortPieces is how many pieces that has.
-	shortPieces = 2
+	shortMost  = 2 * shortPiece
+	// shortPieces is how many pieces a message has at most.
+	shortPieces = 5
 	// shortPlace is the memory for one in a shortBoxes.
 	shortPlace = shortPieces * 4096
 	// envelopeSize is what comes before its data.
@@ -45,6 +45,7 @@ type shortBoxes struct {
 	sent   uint32
 	knows  [4]uint8
 	rest   [2]uint32
+	base   uint64
 	last   [2]short // that was sent, and that has come
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
@@ -140,7 +141,7 @@ func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.f
 
 // FastBoxTaken says that the message of NextFastBox is not needed any more.
 func (l *Link) FastBoxTaken(n uint32) {
-	if n > shortMost {
+	if m := l.fast.Begun(l.in); m != nil && m.Apart(n) {
 		l.queue = slices.Insert(l.queue, 0, piece{size: int(n), after: l.taken(), apart: true, held: none, number: none})
 		l.markReady()
 	}

@@ -19,7 +19,7 @@ const longs = `#include <mpi.h>
 #include <string.h>
 #include <unistd.h>
 enum { MOST = 300000, AT_A_TIME = 12, WAYS = 12 };
-static const int sizes[] = {4001, 8000, 8001, 16384, 60000, 300000, 8};
+static const int sizes[] = {8001, 16384, 20000, 20001, 60000, 300000, 8};
 static int rank, size, peer, wrong, far;
 static char out[AT_A_TIME][MOST], in[AT_A_TIME][MOST];
 static MPI_Request q[2 * AT_A_TIME];

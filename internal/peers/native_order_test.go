@@ -19,7 +19,7 @@ const ordered = `#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 enum { TURNS = 240, MOST = 3 << 20, AT_A_TIME = 3, RANKS = 8 };
-static const int sizes[] = {8, 8, 8, 12, 96, 97, 1000, 4000, 4001, 8, 8001, 8, 70000, 8, 1 << 20, MOST, 16, 8};
+static const int sizes[] = {8, 8, 8, 12, 96, 97, 1000, 4000, 4001, 8, 16384, 8, 20001, 8, 1 << 20, MOST, 16, 8};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 static char *out[RANKS][AT_A_TIME], *in;
 static MPI_Request sends[RANKS][AT_A_TIME];

@@ -101,18 +101,24 @@ func (s shape) brief() []string {
 // part in.
 const phases = `#include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 enum { LONG = 1000 }; // ints, so that blocks do not go by way of masters
 static int to[8 * LONG], from[8 * LONG];
 int main(int argc, char **argv)
 {
-	int rank, size, a[8] = {0}, b[8] = {0};
+	int rank, size, a[8] = {0}, b[8] = {0}, told, room = 20;
+	char procs[20] = "";
+	MPI_Info env; // before MPI_Init, too
+	MPI_Info_create_env(argc, argv, &env);
+	MPI_Info_get_string(env, "maxprocs", &room, procs, &told);
+	MPI_Info_free(&env);
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	a[0] = rank + 1;
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	int wrong = b[0] != size * (size + 1) / 2;
+	int wrong = b[0] != size * (size + 1) / 2 || !told || atoi(procs) != size;
 	MPI_Reduce(a, b, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
 	wrong |= rank == 0 && b[0] != size;
 	MPI_Bcast(a, 1, MPI_INT, 1, MPI_COMM_WORLD);

@@ -103,7 +103,7 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 4\n", "#define IMPI_NATIVE_ABI 9\n", 1)
+		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 5\n", "#define IMPI_NATIVE_ABI 9\n", 1)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(newer), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 		"linked to MPICH first":         {first, mpichSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
 		"has a library of MPICH's":      {compileWith(t, k, dir, "second", withHelper, "-L", dir, "-lhelper", "-Wl,-rpath,"+dir), mpichSite, begins + "two MPI libraries are in one process: the program is linked to /", 16},
 		"Go without cgo":                {without, mpichSite, begins + "the site's MPI cannot be loaded: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1", 1},
-		"shim of another release":       {compileWith(t, k, dir, "init", onlyInit), "native {\n    shim   = \"" + dir + "/newer.so\"\n    launch = [\"mpirun.mpich\", \"-n\", \"{procs}\"]\n  }", begins + "the site's MPI cannot be loaded: " + dir + "/newer.so has version 9 of the functions, this program wants 4: build it anew", 16},
+		"shim of another release":       {compileWith(t, k, dir, "init", onlyInit), "native {\n    shim   = \"" + dir + "/newer.so\"\n    launch = [\"mpirun.mpich\", \"-n\", \"{procs}\"]\n  }", begins + "the site's MPI cannot be loaded: " + dir + "/newer.so has version 9 of the functions, this program wants 5: build it anew", 16},
 		"linked, and at a site of ours": {first, ownSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -689,6 +689,12 @@ static int long_recv(int from, void *buf, int64_t bytes, int32_t *number)
 	return begun(MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, 0, longs, &r), &r, number);
 }
 
+#ifdef OPEN_MPI /* whose sm and vader send up to 4 KiB at once */
+enum { PIECE = 4000, MOST = 8000 };
+#else /* a segment of UCX and of MPICH's own shared memory has 8 KiB */
+enum { PIECE = 8000, MOST = 20000 };
+#endif
+
 const struct impi_native impi_native = {
 	IMPI_NATIVE_ABI, sizeof(struct impi_native),
 	version, init, finalize, describe,
@@ -697,4 +703,5 @@ const struct impi_native impi_native = {
 	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
 	shorts_begin, short_send, short_next, short_again, shorts_end,
 	long_send, long_recv,
+	PIECE, MOST,
 };

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define IMPI_NATIVE_ABI 4
+#define IMPI_NATIVE_ABI 5
 
 /* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
 enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
@@ -83,6 +83,11 @@ struct impi_native {
 	 * them, each by a receive for as many bytes as it has. numbers are as those of send and recv. */
 	int (*long_send)(int to, const void *buf, int64_t bytes, int32_t *number);
 	int (*long_recv)(int from, void *buf, int64_t bytes, int32_t *number);
+
+	/* So many bytes of data, with an envelope before them, the library sends at once within a machine, in one piece; and
+	 * messages of up to so many bytes are faster in such pieces than by long_send. Both are the same in all procs of
+	 * a site. */
+	int64_t piece, most;
 };
 
 #endif

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // LauncherSpec says how to start the launcher of the MPI that the site has of its own. The caller sets
@@ -24,6 +26,9 @@ func (s *Set) LauncherSpec() (spec launch.Spec, own []string, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(program.Env)) {
 		own = append(own, name+"="+program.Env[name])
+	}
+	if n := s.procs(); n > 0 {
+		own = append(own, wireup.EnvProcs+"="+strconv.Itoa(n))
 	}
 	spec.Stdin, err = s.stdinOf(0) // launchers give theirs to rank 0
 	return spec, append(own, siteVariable+"="+site.Name), err
