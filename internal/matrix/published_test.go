@@ -75,7 +75,10 @@ func incomplete(table string) (faults []string) {
 			continue
 		}
 		for i, mark := range got {
-			mark, _, _ = strings.Cut(strings.TrimSpace(mark), " (")
+			mark, _, reason := strings.Cut(strings.TrimSpace(mark), " (")
+			if (mark == marks[Ended] || mark == marks[Unsupported]) && !reason {
+				faults = append(faults, fmt.Sprintf("%s: %s is %q, and does not say why", name, Programs[i], mark))
+			}
 			if mark != marks[OK] && (c.Fault == NoFault || mark != marks[Ended] && mark != marks[Unsupported]) {
 				faults = append(faults, fmt.Sprintf("%s: %s is %q", name, Programs[i], mark))
 			}

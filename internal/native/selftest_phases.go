@@ -21,7 +21,7 @@ const (
 const longVector = 20011
 
 // repeats is how often a phase is repeated, to see that what it takes is given back; shortOps is the first number of
-// those that the shim does by messages.
+// those that the shim does by messages, as SHORT_OPS in shim.c.
 const (
 	repeats  = 100
 	shortOps = 1 << 24

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mostPackages is what this package brings into a plugin at most, a few more than now: 325, of which Go
+// mostPackages is what this package brings into a plugin at most, a few more than now: 326, of which Go
 // has 197, gRPC 66 and protobuf 34.
 const mostPackages = 330
 

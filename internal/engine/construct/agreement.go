@@ -77,7 +77,7 @@ func Agreement(c *proc.Comm, seq uint32) *agreement {
 	return x
 }
 
-// idle has agreements that are over, of barriers: windows and files have one each time that one is closed.
+// idle has agreements that are over, of barriers: Win_free and Disconnect have one each.
 var idle = sync.Pool{New: func() any { return new(agreement) }}
 
 // among makes an empty x an agreement of the members of c.

@@ -409,7 +409,8 @@ func (a *account) AwaitFor(c Cause, peer message.Peer) {
 	a.waited(c, peer, begun)
 }
 
-// AwaitSoon is Process.AwaitProgress for a goroutine that waits for a message, which may come soon. It does not count.
+// AwaitSoon is Process.AwaitProgress for a goroutine that waits for a message, which may come soon. The time does
+// not count as a wait.
 func (a *account) AwaitSoon(r *message.Request) {
 	if !receiveSoon(a.p, r) {
 		a.p.AwaitProgress()

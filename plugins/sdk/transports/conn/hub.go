@@ -12,7 +12,7 @@ import (
 // are busy.
 const still = 1 << 10
 
-// hub is one goroutine that polls the relays of this process which are awake: those that have passed bytes on
+// hub is one goroutine that polls some or all of the relays of this process which are awake: those that have passed bytes on
 // lately. A thread for each would have them wait for each other, where cores are few; and two relays of one
 // process pass a message on without a switch.
 type hub struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // Direct is a connection that a relay reads and writes without waiting, such as a socket.Link. SetLinger and
-// the end by Close are as those of a TCP connection of package net.
+// Close do what they do for a TCP connection of package net.
 type Direct interface {
 	link.Link
 	SetLinger(seconds int) error
@@ -54,8 +54,7 @@ func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 	return r.Pump, region, pair[1], nil
 }
 
-// most is how many bytes a look moves at once in one direction. With 64 KiB streams of long messages were a
-// third slower.
+// most is how many bytes a look moves at once in one direction. With 64 KiB streams of 64 KiB were a fifth slower.
 const most = 256 << 10
 
 // relay passes bytes between a ring and a connection.
@@ -98,8 +97,12 @@ func (r *relay) openSet() error {
 		return errors.Join(fmt.Errorf("a set of descriptors to wait for: %w", err), unix.Close(fd))
 	}
 	r.fd, r.set = fd, os.NewFile(uintptr(fd), "relay")
-	if r.raw, err = r.set.SyscallConn(); err != nil {
-		return errors.Join(err, r.set.Close())
+	err = r.set.SetReadDeadline(time.Time{}) // fails if package os could not put it into the poller
+	if err == nil {
+		r.raw, err = r.set.SyscallConn()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for a set of descriptors: %w", err), r.set.Close())
 	}
 	return nil
 }
@@ -216,6 +219,9 @@ func (r *relay) unheard(why error) {
 
 // sleep waits until there may be something to do.
 func (r *relay) sleep() error {
+	if r.gone && r.inFull { // its user died before, while there was room
+		r.unheard(ErrGone)
+	}
 	r.slept, r.failed = false, nil
 	err := r.raw.Read(r.waiting)
 	_ = r.raw.Control(r.woken) // fails if the set is closed
