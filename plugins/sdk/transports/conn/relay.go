@@ -219,7 +219,7 @@ func (r *relay) unheard(why error) {
 
 // sleep waits until there may be something to do.
 func (r *relay) sleep() error {
-	if r.gone && r.inFull { // its user died before, while there was room
+	if r.gone && r.inFull { // and nobody makes room any more
 		r.unheard(ErrGone)
 	}
 	r.slept, r.failed = false, nil
@@ -228,9 +228,7 @@ func (r *relay) sleep() error {
 	if err = cmp.Or(r.failed, err); err != nil {
 		return err
 	}
-	if r.gone = !r.l.Alive(); r.gone && r.inFull {
-		r.unheard(ErrGone)
-	}
+	r.gone = !r.l.Alive()
 	return nil
 }
 
