@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -69,7 +70,8 @@ func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 const mostTraced = 4096
 
 // checkFiles reports files that would be replaced or cut, and are no regular files of this machine: as
-// root that would destroy devices, and a pipe would block the procs.
+// root that would destroy devices, and a pipe would block the procs. It also reports those whose folder
+// is not there, which nobody would hear of before the end of the job.
 func (b *builder) checkFiles() {
 	procs := 0
 	for _, s := range b.ours() {
@@ -88,16 +90,38 @@ func (b *builder) checkFiles() {
 				break
 			}
 		}
+		if s.Log.Trace != "" {
+			own, shared := s.layers("log")
+			b.checkFolder(placeOf("trace", own, shared), s.Log.Trace)
+		}
 	}
 }
 
 // checkFile returns true if it has reported a file.
 func (b *builder) checkFile(pos Pos, path, example string) bool {
-	err := NotRegular(path)
-	if err != nil {
+	if err := NotRegular(path); err != nil {
 		b.fault(pos, err.Error(), "write the name of a file that is not there yet, or of a regular one: "+quote(example))
+		return true
 	}
-	return err != nil
+	return b.checkFolder(pos, path)
+}
+
+// checkFolder returns true if it has reported that there is no folder for a file.
+func (b *builder) checkFolder(pos Pos, path string) bool {
+	dir := filepath.Dir(path)
+	if strings.Contains(dir, "%") {
+		return false // each rank has one of its own, or it is named after the job
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		b.fault(pos, "there is no folder "+quote(dir)+" for this file", "make it, or write another path; a relative one starts from the folder of the job file")
+	case err == nil && !info.IsDir():
+		b.fault(pos, quote(dir)+" is not a folder", "write another path; a relative one starts from the folder of the job file")
+	default:
+		return false // what cannot be looked at may be another user's
+	}
+	return true
 }
 
 // NotRegular returns what is at a path if that is something else than a regular file. Symbolic links are

@@ -50,6 +50,43 @@ job { embedded_server {} }
 	}
 }
 
+// TestFilesWithoutFolder: nobody would hear before the end of the job that they cannot be written.
+func TestFilesWithoutFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "there"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for folder, problem := range map[string]string{"there": "", "file": "is not a folder", "gone": "there is no folder"} {
+		for _, block := range []string{
+			`report { path = "` + folder + `/job-%j.html" }`, `trace { calls = "` + folder + `/calls-%r.json" }`, `log { trace = "` + folder + `/packets-%r.txt" }`,
+		} {
+			_, diags := load(&faults{file: "job.hcl"}, []byte(block+`
+program { command = ["true"] }
+site "alpha" {
+  client = 0
+  host {
+    address = "127.0.0.1"
+    procs   = 2
+  }
+}
+job { embedded_server {} }
+`), dir, testOptions())
+			if problem == "" {
+				if len(diags) > 0 {
+					t.Errorf("%s: %v", block, diags)
+				}
+				continue
+			}
+			if len(diags) != 1 || !strings.Contains(diags[0].Problem, problem) || !strings.Contains(diags[0].Problem, filepath.Join(dir, folder)) || diags[0].Pos.Line != 1 {
+				t.Errorf("%s: %+v", block, diags)
+			}
+		}
+	}
+}
+
 // TestReportStartsAtTheFile: like all paths of a job file, whatever is in the name of its folder.
 func TestReportStartsAtTheFile(t *testing.T) {
 	r := Report{Path: "out/%j.html", Dir: "/srv/100%s"}

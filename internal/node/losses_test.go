@@ -107,7 +107,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	all := start(t, job)
 	wantNone(t, all)
 	log := all[0].err.String()
-	for _, want := range []string{"a trace is cut: the job goes on", "a trace is incomplete", "packets-0.txt bytes=0 reason=", "no space left on device"} {
+	for _, want := range []string{"a trace cannot be written: the job goes on", "a trace is incomplete", "packets-0.txt bytes=0 reason=", "no space left on device"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("alpha's log lacks %q:\n%s", want, log)
 		}

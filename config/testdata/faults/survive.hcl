@@ -10,7 +10,7 @@ site "a" {
     address = "127.0.0.1"
     procs   = 1
   }
-  native {}
+  native { mpicc = "../bin/prog" }
 }
 site "b" {
   client = 1

@@ -17,7 +17,11 @@ func (s *Set) traceCut(p *Proc, m wireup.Message) {
 	s.mu.Lock()
 	s.cuts = append(s.cuts, c)
 	s.mu.Unlock()
-	s.warnOfCutTrace("a trace is cut: the job goes on", c)
+	text := "a trace is cut: the job goes on"
+	if c.Bytes == 0 {
+		text = "a trace cannot be written: the job goes on"
+	}
+	s.warnOfCutTrace(text, c)
 }
 
 func (s *Set) warnOfCutTrace(text string, c cutTrace) {
