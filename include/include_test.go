@@ -216,6 +216,22 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestNoWarnings: compilers warn of a pointer that is no array's where a parameter is declared as an array.
+func TestNoWarnings(t *testing.T) {
+	compile(t, "weights.c", `#include <mpi.h>
+int main(void) {
+  MPI_Comm comm;
+  int ranks[1] = {0}, error = 0;
+  error |= MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, ranks, MPI_UNWEIGHTED, 1, ranks, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  error |= MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, ranks, MPI_WEIGHTS_EMPTY, 0, ranks, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm);
+  error |= MPI_Dist_graph_create(MPI_COMM_WORLD, 0, ranks, ranks, ranks, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm);
+  error |= MPI_Dist_graph_neighbors(comm, 1, ranks, MPI_UNWEIGHTED, 1, ranks, MPI_UNWEIGHTED);
+  error |= MPI_Waitall(0, 0, MPI_STATUSES_IGNORE) | MPI_Comm_spawn("", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &comm, MPI_ERRCODES_IGNORE);
+  return error;
+}
+`, "-O2", "-c")
+}
+
 // TestEveryConstantIsKnown wants no constant in the header that the table of
 // values does not have.
 func TestEveryConstantIsKnown(t *testing.T) {

@@ -1327,31 +1327,31 @@ int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors
 int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) { return abiGraphMap(W(comm), nnodes, W(index), W(edges), W(newrank)); }
 int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) __attribute__((weak, alias("PMPI_Graph_map")));
 
-TIMED static int timed_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+TIMED static int timed_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int *weights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
 	uint64_t begun = impi_clock();
 	int error = abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph));
 	impi_called(59, begun, NOBODY, NO_TAG, -1, 0);
 	return error;
 }
-int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph) : abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph)); }
-int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create")));
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int *weights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph) : abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph)); }
+int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int *weights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create")));
 
-TIMED static int timed_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+TIMED static int timed_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int *sourceweights, int outdegree, const int destinations[], const int *destweights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
 	uint64_t begun = impi_clock();
 	int error = abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph));
 	impi_called(60, begun, NOBODY, NO_TAG, -1, 0);
 	return error;
 }
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) : abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph)); }
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create_adjacent")));
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int *sourceweights, int outdegree, const int destinations[], const int *destweights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) : abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph)); }
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int *sourceweights, int outdegree, const int destinations[], const int *destweights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create_adjacent")));
 
 int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) { return abiDistGraphNeighborsCount(W(comm), W(indegree), W(outdegree), W(weighted)); }
 int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) __attribute__((weak, alias("PMPI_Dist_graph_neighbors_count")));
 
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) { return abiDistGraphNeighbors(W(comm), maxindegree, W(sources), W(sourceweights), maxoutdegree, W(destinations), W(destweights)); }
-int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) __attribute__((weak, alias("PMPI_Dist_graph_neighbors")));
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int *sourceweights, int maxoutdegree, int destinations[], int *destweights) { return abiDistGraphNeighbors(W(comm), maxindegree, W(sources), W(sourceweights), maxoutdegree, W(destinations), W(destweights)); }
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int *sourceweights, int maxoutdegree, int destinations[], int *destweights) __attribute__((weak, alias("PMPI_Dist_graph_neighbors")));
 
 int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBarrierInit(W(comm), W(info), W(request)); }
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Barrier_init")));

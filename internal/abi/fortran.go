@@ -157,7 +157,8 @@ var kindOf = map[string]string{"Aint": "ADDRESS", "Count": "COUNT", "Offset": "O
 
 func (p *procedure) describe(a Arg) (dummy, error) {
 	d := dummy{Arg: a}
-	d.array = regexp.MustCompile(`\b` + a.Name + `\[`).MatchString(p.Params)
+	// Weights are lists whose C type is a pointer: compilers warn of MPI_UNWEIGHTED for an array.
+	d.array = strings.HasSuffix(a.Name, "weights") || regexp.MustCompile(`\b`+a.Name+`\[`).MatchString(p.Params)
 	behind := strings.HasSuffix(a.Type, "*")
 	d.in = !behind || strings.HasPrefix(a.Type, "const ") || p.changes(a)
 	d.out = behind && !strings.HasPrefix(a.Type, "const ")
