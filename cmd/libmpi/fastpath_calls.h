@@ -596,7 +596,7 @@ TIMED static int timed_MPI_Fetch_and_op(const void *origin_addr, void *result_ad
 {
 	uint64_t begun = impi_clock();
 	int error = impi_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win) ? MPI_SUCCESS : abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win));
-	impi_called(140, begun, target_rank, NO_TAG, -1, 0);
+	impi_called(140, begun, target_rank, NO_TAG, impi_size(1, datatype), 0);
 	return error;
 }
 int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win) : impi_get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win) ? MPI_SUCCESS : abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win)); }
@@ -606,7 +606,7 @@ TIMED static int timed_MPI_Compare_and_swap(const void *origin_addr, const void 
 {
 	uint64_t begun = impi_clock();
 	int error = impi_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) ? MPI_SUCCESS : abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win));
-	impi_called(141, begun, target_rank, NO_TAG, -1, 0);
+	impi_called(141, begun, target_rank, NO_TAG, impi_size(1, datatype), 0);
 	return error;
 }
 int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return MEASURED ? timed_MPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) : impi_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) ? MPI_SUCCESS : abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win)); }

@@ -168,7 +168,7 @@ func FetchAndOp[T Type](w *Win, value T, result *T, rank int, disp int64, op Op)
 	begun := calls.Begin()
 	err := w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.One(result), rank, disp, op))
 	if begun != 0 {
-		calls.End(calls.FetchAndOp, begun, rank, calls.NoTag, -1, 0)
+		calls.End(calls.FetchAndOp, begun, rank, calls.NoTag, int64(datatype.KindOf[T]().Size()), 0)
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func CompareAndSwap[T Type](w *Win, value, compare T, result *T, rank int, disp 
 	begun := calls.Begin()
 	err := w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.One(result), rank, disp))
 	if begun != 0 {
-		calls.End(calls.CompareAndSwap, begun, rank, calls.NoTag, -1, 0)
+		calls.End(calls.CompareAndSwap, begun, rank, calls.NoTag, int64(datatype.KindOf[T]().Size()), 0)
 	}
 	return err
 }

@@ -145,6 +145,9 @@ func timedArgs(f Function) string {
 			break
 		}
 	}
+	if size == "-1" && has("MPI_Datatype", "datatype") != "" && has("int", "target_rank") != "" {
+		size = "impi_size(1, datatype)" // MPI_Fetch_and_op and MPI_Compare_and_swap are of one item
+	}
 	comm := "0"
 	if c := has("MPI_Comm", "comm"); c != "" {
 		comm = "W(comm)"
@@ -239,6 +242,8 @@ func (f faceFn) about() string {
 				tag = id.Name
 			case t == "[]T" && size == "-1":
 				size = fmt.Sprintf("int64(len(%s)*datatype.KindOf[T]().Size())", id.Name)
+			case t == "T" && size == "-1":
+				size = "int64(datatype.KindOf[T]().Size())"
 			case t == "Buffer" && size == "-1":
 				size = fmt.Sprintf("proc.SizeOf(proc.Buffer(%s))", id.Name)
 			case t == "*Comm" && comm == "0":
