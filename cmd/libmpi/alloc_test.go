@@ -100,7 +100,7 @@ func TestBadHandles(t *testing.T) {
 		want(t, "Comm_rank", abiCommRank(c, at(&m.flag)), 5)
 		want(t, "Send", abiSend(at(&m.out), 1, typeChar, 0, 0, c, 0), 5)
 	}
-	for _, dt := range []uintptr{0, datatypeNull, commWorld, 0x2ca, 0x3ff, 4096, 0xdeadbeef, freed} {
+	for _, dt := range []uintptr{0, datatypeNull, commWorld, 0x2ea, 0x3ff, 4096, 0xdeadbeef, freed} {
 		want(t, "Send", abiSend(at(&m.out), 1, dt, 0, 0, commSelf, 0), 3)
 	}
 	for _, q := range []uintptr{0, commWorld, 0xdeadbeef, freed} {

@@ -236,23 +236,10 @@ func typeOf(h uintptr) *mpi.Datatype {
 	return nil
 }
 
-// optional reports whether a handle is of a Fortran datatype of the ABI that this library does not
-// support.
-func optional(h uintptr) bool {
-	switch h {
-	case 0x2ca, 0x2d3, 0x2e0, 0x2e1, 0x2e2, 0x2eb: // REAL2, COMPLEX4, LOGICAL16, INTEGER16, REAL16, COMPLEX32
-		return true
-	}
-	return false
-}
-
 // takeType is typeOf for an argument.
 func takeType(name string, h uintptr) (*mpi.Datatype, error) {
 	if t := typeOf(h); t != nil {
 		return t, nil
-	}
-	if optional(h) && usable() == nil {
-		return nil, fmt.Errorf("%w: argument %s is %#x, an optional datatype that is not supported", datatype.ErrType, name, h)
 	}
 	return nil, bad(datatype.ErrType, name, h, datatypeNull)
 }

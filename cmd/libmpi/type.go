@@ -76,9 +76,6 @@ func freeType(h uintptr) error {
 //export abiTypeSize
 func abiTypeSize(h, out uintptr, which int32) int32 {
 	return on("Type_size", which, func() error {
-		if optional(h) {
-			return putWide("size", out, which, mpi.Undefined) // one that is not supported
-		}
 		t, err := takeType("datatype", h)
 		if err != nil {
 			return err

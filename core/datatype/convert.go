@@ -209,6 +209,17 @@ func swap(dst, src []byte, width int) {
 		swap4(dst, src)
 	case 8:
 		swap8(dst, src)
+	case 16:
+		swap16(dst, src)
+	}
+}
+
+func swap16(dst, src []byte) {
+	for len(src) >= 16 && len(dst) >= 16 {
+		lo, hi := binary.BigEndian.Uint64(src[8:]), binary.BigEndian.Uint64(src)
+		binary.LittleEndian.PutUint64(dst, lo)
+		binary.LittleEndian.PutUint64(dst[8:], hi)
+		dst, src = dst[16:], src[16:]
 	}
 }
 

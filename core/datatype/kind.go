@@ -18,7 +18,9 @@ type Kind uint8
 // like Byte; Char is text and not a number; Long and ULong are C's long, a word in memory
 // and 4 bytes in external32; WChar has 4 bytes in memory and 2 in external32; LongDouble is
 // C's long double. The Logical kinds are Fortran's, by their size in bits. Pair2Float32 and
-// Pair2Float64 are a value and an index of the same type.
+// Pair2Float64 are a value and an index of the same type. The last ones are types that not every
+// Fortran has: IEEE numbers of 16 and 128 bits, complex numbers of two of these, and integers and
+// logicals of 128 bits.
 const (
 	Invalid Kind = iota
 	Byte
@@ -58,6 +60,12 @@ const (
 	PairLongDouble
 	Pair2Float32
 	Pair2Float64
+	Float16
+	Float128
+	Complex32
+	Complex256
+	Int128
+	Logical128
 
 	kinds // the number of kinds
 )
@@ -132,6 +140,12 @@ var layouts = [kinds]layout{
 	PairLongDouble:    longDoublePair("pair[longdouble]"),
 	Pair2Float32:      twin("pair2[float32]", 4),
 	Pair2Float64:      twin("pair2[float64]", 8),
+	Float16:           number("float16", 2, 2, 1, false),
+	Float128:          number("float128", 16, 16, 1, false),
+	Complex32:         number("complex32", 2, 2, 2, false),
+	Complex256:        number("complex256", 16, 16, 2, false),
+	Int128:            number("int128", 16, 16, 1, true),
+	Logical128:        number("logical128", 16, 16, 1, true),
 }
 
 // pair reports whether l is a value and an index.

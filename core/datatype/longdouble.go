@@ -5,17 +5,31 @@ import (
 	"unsafe"
 )
 
-// longDigits returns how many binary digits this host's long double has. Go has no such type: the
-// operations use integers, and give the results of the processor.
-func longDigits() int {
-	if x87 {
-		return 113 - x87Dropped
-	}
-	return 113
+// wide is a kind of reals that Go has no type for, and that of complex numbers of two of them. The
+// operations use integers, and give the results of a processor.
+type wide struct {
+	real, complex Kind
+	digits        int // binary ones
+	load          func(b []byte) quad
+	store         func(b []byte, q quad)
 }
 
-// overLong makes a loop of a function that combines single elements of size bytes.
-func overLong(k Kind, f func(in, inout []byte)) loop {
+func longs() *wide {
+	digits := quadDigits
+	if x87 {
+		digits -= x87Dropped
+	}
+	return &wide{LongDouble, ComplexLongDouble, digits, loadLongDouble, storeLongDouble}
+}
+
+func quads() *wide {
+	return &wide{Float128, Complex256, quadDigits,
+		func(b []byte) quad { return getQuad(b, hostBig) },
+		func(b []byte, q quad) { putQuad(b, q, hostBig) }}
+}
+
+// overElements makes a loop of a function that combines single elements.
+func overElements(k Kind, f func(in, inout []byte)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		size := k.Size()
 		for i := range n {
@@ -24,30 +38,29 @@ func overLong(k Kind, f func(in, inout []byte)) loop {
 	}
 }
 
-func longArith(w which) loop {
-	digits := longDigits()
-	if w == addition {
-		return overLong(LongDouble, func(in, inout []byte) {
-			storeLongDouble(inout, loadLongDouble(in).plus(loadLongDouble(inout), digits))
+func (w *wide) arith(op which) loop {
+	if op == addition {
+		return overElements(w.real, func(in, inout []byte) {
+			w.store(inout, w.load(in).plus(w.load(inout), w.digits))
 		})
 	}
-	return overLong(LongDouble, func(in, inout []byte) {
-		storeLongDouble(inout, loadLongDouble(in).by(loadLongDouble(inout), digits))
+	return overElements(w.real, func(in, inout []byte) {
+		w.store(inout, w.load(in).by(w.load(inout), w.digits))
 	})
 }
 
-func longComplexArith(w which) loop {
-	digits, width := longDigits(), LongDouble.Size()
-	if w == addition {
-		return overLong(ComplexLongDouble, func(in, inout []byte) {
-			storeLongDouble(inout[:width], loadLongDouble(in).plus(loadLongDouble(inout), digits))
-			storeLongDouble(inout[width:], loadLongDouble(in[width:]).plus(loadLongDouble(inout[width:]), digits))
+func (w *wide) complexArith(op which) loop {
+	width := w.real.Size()
+	if op == addition {
+		return overElements(w.complex, func(in, inout []byte) {
+			w.store(inout[:width], w.load(in).plus(w.load(inout), w.digits))
+			w.store(inout[width:], w.load(in[width:]).plus(w.load(inout[width:]), w.digits))
 		})
 	}
-	return overLong(ComplexLongDouble, func(in, inout []byte) {
-		a, b, c, d := loadLongDouble(in), loadLongDouble(in[width:]), loadLongDouble(inout), loadLongDouble(inout[width:])
-		storeLongDouble(inout[:width], a.by(c, digits).plus(b.by(d, digits).negated(), digits))
-		storeLongDouble(inout[width:], a.by(d, digits).plus(b.by(c, digits), digits))
+	return overElements(w.complex, func(in, inout []byte) {
+		a, b, c, d := w.load(in), w.load(in[width:]), w.load(inout), w.load(inout[width:])
+		w.store(inout[:width], a.by(c, w.digits).plus(b.by(d, w.digits).negated(), w.digits))
+		w.store(inout[width:], a.by(d, w.digits).plus(b.by(c, w.digits), w.digits))
 	})
 }
 
@@ -63,16 +76,16 @@ func longBeats(a, b quad, larger bool) bool {
 	return a.less(b)
 }
 
-func longExtreme(w which) loop {
-	return overLong(LongDouble, func(in, inout []byte) {
-		if longBeats(loadLongDouble(in), loadLongDouble(inout), w == maxs) {
+func (w *wide) extreme(op which) loop {
+	return overElements(w.real, func(in, inout []byte) {
+		if longBeats(w.load(in), w.load(inout), op == maxs) {
 			copy(inout, in)
 		}
 	})
 }
 
 func longLocated(w which) loop {
-	return overLong(PairLongDouble, func(in, inout []byte) {
+	return overElements(PairLongDouble, func(in, inout []byte) {
 		at := layouts[PairLongDouble].index
 		a, b := loadLongDouble(in), loadLongDouble(inout)
 		lower := int32(binary.NativeEndian.Uint32(in[at:])) < int32(binary.NativeEndian.Uint32(inout[at:]))

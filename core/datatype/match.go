@@ -17,15 +17,14 @@ const (
 )
 
 var sized = map[TypeClass]map[int64]string{
-	TypeClassInteger: {1: "MPI_INTEGER1", 2: "MPI_INTEGER2", 4: "MPI_INTEGER4", 8: "MPI_INTEGER8"},
-	TypeClassReal:    {4: "MPI_REAL4", 8: "MPI_REAL8", 16: "MPI_LONG_DOUBLE"},
-	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16", 32: "MPI_C_LONG_DOUBLE_COMPLEX"},
+	TypeClassInteger: {1: "MPI_INTEGER1", 2: "MPI_INTEGER2", 4: "MPI_INTEGER4", 8: "MPI_INTEGER8", 16: "MPI_INTEGER16"},
+	TypeClassReal:    {2: "MPI_REAL2", 4: "MPI_REAL4", 8: "MPI_REAL8", 16: "MPI_REAL16"},
+	TypeClassComplex: {4: "MPI_COMPLEX4", 8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16", 32: "MPI_COMPLEX32"},
 }
 
 // MatchSize returns the predefined Fortran type of a family that has size bytes (MPI-4.1, 19.1.9).
-// For 16 bytes, which no Fortran type here has, it is the C compiler's long double if that has 16.
 func MatchSize(family TypeClass, size int64) (*Type, error) {
-	if t := ByName(sized[family][size]); t != nil && t.Size() == size {
+	if t := ByName(sized[family][size]); t != nil {
 		return t, nil
 	}
 	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)
@@ -71,46 +70,69 @@ type parameters struct {
 // 19.1.9). The map is replaced as a whole, and never changed.
 var parameterized atomic.Pointer[map[parameters]*Type]
 
-// The decimal digits and exponents of the IEEE types, and digits of integers.
-var (
-	realDigits    = []struct{ p, r, size int64 }{{6, 37, 4}, {15, 307, 8}}
-	integerDigits = []struct{ r, size int64 }{{2, 1}, {4, 2}, {9, 4}, {18, 8}}
-)
+// realDigits are reals by their decimal digits and exponents, and the complex numbers of two of them. The
+// third line is what Fortran compilers for x86 that have C's long double choose for so many digits.
+var realDigits = func() []reals {
+	all := []reals{{6, 37, "MPI_REAL4", "MPI_COMPLEX8"}, {15, 307, "MPI_REAL8", "MPI_COMPLEX16"}}
+	if x87 {
+		all = append(all, reals{18, 4931, "MPI_LONG_DOUBLE", "MPI_C_LONG_DOUBLE_COMPLEX"})
+	}
+	return append(all, reals{33, 4931, "MPI_REAL16", "MPI_COMPLEX32"})
+}()
+
+type reals struct {
+	p, r          int64
+	real, complex string
+}
+
+var integerDigits = []struct {
+	r    int64
+	name string
+}{{2, "MPI_INTEGER1"}, {4, "MPI_INTEGER2"}, {9, "MPI_INTEGER4"}, {18, "MPI_INTEGER8"}, {38, "MPI_INTEGER16"}}
 
 // F90Real returns the predefined Fortran type of reals with precision p and range r; one of them
 // may be Undefined (MPI-4.1, 19.1.9).
-func F90Real(p, r int64) (*Type, error) { return f90(CombinerF90Real, TypeClassReal, 1, p, r) }
+func F90Real(p, r int64) (*Type, error) {
+	d, err := realOf(p, r)
+	if err != nil {
+		return nil, err
+	}
+	return parameterize(parameters{CombinerF90Real, p, r}, d.real, p, r)
+}
 
 // F90Complex is F90Real for complex numbers.
-func F90Complex(p, r int64) (*Type, error) { return f90(CombinerF90Complex, TypeClassComplex, 2, p, r) }
+func F90Complex(p, r int64) (*Type, error) {
+	d, err := realOf(p, r)
+	if err != nil {
+		return nil, err
+	}
+	return parameterize(parameters{CombinerF90Complex, p, r}, d.complex, p, r)
+}
 
 // F90Integer returns the predefined Fortran type of integers with range r.
 func F90Integer(r int64) (*Type, error) {
 	for _, d := range integerDigits {
 		if r <= d.r && r >= 0 {
-			return parameterize(parameters{CombinerF90Integer, 0, r}, TypeClassInteger, d.size, r)
+			return parameterize(parameters{CombinerF90Integer, 0, r}, d.name, r)
 		}
 	}
 	return nil, fmt.Errorf("datatype: %w: no integer of %d digits", ErrArg, r)
 }
 
-func f90(combiner Combiner, family TypeClass, components, p, r int64) (*Type, error) {
+func realOf(p, r int64) (reals, error) {
 	given := func(v int64) bool { return v >= 0 || v == Undefined }
 	if given(p) && given(r) && (p != Undefined || r != Undefined) {
 		for _, d := range realDigits {
 			if p <= d.p && r <= d.r {
-				return parameterize(parameters{combiner, p, r}, family, components*d.size, p, r)
+				return d, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("datatype: %w: no real of %d digits and exponent %d", ErrArg, p, r)
+	return reals{}, fmt.Errorf("datatype: %w: no real of %d digits and exponent %d", ErrArg, p, r)
 }
 
-func parameterize(key parameters, family TypeClass, size int64, args ...int64) (*Type, error) {
-	basic, err := MatchSize(family, size)
-	if err != nil {
-		return nil, err
-	}
+func parameterize(key parameters, name string, args ...int64) (*Type, error) {
+	basic := ByName(name)
 	var made *Type
 	for {
 		old := parameterized.Load()

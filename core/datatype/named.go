@@ -35,6 +35,8 @@ var namedTypes = []named{
 	{"MPI_LOGICAL1", 0x2c0, Logical8}, {"MPI_LOGICAL2", 0x2c8, Logical16}, {"MPI_LOGICAL4", 0x2d0, Logical32}, {"MPI_LOGICAL8", 0x2d8, Logical64},
 	{"MPI_INTEGER1", 0x2c1, Int8}, {"MPI_INTEGER2", 0x2c9, Int16}, {"MPI_INTEGER4", 0x2d1, Int32}, {"MPI_INTEGER8", 0x2d9, Int64},
 	{"MPI_REAL4", 0x2d2, Float32}, {"MPI_REAL8", 0x2da, Float64}, {"MPI_COMPLEX8", 0x2db, Complex64}, {"MPI_COMPLEX16", 0x2e3, Complex128},
+	{"MPI_REAL2", 0x2ca, Float16}, {"MPI_REAL16", 0x2e2, Float128}, {"MPI_COMPLEX4", 0x2d3, Complex32}, {"MPI_COMPLEX32", 0x2eb, Complex256},
+	{"MPI_INTEGER16", 0x2e1, Int128}, {"MPI_LOGICAL16", 0x2e0, Logical128},
 
 	{"IMPI_GO_INT", 0xc01, Int}, {"IMPI_GO_UINT", 0xc02, Uint}, {"IMPI_GO_INT_INT", 0xc03, PairInt}, {"IMPI_INT64_INT", 0xc04, PairInt64},
 }
@@ -120,7 +122,7 @@ func ByName(name string) *Type {
 }
 
 // ByHandle returns the predefined type with a handle's value in MPI's standard ABI, nil for
-// optional types that are not supported and for values that are no type.
+// values that are no type.
 func ByHandle(value int) *Type { return byHandle[value] }
 
 // Plain returns the kind of a predefined type whose items are elements without gaps; false

@@ -92,10 +92,10 @@ func TestLocation(t *testing.T) {
 
 // TestCombinations is the standard's table of operations and groups of types.
 func TestCombinations(t *testing.T) {
-	integers := []Kind{Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Long, ULong}
-	floats := []Kind{Float32, Float64, LongDouble}
-	complexes := []Kind{Complex64, Complex128, ComplexLongDouble}
-	logicals := []Kind{Bool, Logical8, Logical16, Logical32, Logical64}
+	integers := []Kind{Int8, Int16, Int32, Int64, Int, Uint8, Uint16, Uint32, Uint64, Uint, Long, ULong, Int128}
+	floats := []Kind{Float32, Float64, LongDouble, Float16, Float128}
+	complexes := []Kind{Complex64, Complex128, ComplexLongDouble, Complex32, Complex256}
+	logicals := []Kind{Bool, Logical8, Logical16, Logical32, Logical64, Logical128}
 	pairs := []Kind{PairInt16, PairInt32, PairInt64, PairInt, PairFloat32, PairFloat64, PairLong, PairLongDouble, Pair2Float32, Pair2Float64}
 	allowed := map[*Op][][]Kind{
 		Sum: {integers, floats, complexes}, Prod: {integers, floats, complexes},

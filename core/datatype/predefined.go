@@ -66,7 +66,9 @@ func arithmetic(w which) *[kinds]loop {
 		Int8: arith[int8](w), Int16: arith[int16](w), Int32: arith[int32](w), Int64: arith[int64](w), Int: arith[int](w),
 		Uint8: arith[uint8](w), Uint16: arith[uint16](w), Uint32: arith[uint32](w), Uint64: arith[uint64](w), Uint: arith[uint](w),
 		Float32: arith[float32](w), Float64: arith[float64](w), Complex64: arith[complex64](w), Complex128: arith[complex128](w),
-		Long: arith[int](w), ULong: arith[uint](w), LongDouble: longArith(w), ComplexLongDouble: longComplexArith(w),
+		Long: arith[int](w), ULong: arith[uint](w), LongDouble: longs().arith(w), ComplexLongDouble: longs().complexArith(w),
+		Float16: halfArith(w), Complex32: halfComplexArith(w), Float128: quads().arith(w), Complex256: quads().complexArith(w),
+		Int128: int128Arith(w),
 	}
 }
 
@@ -108,7 +110,8 @@ func order(w which) *[kinds]loop {
 		Int8: extreme[int8](w), Int16: extreme[int16](w), Int32: extreme[int32](w), Int64: extreme[int64](w), Int: extreme[int](w),
 		Uint8: extreme[uint8](w), Uint16: extreme[uint16](w), Uint32: extreme[uint32](w), Uint64: extreme[uint64](w), Uint: extreme[uint](w),
 		Float32: extreme[float32](w), Float64: extreme[float64](w),
-		Long: extreme[int](w), ULong: extreme[uint](w), LongDouble: longExtreme(w),
+		Long: extreme[int](w), ULong: extreme[uint](w), LongDouble: longs().extreme(w),
+		Float16: halfExtreme(w), Float128: quads().extreme(w), Int128: int128Extreme(w),
 	}
 }
 
@@ -134,6 +137,7 @@ func logical(w which) *[kinds]loop {
 		Uint8: truth[uint8](w), Uint16: truth[uint16](w), Uint32: truth[uint32](w), Uint64: truth[uint64](w), Uint: truth[uint](w),
 		Long: truth[int](w), ULong: truth[uint](w),
 		Logical8: truth[int8](w), Logical16: truth[int16](w), Logical32: truth[int32](w), Logical64: truth[int64](w),
+		Int128: int128Truth(w), Logical128: int128Truth(w),
 	}
 }
 
@@ -171,7 +175,7 @@ func bitwise(w which) *[kinds]loop {
 		Byte: bitsOf[uint8](w),
 		Int8: bitsOf[int8](w), Int16: bitsOf[int16](w), Int32: bitsOf[int32](w), Int64: bitsOf[int64](w), Int: bitsOf[int](w),
 		Uint8: bitsOf[uint8](w), Uint16: bitsOf[uint16](w), Uint32: bitsOf[uint32](w), Uint64: bitsOf[uint64](w), Uint: bitsOf[uint](w),
-		Long: bitsOf[int](w), ULong: bitsOf[uint](w),
+		Long: bitsOf[int](w), ULong: bitsOf[uint](w), Int128: int128Bits(w),
 	}
 }
 

@@ -182,11 +182,13 @@ func TestLongDoubleSpecials(t *testing.T) {
 }
 
 // longDoubles are this host's, of integers.
-func longDoubles(values ...int64) []byte {
+func longDoubles(values ...int64) []byte { return longs().of(values...) }
+
+func (w *wide) of(values ...int64) []byte {
 	var b []byte
 	for _, v := range values {
-		f, element := new(big.Float).SetInt64(v), make([]byte, LongDouble.Size())
-		storeLongDouble(element, quadOf(f))
+		f, element := new(big.Float).SetInt64(v), make([]byte, w.real.Size())
+		w.store(element, quadOf(f))
 		b = append(b, element...)
 	}
 	return b
@@ -205,23 +207,29 @@ func quadOf(f *big.Float) quad {
 	return q
 }
 
-func TestLongDoubleOperations(t *testing.T) {
+func TestWideOperations(t *testing.T) {
 	for _, c := range []struct {
 		op              *Op
-		k               Kind
+		complex         bool
 		in, inout, want []int64
 	}{
-		{Sum, LongDouble, i64(2, -3), i64(5, 1), i64(7, -2)},
-		{Prod, LongDouble, i64(2, -3), i64(5, 4), i64(10, -12)},
-		{Max, LongDouble, i64(2, -3), i64(5, -4), i64(5, -3)},
-		{Min, LongDouble, i64(2, -3), i64(5, -4), i64(2, -4)},
-		{Sum, ComplexLongDouble, i64(2, -3), i64(5, 1), i64(7, -2)},
-		{Prod, ComplexLongDouble, i64(1, 2), i64(3, -1), i64(5, 5)},
+		{Sum, false, i64(2, -3), i64(5, 1), i64(7, -2)},
+		{Prod, false, i64(2, -3), i64(5, 4), i64(10, -12)},
+		{Max, false, i64(2, -3), i64(5, -4), i64(5, -3)},
+		{Min, false, i64(2, -3), i64(5, -4), i64(2, -4)},
+		{Sum, true, i64(2, -3), i64(5, 1), i64(7, -2)},
+		{Prod, true, i64(1, 2), i64(3, -1), i64(5, 5)},
 	} {
-		inout := alignedBytes(2 * LongDouble.Size())
-		copy(inout, longDoubles(c.inout...))
-		if err := c.op.Apply(longDoubles(c.in...), inout, c.k, len(inout)/c.k.Size()); err != nil || !bytes.Equal(inout, longDoubles(c.want...)) {
-			t.Errorf("%v of %v %v and %v: % x, %v", c.op, c.k, c.in, c.inout, inout, err)
+		for _, w := range []*wide{longs(), quads()} {
+			k := w.real
+			if c.complex {
+				k = w.complex
+			}
+			inout := alignedBytes(2 * w.real.Size())
+			copy(inout, w.of(c.inout...))
+			if err := c.op.Apply(w.of(c.in...), inout, k, len(inout)/k.Size()); err != nil || !bytes.Equal(inout, w.of(c.want...)) {
+				t.Errorf("%v of %v %v and %v: % x, %v", c.op, k, c.in, c.inout, inout, err)
+			}
 		}
 	}
 }

@@ -21,13 +21,13 @@ func fortran(t *testing.T) *Kit {
 	return k
 }
 
-// TestFortran runs Fortran programs: heat.f90, transpose.f90 and integer8.f90 use the module mpi, f08.f90 and
+// TestFortran runs Fortran programs: heat.f90, transpose.f90, wide.f90 and integer8.f90 use the module mpi, f08.f90 and
 // wavefront.f90 mpi_f08, handles.f90 mpif.h; some with INTEGERs of 8 bytes.
 func TestFortran(t *testing.T) {
 	k := fortran(t)
 	for _, p := range []struct{ name, flag string }{
 		{"heat", "-Wall"}, {"handles", "-w"}, {"f08", "-Wall"}, {"f08", "-fdefault-integer-8"}, {"integer8", "-fdefault-integer-8"},
-		{"transpose", "-Wall"}, {"wavefront", "-Wall"},
+		{"transpose", "-Wall"}, {"wavefront", "-Wall"}, {"wide", "-Wall"},
 	} {
 		name, flag := p.name, p.flag
 		t.Run(name+" "+flag, func(t *testing.T) {
