@@ -81,7 +81,7 @@ enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 
 enum { BARRIER = 0, BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12, REDUCE_SCATTER_BLOCK = 14 };
 
 // What is lent: from which length on is in each board.
-enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20 };
+enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20, FAR_OWN = 1 << 20 };
 
 struct offer { uint64_t process, addr, key[2]; };
 

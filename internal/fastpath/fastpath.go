@@ -47,6 +47,7 @@ const (
 	BoardLendMost           = 4 << 20     // that C lends, or gets
 	BoardLendAllreduce      = 256<<10 + 1 // at least, of Allreduce
 	BoardPiece              = 128 << 10   // of a reduction of what is lent
+	BoardFarOwn             = 1 << 20     // from here on a member copies its own block around the caches
 )
 
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.

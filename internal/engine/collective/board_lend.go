@@ -166,7 +166,10 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		}
 		var err error
 		if a.recv != nil {
-			err = copyOwn(s, a.recv, a.Send[me*block:][:block])
+			err = guarded(s, func() error {
+				boardCopy(s, a.recv, a.Send[me*block:][:block]) // while the others read the rest
+				return nil
+			})
 		}
 		return cmp.Or(err, returned(s, a.What, t, a.Send, others))
 	case allreduce:
