@@ -67,6 +67,8 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	s.Place.Lend = fastpath.BoardLend
 	if oversubscribed(cores, p.Boards.Procs()) {
 		s.Place.Lend = fastpath.BoardLendOversubscribed
+	} else if p.Native == nil {
+		s.Place.Again = 1
 	}
 }
 
