@@ -104,7 +104,7 @@ const (
 	_ = -uint((C.START_MOST ^ fastpath.BoardStart) | (C.BARRIER ^ fastpath.BoardBarrier) | (C.ON_BOARD ^ fastpath.OnBoard))
 	_ = -uint((C.SUM ^ fastpath.Sum) | (C.PROD ^ fastpath.Prod) | (C.MAX ^ fastpath.Max) | (C.MIN ^ fastpath.Min) | (C.LAND ^ fastpath.LAnd) | (C.LOR ^ fastpath.LOr))
 	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
-	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
+	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece) | (C.FOUND ^ fastpath.BoardFound) | (C.FAR_OWN ^ fastpath.BoardFarOwn))
 	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
 	_ = -uint((C.LONG_MOST ^ fastpath.LongMost) | (C.MOVING ^ fastpath.Moving) | (C.NOWHERE ^ link.FastBoxNowhere) | (C.atMoves ^ unsafe.Offsetof(fastpath.Memory{}.Moves)))
 	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.TeamMost) | (C.TEAM_SELDOM ^ fastpath.TeamSeldom))

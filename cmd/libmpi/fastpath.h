@@ -69,7 +69,7 @@ struct request {
 // The nonblocking operations of a board that C has started and that are not over, in their order.
 struct begun {
 	int32_t first, last;
-	uint32_t read, unused;
+	uint32_t read, found;
 };
 
 // A communicator's place on the board: see core/board, whose layout this is.
@@ -81,7 +81,7 @@ enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 
 enum { BARRIER = 0, BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12, REDUCE_SCATTER_BLOCK = 14 };
 
 // What is lent: from which length on is in each board.
-enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20 };
+enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20, FOUND = 4, FAR_OWN = 1 << 20 };
 
 struct offer { uint64_t process, addr, key[2]; };
 
@@ -89,7 +89,7 @@ struct board {
 	char *slot, *areas;
 	_Atomic uint64_t number;
 	uint64_t written[ENTRIES], rooms[2], seen;
-	uint32_t members, me, backed[2], busy, ops;
+	uint32_t members, me, backed[2], busy, ops, again, unused;
 	uint64_t lend;
 	struct offer offers[MEMBERS];
 };

@@ -131,11 +131,16 @@ static void note(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 
 // begun starts an operation whose post is possible, and leaves the gate. It says how far this member is by
 // the first operation of which it still has to read something, or the last one if there is none.
+//
+// A program that computes before it waits, whose waits find everything there, does not wait for the other cores here
+// either. One that waits at once does: to look at an entry that is about to be written takes it from its writer.
 static int begun(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 {
-	int alone = x->begun[o->b - x->boards].first == NONE;
+	struct begun *list = &x->begun[o->b - x->boards];
+	int alone = list->first == NONE;
+	o->later = list->found >= FOUND && o->b->again;
 	if (alone)
-		atomic_exchange(progress(o->b, o->b->me), o->turn);
+		tell(o, progress(o->b, o->b->me));
 	if (a->posts)
 		publish(o, a->what, a->post, a->size);
 	tally(o, a->posts);
@@ -383,9 +388,15 @@ int impi_await_start(struct request *r)
 		return 0;
 	resume(&o, r);
 	uint64_t n = size_of(&o, r);
-	for (uint64_t left = needed(&o, r); left != 0; left &= left - 1)
-		if (!posted(&o, r->what, (uint32_t)__builtin_ctzll(left), n))
+	struct begun *list = &x->begun[r->board];
+	list->found += list->found < FOUND;
+	for (uint64_t left = needed(&o, r); left != 0; left &= left - 1) {
+		uint32_t m = (uint32_t)__builtin_ctzll(left);
+		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.turn)) < o.turn)
+			list->found = 0;
+		if (!posted(&o, r->what, m, n))
 			return 0;
+	}
 	if (!fetch(&o, r))
 		return 0;
 	over(&o, r);

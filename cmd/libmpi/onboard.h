@@ -26,6 +26,7 @@ struct op {
 	unsigned what;   // the operation, if memory is lent
 	const void *from; // that memory
 	uint64_t size;
+	int later;       // this member goes on before the others can find what it posts
 	uint64_t block; // of what is posted, the block of this length that is this member's own is read by nobody; 0: none
 };
 
@@ -56,7 +57,7 @@ static inline int next_of(struct op *o)
 		return 0;
 	o->turn = (GLANCE(o->b->number) + 1) << STEP_BITS;
 	o->posted = 0;
-	o->read = o->lent = 0;
+	o->read = o->lent = o->later = 0;
 	o->to = o->block = 0;
 	return 1;
 }
@@ -135,6 +136,17 @@ static inline int finish(struct op *o)
 	if (asleep)
 		fastPathRing(slot);
 	return 1;
+}
+
+// tell writes a turn where the others look for it. What comes next is a look whether one of them sleeps, which has
+// to be after this can be seen, so that the exchange waits for that. A store does not, and the program goes on
+// meanwhile: a member that has just gone to sleep is then missed, but looks again a moment later.
+static inline void tell(struct op *o, _Atomic uint64_t *word)
+{
+	if (o->later)
+		STORE(*word, o->turn);
+	else
+		atomic_exchange(word, o->turn);
 }
 
 // arrive says that this member has begun the operation.
@@ -233,7 +245,7 @@ static inline void publish(struct op *o, unsigned what, const void *from, uint64
 	}
 	char *e = entry(b, b->me, o->turn);
 	*(uint64_t *)(e + 8) = header(what, n);
-	atomic_exchange((_Atomic uint64_t *)e, o->turn);
+	tell(o, (_Atomic uint64_t *)e);
 	o->posted = n;
 }
 
@@ -363,8 +375,8 @@ static inline int collect(struct op *o, char *recv, uint64_t n, uint64_t at, uin
 	return 1;
 }
 
-// aligned reports whether a buffer may have elements of size bytes.
-static inline int aligned(const void *p, uint64_t size) { return (uintptr_t)p % size == 0; }
+// aligned reports whether a buffer may have elements of size bytes, which is mostly a power of 2.
+static inline int aligned(const void *p, uint64_t size) { return ((uintptr_t)p & (size - 1)) == 0; }
 
 // impi_combine combines the operands of all members, from the last rank to the first, and stores the result.
 // own is this member's. It changes nothing and returns 0 if there are NaNs: which of several becomes the

@@ -63,7 +63,7 @@ func (p *Place) LendOut(t Turn, what uint8, b []byte) {
 	p.b.between()
 	e := p.entry(p.me, t)
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+16])) = uint64(uintptr(unsafe.Pointer(&b[0])))
-	p.publish(e, t, what|LentBit, len(b))
+	publish(p, e, t, what|LentBit, len(b))
 }
 
 // Lent returns the address of the n bytes that member m lends in t, in its memory; a Wait of Posted
@@ -120,10 +120,15 @@ func (p *Place) Lenders(t Turn, what uint8, n int) (lenders uint64) {
 }
 
 // publish makes entry e that of t.
-func (p *Place) publish(e int, t Turn, what uint8, n int) {
+func publish(p *Place, e int, t Turn, what uint8, n int) {
+	fill(p, e, t, what, n)
+	p.b.word(e).Swap(uint64(t))
+}
+
+// fill is publish but for what the others look for.
+func fill(p *Place, e int, t Turn, what uint8, n int) {
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
 	p.Written[t.index()%entries] = t
-	p.b.word(e).Swap(uint64(t))
 }
 
 // posted returns the entry in which member m has posted n bytes in t.

@@ -55,7 +55,9 @@ type State struct {
 	Backed  [2]uint32      // 1: rooms, and halves, have memory
 	Busy    uint32         // 1: an operation of Go's is under way
 	Ops     uint32         // how many operations there were
-	Lend    uint64         // from how many bytes on blocks are lent, as the members have agreed; 0: they have not yet
+	Again   uint32         // 1: members that go to sleep look again soon after, so that others may use Tell
+	_       uint32
+	Lend    uint64 // from how many bytes on blocks are lent, as the members have agreed; 0: they have not yet
 	Offers  [MaxProcs]Offer
 }
 
@@ -65,7 +67,7 @@ func (p *Place) Move(s *State) {
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
 	s.Number.Store(old.Number.Load())
 	s.Written, s.Rooms, s.Seen, s.Backed = old.Written, old.Rooms, old.Seen, old.Backed
-	s.Busy, s.Ops, s.Lend, s.Offers = old.Busy, old.Ops, old.Lend, old.Offers
+	s.Busy, s.Ops, s.Again, s.Lend, s.Offers = old.Busy, old.Ops, old.Again, old.Lend, old.Offers
 	p.State = s
 }
 
@@ -185,7 +187,31 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
 	}
-	p.publish(p.entry(p.me, t), t, what, n)
+	publish(p, p.entry(p.me, t), t, what, n)
+}
+
+// Write is Post without the end, which is Tell.
+func (p *Place) Write(t Turn, what uint8, n int) {
+	if n > roomSize {
+		p.Rooms[t.index()%2] = t
+	}
+	fill(p, p.entry(p.me, t), t, what, n)
+}
+
+// Tell lets the others find what Write has written in t, and returns the Sleepers. It does not wait until they could
+// find it: this core goes on meanwhile, so that the look for sleepers may come first, and miss one that has just gone
+// to sleep. So it is for members that look again soon after they have gone to sleep (State.Again). It may be called
+// while others use the Place.
+func (p *Place) Tell(t Turn) (sleepers uint64) {
+	word := p.b.word(p.entry(p.me, t))
+	if p.b.step != nil { // the look comes first
+		sleepers = p.Sleepers()
+		p.b.between()
+		word.Swap(uint64(t))
+		return sleepers
+	}
+	ntcopy.Tell((*uint64)(unsafe.Pointer(word)), uint64(t))
+	return p.Sleepers()
 }
 
 // Keep says that the n bytes posted in t stay in use until the others have read what they
@@ -304,7 +330,7 @@ func (p *Place) Vacant(t Turn, n int) Wait {
 	if was == 0 || p.Seen > was {
 		return Wait{}
 	}
-	p.Seen = p.slowest()
+	p.Seen = slowest(p)
 	return p.Taken(p.Others(), was)
 }
 
@@ -318,7 +344,7 @@ func (p *Place) lastUse(t Turn, n int) Turn {
 }
 
 // slowest is the turn that all the others have reached.
-func (p *Place) slowest() Turn {
+func slowest(p *Place) Turn {
 	least := ^uint64(0)
 	for m := range p.n {
 		if m != p.me {

@@ -291,3 +291,58 @@ func FuzzHostileBoard(f *testing.F) {
 		q.Leave()
 	})
 }
+
+// What Write has written is found once Tell has been called, and not before.
+func TestTell(t *testing.T) {
+	for _, n := range []int{1, inline + 1, roomSize + 1} {
+		p, q := pair(t, open(t, 2), 2)
+		for i := range 3 * entries {
+			turn, want := NewTurn(uint64(i)), pattern(n, i)
+			p.Begin(turn)
+			q.Begin(turn)
+			if w := p.Vacant(turn, n); !w.Over() {
+				t.Fatalf("no room for operation %d though all was read", i)
+			}
+			copy(p.Room(turn, n), want)
+			p.Write(turn, 7, n)
+			w := q.Posted(Member(0), turn)
+			if w.Over() {
+				t.Fatalf("operation %d was found before it was told", i)
+			}
+			if p.Tell(turn) != 0 || !w.Over() {
+				t.Fatalf("operation %d was not found", i)
+			}
+			if b, err := q.Look(0, turn, 7, n); err != nil || string(b) != want {
+				t.Fatalf("operation %d: %d bytes: %v", i, len(b), err)
+			}
+			q.Done()
+		}
+	}
+}
+
+// Tell returns who sleeps, but in a simulator not who has just gone to sleep, and found nothing yet: a later look
+// finds it.
+func TestTellMisses(t *testing.T) {
+	b := open(t, 2)
+	p, q := pair(t, b, 2)
+	turn := NewTurn(0)
+	p.Begin(turn)
+	p.Write(turn, 7, 0)
+	q.Sleep()
+	if got := p.Tell(turn); got != Member(1) {
+		t.Errorf("members %b sleep", got)
+	}
+	turn = NewTurn(1)
+	w := q.Posted(Member(0), turn)
+	found := false
+	b.Interleave(func() {
+		b.Interleave(func() {})
+		q.Sleep()
+		found = w.Over()
+	})
+	p.Begin(turn)
+	p.Write(turn, 7, 0)
+	if got := p.Tell(turn); got != 0 || found || !w.Over() {
+		t.Errorf("members %b sleep, found before %v, now %v", got, found, w.Over())
+	}
+}

@@ -47,7 +47,12 @@ const (
 	BoardLendMost           = 4 << 20     // that C lends, or gets
 	BoardLendAllreduce      = 256<<10 + 1 // at least, of Allreduce
 	BoardPiece              = 128 << 10   // of a reduction of what is lent
+	BoardFarOwn             = 1 << 20     // from here on a member copies its own block around the caches
 )
+
+// BoardFound is after how many waits in a row that found all that they needed at once a start does not wait until
+// the others can find its post (docs/decisions/0075-a-start-does-not-wait.md).
+const BoardFound = 4
 
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.
 const BoardSeldom = 32
@@ -219,7 +224,7 @@ type Begun struct {
 	First int32 // in Table; their order is that of their starts
 	Last  int32
 	Read  uint32 // 1: the member has read something in an area since it has told how far it is
-	_     uint32
+	Found uint32 // how many waits in a row have found all that they needed at once
 }
 
 // Request is a send that is complete, a receive, or a nonblocking collective operation.

@@ -67,6 +67,8 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	s.Place.Lend = fastpath.BoardLend
 	if oversubscribed(cores, p.Boards.Procs()) {
 		s.Place.Lend = fastpath.BoardLendOversubscribed
+	} else if p.Native == nil {
+		s.Place.Again = 1
 	}
 }
 
@@ -166,7 +168,10 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		}
 		var err error
 		if a.recv != nil {
-			err = copyOwn(s, a.recv, a.Send[me*block:][:block])
+			err = guarded(s, func() error {
+				boardCopy(s, a.recv, a.Send[me*block:][:block]) // while the others read the rest
+				return nil
+			})
 		}
 		return cmp.Or(err, returned(s, a.What, t, a.Send, others))
 	case allreduce:

@@ -344,9 +344,21 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 // copyOwn is boardCopy that returns the error of memory that is not there, where others go on.
 func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
 	return guarded(s, func() error {
-		boardCopy(s, dst, src)
+		boardMove(s, dst, src, copyBlock)
 		return nil
 	})
+}
+
+// farOwn is from how many bytes on a block that this proc has goes around the caches to another place of it: it has
+// left them before the program gets to it, and so has what the program had there.
+const farOwn = fastpath.BoardFarOwn
+
+// copyBlock copies a block to another place, which it does not overlap.
+func copyBlock(dst, src []byte) int {
+	if len(dst) < farOwn {
+		return copy(dst, src)
+	}
+	return ntcopy.Copy(dst, src)
 }
 
 func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {

@@ -29,9 +29,11 @@ type boardStart struct {
 	t      board.Turn
 	block  int
 	posted bool       // or there is nothing to post
+	untold bool       // the others cannot find it yet: the end of the start lets them
 	vacant board.Wait // for memory to post in, while it is the first that is not posted
 	needs  board.Wait // for what others post
 	err    error
+	looked bool // since it was started
 	over   bool
 }
 
@@ -43,6 +45,7 @@ type boardQueue struct {
 	last  board.Turn    // of the operation that was started last
 	news  bool          // an operation may wait for something else than before, or a member may be down
 	room  bool          // one is over, so that there may be room for those that are not posted
+	found int           // how many waits in a row have found all that they needed at once
 	spare []*boardStart
 }
 
@@ -80,15 +83,26 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	}
 	p := c.Process()
 	s.Prepare()
+	var later board.Turn
 	p.Lock()
-	defer p.Unlock()
+	defer func() {
+		p.Unlock()
+		if later != 0 { // to unlock is to wait until all that was stored can be seen
+			s.Wake(s.Place.Tell(later))
+		}
+	}()
 	s.Count()
 	if s.Started == nil {
 		s.Started = &boardQueue{s: s}
 	}
 	q := s.Started.(*boardQueue)
-	x := q.add(a, temps, block, board.NewTurn(cs.Next()))
-	if !q.begin(x) {
+	t := board.NewTurn(cs.Next())
+	x := q.add(a, temps, block, t)
+	if q.begin(x) {
+		if x.untold {
+			later = t
+		}
+	} else {
 		q.advance()
 	}
 	x.extra.Fn = fn
@@ -106,7 +120,8 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 	}
 	x.a, x.temps, x.block, x.t = *a, temps, block, t
 	_, posts := given(q.s, a, block)
-	x.posted, x.over, x.err, x.vacant = !posts, false, nil, board.Wait{}
+	x.posted, x.err, x.vacant = !posts, nil, board.Wait{}
+	x.untold, x.looked, x.over = false, false, false
 	x.needs = q.s.Place.Posted(needed(q.s, a), t)
 	q.last = t
 	q.open = append(q.open, x)
@@ -122,7 +137,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	if !q.alone() {
 		return false
 	}
-	if x.post(); !x.posted || x.err != nil {
+	if x.post(q.found >= fastpath.BoardFound && s.Place.Again != 0); !x.posted || x.err != nil {
 		return false
 	}
 	if x.needs.Left() == 0 {
@@ -275,7 +290,7 @@ func (q *boardQueue) goOn() bool {
 	n, full := 0, false
 	for _, x := range q.open {
 		if !full && x.keepsOlder(q.open[:n]) {
-			x.post()
+			x.post(false)
 		} else if !x.posted {
 			full = true
 		}
@@ -321,8 +336,9 @@ func (x *boardStart) keepsOlder(older []*boardStart) bool {
 	return !s.Place.Overwrites(x.t, len(b), older[0].t)
 }
 
-// post posts what this member has for the others, if there is room for it.
-func (x *boardStart) post() {
+// post posts what this member has for the others, if there is room for it; with later they find it once the start
+// has let them.
+func (x *boardStart) post(later bool) {
 	if x.posted || x.err != nil {
 		return
 	}
@@ -339,7 +355,12 @@ func (x *boardStart) post() {
 		copy(s.Place.Room(x.t, len(b)), b)
 		return nil
 	})
-	if x.err == nil {
+	if x.err != nil {
+		return
+	}
+	if x.untold = later; later {
+		s.Place.Write(x.t, uint8(x.a.What), len(b))
+	} else {
 		s.Place.Post(x.t, uint8(x.a.What), len(b))
 	}
 }
@@ -372,6 +393,11 @@ func (x *boardStart) get() {
 func (x *boardStart) Done() bool {
 	if x.over {
 		return true
+	}
+	if !x.looked {
+		if x.looked, x.q.found = true, x.q.found+1; !x.needs.Over() {
+			x.q.found = 0
+		}
 	}
 	if q := x.q; q.alone() && x.posted && x.err == nil && x.needs.Over() {
 		q.finish(x)

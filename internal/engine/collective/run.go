@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/comm"
@@ -299,6 +300,12 @@ func (x *collective) do(t *coll.Step) error {
 		if len(t.Dst) < bigStep {
 			return t.Run()
 		}
+		if t.Action == coll.Copy && apart(t.Dst, t.Src) {
+			return x.outside(func() error {
+				copyBlock(t.Dst, t.Src)
+				return nil
+			})
+		}
 		return x.outside(t.Run)
 	}
 	x.begun = true
@@ -324,6 +331,12 @@ func (x *collective) do(t *coll.Step) error {
 	p.Endpoints.Send(peer, len(t.Src), true)
 	x.open = append(x.open, part{r, -1, t.Peer})
 	return nil
+}
+
+// apart reports whether two blocks have no byte in common.
+func apart(a, b []byte) bool {
+	from, to := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return from+uintptr(len(a)) <= to || to+uintptr(len(b)) <= from
 }
 
 // outside does work without the process's lock.

@@ -21,6 +21,10 @@ const (
 	glances = 8
 )
 
+// naps are after which times a member that sleeps looks again, as others may not have seen that it does. Each is much
+// longer than a store takes until other cores see it; a signal may end one of them early.
+var naps = [...]time.Duration{time.Millisecond, 20 * time.Millisecond}
+
 // Await waits until w is over. The process is locked, but may be unlocked meanwhile.
 func (s *BoardPlace) Await(w board.Wait) error {
 	if w.Over() {
@@ -67,8 +71,11 @@ func (s *BoardPlace) linger() error {
 }
 
 // Notify wakes the members that sleep, since they may wait for what was written last.
-func (s *BoardPlace) Notify() {
-	for m := s.Place.Sleepers(); m != 0; m &= m - 1 {
+func (s *BoardPlace) Notify() { s.Wake(s.Place.Sleepers()) }
+
+// Wake wakes some members.
+func (s *BoardPlace) Wake(members uint64) {
+	for m := members; m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()
 	}
 }
@@ -173,6 +180,30 @@ func (bs *boards) sleepAtBoards() bool {
 		}
 	}
 	return true
+}
+
+// missed reports whether what the waiters sleep for may have been written by somebody who has not seen that they
+// sleep: by Tell.
+func (bs *boards) missed() bool {
+	again := func(s *BoardPlace) bool { return s.Place.Again != 0 }
+	return slices.ContainsFunc(bs.places, again) || slices.ContainsFunc(bs.pending, again)
+}
+
+// over reports whether one of the waits is over.
+func (bs *boards) over() bool {
+	return slices.ContainsFunc(bs.places, func(s *BoardPlace) bool { return s.wait.Over() }) || bs.someGoesOn()
+}
+
+// doze has the proc sleep, which looks at the boards again in between where others may not have seen that it does.
+func (bs *boards) doze() ([]poll.Event, error) {
+	if bs.missed() {
+		for _, nap := range naps {
+			if events, err := bs.p.doze(nap); err != nil || len(events) > 0 || bs.over() {
+				return events, err
+			}
+		}
+	}
+	return bs.p.doze(-1)
 }
 
 // goesOn reports whether one of the nonblocking operations of s can go on.

@@ -163,7 +163,7 @@ func (p *Process) park() {
 	}
 	p.rest.begin(p)
 	p.Asleep = true
-	events, err := p.doze()
+	events, err := p.Boards.doze()
 	p.Asleep = false
 	p.rest.end()
 	if err != nil {
@@ -220,15 +220,15 @@ func (r *rest) end() {
 	r.slept += time.Since(r.began)
 }
 
-// doze sleeps without the lock, and takes the lock again even if the machine ends this proc
-// meanwhile.
-func (p *Process) doze() ([]poll.Event, error) {
+// doze sleeps without the lock for up to a time, negative for no limit, and takes the lock again even if the
+// machine ends this proc meanwhile.
+func (p *Process) doze(limit time.Duration) ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
 	if p.Native != nil {
-		return p.Driver.Wait(p.Native.patience())
+		limit = p.Native.patience()
 	}
-	return p.Driver.Wait(-1)
+	return p.Driver.Wait(limit)
 }
 
 // Send writes the packets of a send that was just started. Those of blocking calls leave at once.
