@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -44,13 +45,13 @@ func newKin(t *testing.T, seed uint64, r *recovery) *kin {
 	return x
 }
 
-// live is the program of a proc: the first job has the port.
-func (x *kin) live(e Env, r *recovery, port *string, first bool) error {
+// meets makes a communicator of all procs of two jobs, of which the first has the port.
+func meets(e Env, port *string, first bool) (*mpi.Comm, error) {
 	c := e.World()
 	if first && c.Rank() == 0 {
 		name, err := rankOf(e).OpenPort(nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		*port = name
 	}
@@ -63,13 +64,19 @@ func (x *kin) live(e Env, r *recovery, port *string, first bool) error {
 	}
 	inter, err := meet(*port, nil, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := inter.Merge(!first)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := all.Barrier(); err != nil {
+	return all, all.Barrier()
+}
+
+// live is the program of a proc.
+func (x *kin) live(e Env, r *recovery, port *string, first bool) error {
+	all, err := meets(e, port, first)
+	if err != nil {
 		return err
 	}
 	if x.met++; x.met == x.procs {
@@ -133,5 +140,45 @@ func TestRecoveryOfTwoWorlds(t *testing.T) {
 	}
 	if shrunk < int(seeds(150))/3 {
 		t.Errorf("only %d pairs of jobs went on in another communicator", shrunk)
+	}
+}
+
+// TestWorldIsLostUnseen: a world is lost as a whole, so that nobody of it can tell, and all procs of the other one agree
+// without it and wait for each of it.
+func TestWorldIsLostUnseen(t *testing.T) {
+	for seed := range seeds(20) {
+		k := kernel.New(seed)
+		together, port := NewWorlds(k, WorldsConfig{Link: rough().Direct}), ""
+		var worlds []*World
+		for _, first := range []bool{true, false} {
+			w, err := New(k, Config{Survive: true, Direct: true, Sites: []Site{{Hosts: []int{4}}}, Links: rough(), Worlds: together, Program: func(e Env) error {
+				all, err := meets(e, &port, first)
+				if err != nil {
+					return err
+				}
+				if !first { // once all are through the barrier
+					k.After(time.Second, func() { worlds[1].Strike(Fault{Kind: CrashNode}) })
+					_, err := mpi.Recv(all, make([]int64, 1), all.Rank(), 0)
+					return err
+				}
+				if _, err := all.Agree(1); !errors.Is(err, mpi.ErrProcFailed) {
+					return fmt.Errorf("an agreement without the lost ones: %w", err)
+				}
+				for _, lost := range []int{7, 6, 5, 4} {
+					if _, err := mpi.Recv(all, make([]int64, 1), lost, 0); !errors.Is(err, mpi.ErrProcFailed) {
+						return fmt.Errorf("not the loss of rank %d: %w", lost, err)
+					}
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			worlds = append(worlds, w)
+		}
+		results := RunAll(k, bounds, worlds...)
+		if err := errors.Join(results[0].Err, unfinished(worlds[0])); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, k.Trace())
+		}
 	}
 }
