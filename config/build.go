@@ -282,21 +282,36 @@ func (b *builder) survive() {
 		case s.Protocol.Dialect == Draft1999:
 			b.fault(at, "site "+quote(s.Name)+" speaks the draft of IMPI, which does not show that a host is lost", "remove survive, or the dialect")
 		default:
-			suspects(s, at)
+			warnOfSuspicion(s, at)
 		}
 	}
 }
 
-// suspects warns of routes in which a process has to say itself that it lives, as the kernel does for one with links
-// of TCP: if it is stopped, it is taken for lost.
-func suspects(s *siteDraft, at Pos) {
+// suspects reports whether a job that goes on without sites may take one for lost that is only stopped: by a route in
+// which a process has to say itself that it lives, as the kernel does for one with links of TCP. The links of such a
+// route resume unless the file says otherwise.
+func suspects(s *siteDraft, r Route) bool {
+	survive, _ := get[bool](s.job, "survive")
+	return survive && datagrams(s, r) != ""
+}
+
+// datagrams names the transport that a route leaves the machine by, if it is one of datagrams.
+func datagrams(s *siteDraft, r Route) string {
+	i := slices.IndexFunc(r.Prefer, func(name string) bool { return !s.result.Known(name).Machine })
+	if i < 0 || !s.result.Known(r.Prefer[i]).Datagrams {
+		return ""
+	}
+	return r.Prefer[i]
+}
+
+// warnOfSuspicion warns of routes that suspect, whose links the file keeps from resuming.
+func warnOfSuspicion(s *siteDraft, at Pos) {
 	for _, other := range s.sites {
 		r := s.RouteTo(other.Name)
-		i := slices.IndexFunc(r.Prefer, func(name string) bool { return !s.result.Known(name).Machine })
-		if i < 0 || other == s && len(s.Hosts) == 1 || r.Resume || !s.result.Known(r.Prefer[i]).Datagrams {
+		if other == s && len(s.Hosts) == 1 || r.Resume || !suspects(s, r) {
 			continue
 		}
-		s.warn(cmp.Or(r.Pos, at), "with survive = true a site is taken for lost by a route of "+r.Prefer[i]+" when its plugin is stopped, or does not answer, for longer than limits { silence }", "add resume = true to the route: what breaks is then dialled again for limits { resume } before anything is lost")
+		s.warn(cmp.Or(r.Pos, at), "with survive = true and resume = false a site is taken for lost by a route of "+datagrams(s, r)+" when its plugin is stopped, or does not answer, for longer than limits { silence }", "remove resume = false from the route: what breaks is then dialled again for limits { resume } before anything is lost")
 		return
 	}
 }

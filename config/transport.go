@@ -166,11 +166,16 @@ func (s *siteDraft) routes() {
 		}
 		r.Site, r.Pos = in.label, in.pos
 		fill(&r, in)
+		r.Resume = r.Resume || !in.has("resume") && suspects(s, r)
 		s.readNative(&r, in)
 		readCompress(s, &r, in)
 		readPrecision(s, &r, in)
 		r.AllowPlain = requirement(in) == TLSOptional
 		r.Closed = s.closes(r)
+		s.Routes = append(s.Routes, r)
+	}
+	if r := s.defaultRoute(); suspects(s, r) && !slices.ContainsFunc(blocks, func(in *block) bool { return in.label == "*" }) {
+		r.Resume, r.Closed = true, s.closes(r)
 		s.Routes = append(s.Routes, r)
 	}
 }

@@ -19,17 +19,32 @@ func survived(t *testing.T, procs, job string) {
 
 func TestSurvivor(t *testing.T) { survived(t, "4", filepath.Join("examples", "survivor", "job.hcl")) }
 
-func TestSurvivorReplaces(t *testing.T) {
+// replaces writes the job with more flags of its program.
+func replaces(t *testing.T, name, flags string) (file string) {
+	t.Helper()
 	job, err := os.ReadFile(filepath.Join("survivor", "job.hcl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(job), `bin/survivor"`, `bin/survivor", "-replace"`, 1)
-	name := filepath.Join("examples", "survivor", "replace.hcl")
-	if err := os.WriteFile(filepath.Join(checkout, name), []byte(text), 0o600); err != nil {
+	text := strings.Replace(string(job), `bin/survivor"`, `bin/survivor", `+flags, 1)
+	file = filepath.Join("examples", "survivor", name)
+	if err := os.WriteFile(filepath.Join(checkout, file), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	survived(t, "6", name)
+	return file
+}
+
+func TestSurvivorReplaces(t *testing.T) { survived(t, "6", replaces(t, "replace.hcl", `"-replace"`)) }
+
+// TestSurvivorReplacesTwice: one of those that were spawned is lost, too; those that are left, of both worlds, spawn
+// another one.
+func TestSurvivorReplacesTwice(t *testing.T) {
+	out, problems, status := node(t, "-config", replaces(t, "twice.hcl", `"-replace", "-twice"`))
+	if status != 3 {
+		t.Errorf("exit status %d\n%s%s", status, out, problems)
+	}
+	printed(t, out, `survivor: 4 of 6 procs are left: .*`, `survivor: 5 of 6 procs are left: .*`,
+		`survivor: 3000 steps on 960 cells, the last ones by 6 procs, as it must be`)
 }
 
 // TestSurvivorReplacesAtASpareSite: delta has the two new procs, and nothing before.

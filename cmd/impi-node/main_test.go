@@ -151,6 +151,8 @@ func program(mode string) {
 		stopsSite()
 	case "spare takes", "spare is absent", "spare is held", "spare replaces", "spare twice", "spare waits":
 		onSpare(mode[len("spare "):])
+	case "loses twice child", "loses twice leader", "loses twice children", "loses twice parent", "loses twice root", "loses twice beta", "loses twice alpha", "loses twice both", "loses twice spare":
+		losesTwice(mode[len("loses twice "):])
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

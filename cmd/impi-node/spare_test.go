@@ -348,18 +348,15 @@ func TestSpareSiteIsAbsent(t *testing.T) {
 	}
 }
 
-// TestSpareSiteIsKilledWhenTaken: its procs are lost with it, and the job of their parents fails and says so.
+// TestSpareSiteIsKilledWhenTaken: its procs are lost with it, and the job of their parents fails and says so. That of
+// a job that goes on without procs is in TestSecondLoss.
 func TestSpareSiteIsKilledWhenTaken(t *testing.T) {
-	for _, survive := range []string{"", "\n  survive = true"} {
-		t.Run("survive"+survive, func(t *testing.T) {
-			j := newSpareJob(t, "spare is held", strings.Replace(withSpare, "job {", "job {"+survive, 1))
-			alpha, beta, delta := j.start("alpha"), j.start("beta"), j.start("delta")
-			delta.says(t, "held")
-			strikeAll(t, []int{delta.cmd.Process.Pid}, syscall.SIGKILL)
-			alpha.ends(t, ending.StatusRemote, "alpha.spawn1, which rank 0 on site alpha has spawned, failed")
-			beta.ends(t, ending.StatusRemote, "alpha.spawn1")
-		})
-	}
+	j := newSpareJob(t, "spare is held", withSpare)
+	alpha, beta, delta := j.start("alpha"), j.start("beta"), j.start("delta")
+	delta.says(t, "held")
+	strikeAll(t, []int{delta.cmd.Process.Pid}, syscall.SIGKILL)
+	alpha.ends(t, ending.StatusRemote, "alpha.spawn1, which rank 0 on site alpha has spawned, failed")
+	beta.ends(t, ending.StatusRemote, "alpha.spawn1")
 }
 
 // TestSpareSiteWithAWrongKey: it is not let in, and the job goes on.

@@ -37,6 +37,7 @@ type Limits struct {
 	XSize            int32 // short collectives, bytes; negative: without limit
 	MaxLinear        int32 // masters; negative: without limit
 	Check            bool  // members of communicators compare the collectives that they call
+	Survive          bool  // the job goes on without procs that are lost, and its procs tell each other of them
 }
 
 // Group is some procs with consecutive ranks that can be reached in the same way.
@@ -59,7 +60,7 @@ func (l Limits) Least(o Limits) Limits {
 	return Limits{
 		DataLen: min(l.DataLen, o.DataLen), AckMark: min(l.AckMark, o.AckMark), HiWater: min(l.HiWater, o.HiWater),
 		TagUB: min(l.TagUB, o.TagUB), XSize: least(l.XSize, o.XSize), MaxLinear: least(l.MaxLinear, o.MaxLinear),
-		Check: l.Check && o.Check,
+		Check: l.Check && o.Check, Survive: l.Survive && o.Survive,
 	}
 }
 
@@ -88,6 +89,7 @@ func (l *Limits) check() error {
 // it for something that both sides have to do.
 const (
 	flagCheck       = 1
+	flagSurvive     = 2
 	descriptionHead = 4 + WorldSize + TokenSize + 8*4
 	groupHead       = 4 + 4 + 2
 )
@@ -117,7 +119,10 @@ func (d *Description) AppendHead(b []byte, groups int) []byte {
 	l := &d.Limits
 	var flags uint32
 	if l.Check {
-		flags = flagCheck
+		flags |= flagCheck
+	}
+	if l.Survive {
+		flags |= flagSurvive
 	}
 	for _, v := range [...]uint32{l.DataLen, l.AckMark, l.HiWater, uint32(l.TagUB), uint32(l.XSize), uint32(l.MaxLinear), flags, uint32(groups)} {
 		out = binary.BigEndian.AppendUint32(out, v)
@@ -184,8 +189,8 @@ func (l *Limits) read(b []byte) (groups uint32, err error) {
 	for i := range w {
 		w[i] = binary.BigEndian.Uint32(b[4*i:])
 	}
-	*l = Limits{w[0], w[1], w[2], int32(w[3]), int32(w[4]), int32(w[5]), w[6]&flagCheck != 0}
-	if w[6]&^flagCheck != 0 {
+	*l = Limits{w[0], w[1], w[2], int32(w[3]), int32(w[4]), int32(w[5]), w[6]&flagCheck != 0, w[6]&flagSurvive != 0}
+	if w[6]&^(flagCheck|flagSurvive) != 0 {
 		return 0, fmt.Errorf("%w: flags %#x", ErrDescription, w[6])
 	}
 	return w[7], l.check()

@@ -89,14 +89,14 @@ func TestDescriptionAllocatesNothingForPromises(t *testing.T) {
 }
 
 func TestLimitsLeast(t *testing.T) {
-	a := Limits{DataLen: 1, AckMark: 20, HiWater: 30, TagUB: 40, XSize: -1, MaxLinear: 4, Check: true}
-	b := Limits{DataLen: 10, AckMark: 2, HiWater: 50, TagUB: 4, XSize: 7, MaxLinear: -1, Check: true}
-	want := Limits{DataLen: 1, AckMark: 2, HiWater: 30, TagUB: 4, XSize: 7, MaxLinear: 4, Check: true}
+	a := Limits{DataLen: 1, AckMark: 20, HiWater: 30, TagUB: 40, XSize: -1, MaxLinear: 4, Check: true, Survive: true}
+	b := Limits{DataLen: 10, AckMark: 2, HiWater: 50, TagUB: 4, XSize: 7, MaxLinear: -1, Check: true, Survive: true}
+	want := Limits{DataLen: 1, AckMark: 2, HiWater: 30, TagUB: 4, XSize: 7, MaxLinear: 4, Check: true, Survive: true}
 	if a.Least(b) != want || b.Least(a) != want {
 		t.Errorf("%+v %+v", a.Least(b), b.Least(a))
 	}
-	b.Check, b.XSize, a.XSize = false, -1, -1
-	if l := a.Least(b); l.Check || l.XSize != -1 {
+	b.Check, b.Survive, b.XSize, a.XSize = false, false, -1, -1
+	if l := a.Least(b); l.Check || l.Survive || l.XSize != -1 {
 		t.Errorf("%+v", l)
 	}
 	if l := a.Least(a); l != a {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // Why a job cannot meet other worlds.
@@ -27,6 +29,7 @@ func (j *Job) Describe() (head []byte, err error) {
 	d := dynamic.Description{World: token.World(), Secret: token.Meeting(), Limits: dynamic.Limits{
 		DataLen: j.DataLen, AckMark: j.AckMark, HiWater: j.HiWater,
 		TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
+		Survive: !slices.ContainsFunc(j.Clients, func(c ClientInfo) bool { return !c.Lists(wire.SurviveVersion) }),
 	}}
 	groups := 0
 	for x := range j.Procs.groups() {

@@ -1,5 +1,6 @@
 # Three sites with two procs each; the last site is lost in the middle of the job. With "-replace" in
-# the command two procs are spawned in their place.
+# the command two procs are spawned in their place, and with "-replace", "-twice" one of these is lost
+# and replaced, too.
 #
 #   make build && bin/impi-node -config examples/survivor/job.hcl
 job {
@@ -9,7 +10,7 @@ job {
 
 program { command = ["../../bin/survivor"] }
 
-spawn { slots = 2 }
+spawn { slots = 3 }
 
 site "alpha" {
   client = 0

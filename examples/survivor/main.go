@@ -5,7 +5,7 @@
 // Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke the
 // communicator, so that all of them notice, make another one by Shrink, divide the rod among
 // themselves and go on from the last copy. With -replace they spawn as many procs as were lost first,
-// with -spare NAME at a spare site of that name.
+// with -spare NAME at a spare site of that name. With -twice one of those is lost later, too, and replaced.
 // The result is the same to the last bit, whoever has computed what.
 package main
 
@@ -23,10 +23,12 @@ const (
 	steps  = 3000 // in time
 	every  = 100  // steps between two copies
 	doomed = 1550 // the step before which a site is lost
+	again  = 2250 // the step before which one of those that were spawned for it is lost
 )
 
 var (
 	replace = flag.Bool("replace", false, "spawn procs for those that are lost")
+	twice   = flag.Bool("twice", false, "lose one of the spawned procs, too")
 	spare   = flag.String("spare", "", "the spare site at which -replace spawns; empty: those that are left share their machine")
 )
 
@@ -37,6 +39,9 @@ var errResult = errors.New("wrong result")
 type state struct {
 	step int64
 	rod  []float64
+
+	spawned bool
+	since   int64 // the step from which a spawned proc has gone on
 }
 
 func main() {
@@ -53,6 +58,7 @@ func run() error {
 	s := state{rod: begin()}
 	team, err := mpi.World().Dup()
 	if parent := mpi.Parent(); parent != nil {
+		s.spawned = true
 		team, err = join(parent, true)
 	}
 	for err == nil {
@@ -99,7 +105,7 @@ func rescue(team *mpi.Comm, why error) (*mpi.Comm, error) {
 			return nil, err
 		}
 	}
-	fresh, _, err := left.Spawn(mpi.Command{Path: self, Procs: lost, Info: info}, 0)
+	fresh, _, err := left.Spawn(mpi.Command{Path: self, Args: os.Args[1:], Procs: lost, Info: info}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +135,9 @@ func (s *state) share(team *mpi.Comm) error {
 		return err
 	}
 	s.step, s.rod = latest[0], rod
+	if s.spawned && s.since == 0 {
+		s.since = s.step
+	}
 	return nil
 }
 
@@ -148,7 +157,7 @@ func (s *state) compute(team *mpi.Comm) error {
 	}
 	old, now := append([]float64(nil), s.rod...), append([]float64(nil), s.rod...)
 	for step := s.step; step < steps; step++ {
-		if step == doomed && lost() {
+		if step == doomed && lost() || step == again && s.lostAgain() {
 			os.Exit(3)
 		}
 		for i := max(first, 1); i < min(end, cells-1); i++ {
@@ -204,6 +213,11 @@ func lost() bool {
 	sites, _, wrong := mpi.World().Attr(mpi.ClientSize)
 	n, ok := sites.(int)
 	return errors.Join(err, wrong) == nil && ok && n > 1 && color == n-1
+}
+
+// lostAgain reports whether this proc is the one of those that were spawned first which is lost.
+func (s *state) lostAgain() bool {
+	return *twice && s.spawned && s.since < doomed && mpi.World().Rank() == 0
 }
 
 // report compares the rod with one that a single proc computes.

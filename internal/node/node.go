@@ -158,7 +158,7 @@ func newNode(opt Options) *node {
 		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
-	n.survival.n, n.survival.on = n, opt.Job.Survive && opt.spawned == nil && !opt.Site.Spare
+	n.survival.n, n.survival.on = n, opt.Job.Survive && !opt.Site.Spare
 	if opt.Site.Spare && opt.spawned == nil {
 		n.spare = newSpareNode(n)
 		opt = n.opt

@@ -2,9 +2,11 @@ package construct
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/openimpi/impi/core/agree"
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -166,11 +168,24 @@ func Iagree(c *proc.Comm, fn string, flag *int32) (proc.Request, error) {
 
 // agreeOn begins an agreement whose result goes to all. A member that some have not acknowledged makes it
 // an error for everybody, and the result is known all the same.
+//
+// Of an intercommunicator each side gets the flags of the other one: those of the side whose members come
+// second are the upper half of what is agreed on.
 func agreeOn(c *proc.Comm, flag int32, all *int32) (*deal, error) {
-	return begin(c, agree.Contribution{Flags: uint64(uint32(flag))}, func(o *deal) error {
-		*all = int32(uint32(o.decision.Flags))
+	mine, wanted := uint(0), uint(0)
+	if c.Inter() {
+		if _, second := everybody(c); second {
+			mine = 32
+		} else {
+			wanted = 32
+		}
+	}
+	flags := ^uint64(math.MaxUint32<<mine) | uint64(uint32(flag))<<mine
+	return begin(c, agree.Contribution{Flags: flags}, func(o *deal) error {
+		*all = int32(uint32(o.decision.Flags >> wanted))
 		for rank := range o.decision.Unacked().All() {
-			return fmt.Errorf("%w: rank %d of the communicator, which some members have not acknowledged", proc.ErrProcFailed, rank)
+			x, _ := o.of.group.At(rank)
+			return fmt.Errorf("%w: %s, which some members have not acknowledged", proc.ErrProcFailed, c.Process().Survival.Who(message.Peer(x)))
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/openimpi/impi/core/agree"
@@ -20,6 +19,7 @@ type recovery struct {
 	p     *proc.Process
 	deals map[wire.ContextID]*deals      // by the communicator's context, also after it was freed
 	early map[wire.ContextID][]earlyWord // about communicators that are not made here yet
+	fired map[message.Peer]bool          // procs of this job that were told that others go on without them
 }
 
 // earlyWord is a word about a communicator that is not made yet.
@@ -28,10 +28,11 @@ type earlyWord struct {
 	text []byte
 }
 
-// A word begins with its kind and the context of its communicator.
+// A word begins with its kind and the context of its communicator, which is 0 for one about losses.
 const (
 	wordRevoke byte = iota
 	wordAgree
+	wordLost
 	wordHead = 1 + 8
 )
 
@@ -43,7 +44,7 @@ func headOf(kind byte, context wire.ContextID) []byte {
 // are lost.
 func Recover(p *proc.Process) {
 	if p.Survival != nil {
-		p.Survival.Recovery = &recovery{p: p, deals: make(map[wire.ContextID]*deals), early: make(map[wire.ContextID][]earlyWord)}
+		p.Survival.Recovery = &recovery{p: p, deals: make(map[wire.ContextID]*deals), early: make(map[wire.ContextID][]earlyWord), fired: make(map[message.Peer]bool)}
 	}
 }
 
@@ -51,7 +52,8 @@ func Recover(p *proc.Process) {
 type deals struct {
 	p       *proc.Process
 	context wire.ContextID
-	group   *comm.Group
+	group   *comm.Group // of both sides, if there are two
+	second  bool        // the own side is the second one of them
 	member  *agree.Member
 	open    map[uint64]*deal // of this proc, by number
 }
@@ -59,6 +61,10 @@ type deals struct {
 // Heard implements proc.Recovery. A word about a communicator that was freed is too late for it.
 func (r *recovery) Heard(from message.Peer, text []byte) {
 	if len(text) < wordHead {
+		return
+	}
+	if text[0] == wordLost {
+		r.heardOfLoss(text)
 		return
 	}
 	context := wire.ContextID(binary.BigEndian.Uint64(text[1:]))
@@ -131,7 +137,7 @@ func (r *recovery) revoke(c *proc.Comm) {
 			continue
 		}
 		for x := range g.All() {
-			if wire.WorldRank(x) != r.p.Job.Rank {
+			if wire.WorldRank(x) != r.p.Job.Rank && r.p.Survival.Hears(message.Peer(x)) {
 				r.p.Survival.Say(message.Peer(x), headOf(wordRevoke, c.Context()))
 			}
 		}
@@ -139,15 +145,32 @@ func (r *recovery) revoke(c *proc.Comm) {
 	r.p.WakeAll()
 }
 
+// everybody returns the members of a communicator in an order that is the same at all of them. Of the groups of an
+// intercommunicator that comes first whose first member comes first; second says that this is not the own one.
+func everybody(c *proc.Comm) (all *comm.Group, second bool) {
+	ours, theirs := c.Comm.Group(), c.Remote()
+	if theirs == nil {
+		return ours, false
+	}
+	a, _ := ours.At(0)
+	b, _ := theirs.At(0)
+	if second = c.Process().Worlds.Before(b, a); second {
+		return theirs.Union(ours), true
+	}
+	return ours.Union(theirs), false
+}
+
 // dealsOf returns the agreements of a communicator.
 func (r *recovery) dealsOf(c *proc.Comm) *deals {
 	if d := r.deals[c.Context()]; d != nil {
 		return d
 	}
-	d := &deals{p: r.p, context: c.Context(), group: c.Comm.Group(), open: make(map[uint64]*deal)}
-	cfg := agree.Config{Size: c.Size(), Me: c.Rank()}
-	for x := range d.group.All() {
-		cfg.Sites = append(cfg.Sites, int(c.ClientOf(x)))
+	d := &deals{p: r.p, context: c.Context(), open: make(map[uint64]*deal)}
+	d.group, d.second = everybody(c)
+	me, _ := d.group.Rank(comm.Proc(r.p.Job.Rank))
+	cfg := agree.Config{Size: d.group.Size(), Me: me}
+	for x := range d.group.All() { // procs see sites of other worlds by numbers of their own
+		cfg.Sites = append(cfg.Sites, int(r.p.Worlds.Clients().Of(x)))
 	}
 	var err error
 	if d.member, err = agree.New(cfg); err != nil {
@@ -181,6 +204,9 @@ func (d *deals) hear(from message.Peer, text []byte) {
 func (d *deals) goOn() {
 	for m, ok := d.member.Next(); ok; m, ok = d.member.Next() {
 		x, _ := d.group.At(m.To)
+		if !d.p.Survival.Hears(message.Peer(x)) {
+			continue // it is of a job that is not connected any more
+		}
 		d.p.Survival.Say(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
 	}
 	for x, ok := d.member.Decided(); ok; x, ok = d.member.Decided() {
@@ -200,6 +226,7 @@ func (d *deals) goOn() {
 type deal struct {
 	proc.Steady
 	c        *proc.Comm
+	of       *deals
 	done     bool
 	decision agree.Decision
 	decided  func() error // is called once the decision is known
@@ -212,12 +239,13 @@ func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*de
 	switch {
 	case !ok:
 		return nil, proc.ErrNoSurvival
-	case c.Inter() || c.Wide():
-		return nil, fmt.Errorf("%w: %s has two groups, or members of other jobs, which cannot agree", comm.ErrComm, c.Label())
+	case !r.p.Survival.Spans(c):
+		return nil, fmt.Errorf("%w: %s has members of a job without survive = true", proc.ErrNoSurvival, c.Label())
 	}
-	d, o := r.dealsOf(c), &deal{c: c}
+	d := r.dealsOf(c)
+	o := &deal{c: c, of: d}
 	o.decided = func() error { return decided(o) }
-	x.Acked = acknowledged(c)
+	x.Acked = acknowledged(c, d.group)
 	number, err := d.member.Begin(x)
 	if err != nil {
 		return nil, err
@@ -228,10 +256,10 @@ func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*de
 }
 
 // acknowledged are the ranks of the lost members that the program knows of.
-func acknowledged(c *proc.Comm) agree.Set {
+func acknowledged(c *proc.Comm, among *comm.Group) agree.Set {
 	var ranks []int
 	for _, peer := range c.Process().Survival.Lost()[:c.State().Acknowledged] {
-		if rank, ok := c.Comm.Group().Rank(comm.Proc(peer)); ok {
+		if rank, ok := among.Rank(comm.Proc(peer)); ok {
 			ranks = append(ranks, rank)
 		}
 	}
@@ -261,38 +289,4 @@ func (o *deal) await() error {
 	}
 	_, err := o.Finish()
 	return err
-}
-
-// shrinkFree is set in the flags of a shrink of which nobody is in another agreement on context IDs.
-const shrinkFree = 1
-
-// shrink begins an agreement on the members that are left and the context of their communicator.
-func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
-	p := c.Process()
-	mine := p.Comms.Contexts.Offer(true)
-	x := agree.Contribution{Flags: math.MaxUint64, Max: [2]uint64{uint64(mine.Max), uint64(mine.Private)}}
-	if mine.Busy {
-		x.Flags &^= shrinkFree
-	}
-	o, err := begin(c, x, func(o *deal) error {
-		d := o.decision
-		all := comm.Offer{Max: wire.ContextID(d.Max[0]), Private: wire.ContextID(d.Max[1]), Busy: d.Flags&shrinkFree == 0}
-		context, err := p.Comms.Contexts.Settle(mine, all, comm.IntraContexts)
-		if err != nil {
-			return err
-		}
-		var failed []int
-		for rank := range d.Failed.All() {
-			failed = append(failed, rank)
-		}
-		left, err := c.Comm.Group().Excl(failed)
-		if err != nil {
-			return err
-		}
-		return made(comm.Spec{Group: left, Context: context})
-	})
-	if err != nil {
-		p.Comms.Contexts.Withdraw(mine)
-	}
-	return o, err
 }

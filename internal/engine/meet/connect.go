@@ -180,6 +180,7 @@ func (m *Meeting) settle(err error) error {
 	if m.made != nil {
 		m.made.State().Life.Store(proc.Freed)
 		m.P.Worlds.Use(m.made.Comm, -1)
+		m.P.Comms.Strike(m.made.Comm)
 		construct.Release(m.P, m.made.Context())
 		m.made = nil
 	}

@@ -107,7 +107,7 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 	nc.waitOfWindows(w, add)
 	if s := p.Survival; s != nil && s.Recovery != nil {
 		s.Recovery.Waits(func(of message.Peer, context wire.ContextID) {
-			add(wireup.Partner{What: "collective", Peer: wire.WorldRank(of), Comm: nc.commOf(context)})
+			add(nc.fellow(of, nc.commOf(context)))
 		})
 	}
 	if p.Probing.On {
@@ -178,9 +178,17 @@ func (nc *nodeControl) ranks(of []message.Peer) (list []wire.WorldRank) {
 	return list
 }
 
+// fellow is a proc that another one waits for in an operation of all members of a communicator.
+func (nc *nodeControl) fellow(peer message.Peer, name string) wireup.Partner {
+	if nc.p.Worlds.Foreign(peer) {
+		return wireup.Partner{What: "collective", Away: true, Comm: name}
+	}
+	return wireup.Partner{What: "collective", Peer: rank(peer), Comm: name}
+}
+
 func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 	if x.Env.Context == comm.SurvivalContext { // the barrier of Finalize
-		return wireup.Partner{What: "collective", Peer: rank(x.Peer), Comm: nc.p.Comms.World.Name()}
+		return nc.fellow(x.Peer, nc.p.Comms.World.Name())
 	}
 	if win := nc.p.Comms.windows[x.Env.Context]; win != nil {
 		return nc.member(wireup.WantsWindow, x.Peer, win.Label())

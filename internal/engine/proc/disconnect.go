@@ -161,6 +161,9 @@ func (dc *disconnects) EndMeeting() {
 		return
 	}
 	dc.p.Worlds.takeEarly() // links whose worlds are still unknown are closed
+	if dc.p.Survival != nil {
+		dc.p.Node.news.Store(true) // links may be asked for now
+	}
 	for _, w := range slices.Clone(dc.p.Worlds.Table.Load().Met) {
 		if w.Leaving {
 			dc.leave(w)
@@ -205,7 +208,7 @@ func contains(g *comm.Group, peer message.Peer) bool {
 // closed it.
 func (dc *disconnects) supersede(peer message.Peer) {
 	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
-		q.forgotten = true // the node has replaced it by the new one
+		q.forgotten, q.superseded = true, true // the node has replaced it by the new one
 		q.Drop(io.EOF)
 		dc.p.Eng.Renew(peer)
 	}

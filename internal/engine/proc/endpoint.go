@@ -55,6 +55,8 @@ type Endpoint struct {
 	closing   closeState
 	said      *message.Request // a wordClose that is being sent
 	forgotten bool             // the node knows that another link may be made
+
+	superseded bool // another link has come in its place
 }
 
 // counter is a link that counts its bytes.
@@ -452,7 +454,7 @@ type brokenLink struct {
 // ended the link, which looks the same as if it had died.
 func (q *Endpoint) broke(cause error) {
 	p := q.p
-	if p.Survival.has(q.Peer) {
+	if p.Survival.Has(q.Peer) {
 		p.Eng.Detach(q.ID, cause)
 		p.WakeAll()
 		return

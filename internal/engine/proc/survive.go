@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 
@@ -13,9 +14,16 @@ import (
 
 // Survival is what a proc knows of those that are lost in a job that goes on without them. Its methods
 // may be called with nil, for a job that does not. The process's lock guards what mu does not.
+//
+// Of the procs of this job the nodes say which are lost. Those of other worlds that go on without procs,
+// too, are known by the links to them: a proc has one to each with which it has a communicator, and whoever
+// loses one tells all others.
 type Survival struct {
-	p    *Process
-	lost []message.Peer // in the order in which this proc has heard of them
+	p      *Process
+	lost   []message.Peer        // in the order in which this proc has heard of them
+	broken []outsider            // that nobody was told of yet
+	unmet  []*Comm               // with members in other worlds to which links are still to be asked for
+	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or not there any more when this one is
 
 	// Recovery is told of what the room that makes communicators has to know.
 	Recovery Recovery
@@ -34,8 +42,16 @@ type Recovery interface {
 	Heard(from message.Peer, text []byte) // what another proc has said by Say
 	Lost(peer message.Peer)
 	Made(c *Comm) // a communicator that words may have come about
+	// Tell tells those who may not know it that procs with consecutive numbers, all of one world, are lost.
+	Tell(first, last message.Peer, why string)
 	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's context.
 	Waits(wants func(of message.Peer, context wire.ContextID))
+}
+
+// outsider is a proc of another world to which the link is gone.
+type outsider struct {
+	peer message.Peer
+	why  string
 }
 
 // word is what another proc says.
@@ -80,6 +96,7 @@ func (s *Survival) hear() (progress bool) {
 	if s == nil || s.Recovery == nil {
 		return false
 	}
+	progress = s.loseBroken()
 	env := message.Envelope{Context: comm.SurvivalContext, Rank: message.AnySource, Tag: tagWord}
 	for {
 		m, st, ok := s.p.Eng.Take(env, message.NoPeer)
@@ -100,7 +117,10 @@ func (s *Survival) hear() (progress bool) {
 		err := w.r.Err()
 		s.p.Eng.Release(w.r)
 		s.words = slices.Delete(s.words, i, i+1)
-		if progress = true; err == nil {
+		switch progress = true; {
+		case err == nil && len(w.text) == 0: // in Finalize
+			s.gone[w.from] = true
+		case err == nil:
 			s.Recovery.Heard(w.from, w.text)
 		}
 	}
@@ -114,18 +134,21 @@ func (s *Survival) Comm(context wire.ContextID) (c *Comm, freed bool) {
 	return s.comms[context], s.freed[context]
 }
 
-// Comms returns all communicators.
-func (s *Survival) Comms() []*Comm {
+// Comms returns all communicators, in the order of their contexts.
+func (s *Survival) Comms() (list []*Comm) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.comms))
+	for _, context := range slices.Sorted(maps.Keys(s.comms)) {
+		list = append(list, s.comms[context])
+	}
+	return list
 }
 
 // Lost returns the procs that are lost, in the order in which this proc has heard of them.
 func (s *Survival) Lost() []message.Peer { return s.lost }
 
-// has reports whether a proc is lost.
-func (s *Survival) has(peer message.Peer) bool {
+// Has reports whether a proc is lost.
+func (s *Survival) Has(peer message.Peer) bool {
 	if s == nil || peer == message.NoPeer {
 		return false
 	}
@@ -172,22 +195,38 @@ func (s *Survival) catchUp() {
 	for _, c := range fresh {
 		for _, peer := range s.lost {
 			if c.Holds(peer) {
-				c.failCollectives(failedError(peer, ""))
+				c.failCollectives(s.failed(peer, ""))
 				break
 			}
 		}
 		if s.Recovery != nil {
 			s.Recovery.Made(c)
 		}
+		if c.Wide() {
+			s.unmet = append(s.unmet, c)
+		}
 	}
+	s.meet()
 }
 
-// failedError is the error of operations that need a lost proc.
-func failedError(peer message.Peer, reason string) error {
-	if reason == "" {
-		return fmt.Errorf("%w: rank %d of MPI_COMM_WORLD", ErrProcFailed, peer)
+// Who names a proc.
+func (s *Survival) Who(peer message.Peer) string {
+	ws := &s.p.Worlds
+	switch {
+	case !ws.Foreign(peer):
+		return fmt.Sprintf("rank %d of MPI_COMM_WORLD", peer)
+	case ws.WorldOf(comm.Proc(peer)) == nil:
+		return "a proc of a job that is not connected any more"
 	}
-	return fmt.Errorf("%w: rank %d of MPI_COMM_WORLD (%s)", ErrProcFailed, peer, reason)
+	return ws.Member(comm.Proc(peer)).String()
+}
+
+// failed is the error of operations that need a lost proc.
+func (s *Survival) failed(peer message.Peer, reason string) error {
+	if reason == "" {
+		return fmt.Errorf("%w: %s", ErrProcFailed, s.Who(peer))
+	}
+	return fmt.Errorf("%w: %s (%s)", ErrProcFailed, s.Who(peer), reason)
 }
 
 // RevokedError is the error of operations in a communicator that was revoked.
@@ -203,11 +242,130 @@ func (s *Survival) lose(first, last wire.WorldRank, reason string) {
 		return
 	}
 	for r := first; r <= last; r++ {
-		if peer := message.Peer(r); !s.has(peer) && r != s.p.Job.Rank {
-			s.losePeer(peer, failedError(peer, reason))
+		if peer := message.Peer(r); !s.Has(peer) && r != s.p.Job.Rank {
+			s.losePeer(peer, s.failed(peer, reason))
 		}
 	}
+	if s.Recovery != nil {
+		s.Recovery.Tell(message.Peer(first), message.Peer(last), reason)
+	}
 	s.p.WakeAll()
+}
+
+// LoseOutsiders takes the word of others that procs of another world are lost, whose numbers are
+// consecutive, and tells of those that were not known to be.
+func (s *Survival) LoseOutsiders(first, last message.Peer, why string) {
+	for peer := first; peer <= last; peer++ {
+		if !s.Has(peer) {
+			s.broken = append(s.broken, outsider{peer, why})
+		}
+	}
+	s.loseBroken()
+}
+
+// loseBroken loses the procs of other worlds to which links have broken, and tells of them.
+func (s *Survival) loseBroken() (some bool) {
+	broken := s.broken
+	s.broken = nil
+	slices.SortStableFunc(broken, func(a, b outsider) int { return int(a.peer - b.peer) })
+	for i := 0; i < len(broken); {
+		first, last, why := broken[i].peer, broken[i].peer, broken[i].why
+		w := s.p.Worlds.WorldOf(comm.Proc(first))
+		for i++; i < len(broken) && broken[i].peer <= last+1 && w != nil && w.has(comm.Proc(broken[i].peer)); i++ {
+			last = broken[i].peer
+		}
+		if w == nil {
+			continue // nobody here has anything to do with it any more
+		}
+		for peer := first; peer <= last; peer++ {
+			if !s.Has(peer) {
+				s.losePeer(peer, s.failed(peer, why))
+			}
+		}
+		s.Recovery.Tell(first, last, why)
+		s.p.WakeAll()
+		some = true
+	}
+	return some
+}
+
+// Hears reports whether a proc hears what this one says: it is of this job, or of one that is connected and
+// goes on without procs, too.
+func (s *Survival) Hears(peer message.Peer) bool {
+	return !s.p.Worlds.Foreign(peer) || s.outlives(s.p.Worlds.WorldOf(comm.Proc(peer)))
+}
+
+// Spans reports whether all members of a communicator hear what others say.
+func (s *Survival) Spans(c *Comm) bool { return c.common == nil || c.common.Survive }
+
+// outlives reports whether procs of a world go on without others, as this one does.
+func (s *Survival) outlives(w *MetWorld) bool {
+	return s != nil && w != nil && w.Limits.Survive && !w.Leaving
+}
+
+// misses notes that the link to a proc of another world is gone, or could not be made, and reports whether
+// that proc is lost by it: somebody here has a communicator with its world, which goes on without procs.
+func (s *Survival) misses(peer message.Peer, why string) bool {
+	if s == nil || s.Has(peer) {
+		return false
+	}
+	if Phase(s.p.State.Load()) >= Finalizing {
+		s.gone[peer] = true
+		return false
+	}
+	w := s.p.Worlds.WorldOf(comm.Proc(peer))
+	if !s.outlives(w) || w.Uses.Load() == 0 || slices.ContainsFunc(s.broken, func(x outsider) bool { return x.peer == peer }) {
+		return false
+	}
+	s.broken = append(s.broken, outsider{peer, why})
+	s.p.Node.news.Store(true) // so that nobody sleeps before hear is called
+	return true
+}
+
+// meet asks for links to the members of new communicators that are of other worlds, unless a meeting is
+// under way, at which some do not know this world yet.
+func (s *Survival) meet() {
+	if s.p.Worlds.meetings > 0 {
+		return
+	}
+	unmet := s.unmet
+	s.unmet = nil
+	for _, c := range unmet {
+		if c.state.Life.Load() == Freed {
+			continue
+		}
+		for _, peer := range s.outsiders(c) {
+			if w := s.p.Worlds.WorldOf(comm.Proc(peer)); !w.opening[peer] && s.p.Endpoints.endpointOf(peer) == nil {
+				s.p.Worlds.openForeign(peer)
+			}
+		}
+	}
+}
+
+// outsiders returns the members of a communicator that are of other worlds which go on without procs, but for those
+// that are lost.
+func (s *Survival) outsiders(c *Comm) (list []message.Peer) {
+	for _, g := range []*comm.Group{c.Comm.Group(), c.Remote()} {
+		if g == nil {
+			continue
+		}
+		for x := range g.All() {
+			peer := message.Peer(x)
+			if s.p.Worlds.Foreign(peer) && s.outlives(s.p.Worlds.WorldOf(x)) && !s.Has(peer) {
+				list = append(list, peer)
+			}
+		}
+	}
+	return list
+}
+
+// Excluded ends this process, without which others go on.
+func (s *Survival) Excluded(why string) {
+	if Phase(s.p.State.Load()) >= Finalizing {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "impi: rank %d: the others go on without this rank (%s); ending\n", s.p.Job.Rank, why)
+	s.p.Node.exit(ExitDown)
 }
 
 func (s *Survival) losePeer(peer message.Peer, why error) {
@@ -282,7 +440,7 @@ func (s *Survival) Unacknowledged(context wire.ContextID) error {
 	}
 	for _, peer := range s.lost[min(c.state.Acknowledged, len(s.lost)):] {
 		if _, ok := c.Partners().Rank(comm.Proc(peer)); ok {
-			return failedError(peer, "")
+			return s.failed(peer, "")
 		}
 	}
 	return nil
@@ -308,14 +466,24 @@ func (s *Survival) pending(r *message.Request) error {
 }
 
 // Barrier is the barrier of Finalize of a job that goes on without procs that are lost: each waits for a
-// word of each that is not. Whoever has passed it needs nothing of the others any more.
+// word of each that is not, also of those of other worlds with which it has a communicator. Whoever has
+// passed it needs nothing of the others any more.
 func (s *Survival) Barrier() error {
 	p := s.p
 	p.Lock()
 	defer p.Unlock()
 	var open []*message.Request
+	var others []message.Peer
+	for _, c := range s.Comms() {
+		for _, peer := range s.outsiders(c) {
+			if !slices.Contains(others, peer) {
+				others = append(others, peer)
+				s.Say(peer, nil)
+			}
+		}
+	}
 	for r := range p.Job.Size() {
-		if peer := message.Peer(r); wire.WorldRank(r) != p.Job.Rank && !s.has(peer) {
+		if peer := message.Peer(r); wire.WorldRank(r) != p.Job.Rank && !s.Has(peer) {
 			env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(r), Tag: tagFinalize}
 			open = append(open, p.Endpoints.IrecvBytes(env, peer, nil))
 		}
@@ -323,7 +491,7 @@ func (s *Survival) Barrier() error {
 	for i := 1; i < p.Job.Size(); i++ {
 		peer := message.Peer((int(p.Job.Rank) + i) % p.Job.Size()) // not all at one first
 		env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(p.Job.Rank), Tag: tagFinalize}
-		if !s.has(peer) {
+		if !s.Has(peer) {
 			open = append(open, p.Endpoints.IsendBytes(peer, env, nil))
 		}
 	}
@@ -335,6 +503,9 @@ func (s *Survival) Barrier() error {
 			return p.Failure
 		}
 		p.Eng.Release(r) // an error is that of a lost proc, or that of the job
+	}
+	for slices.ContainsFunc(others, func(peer message.Peer) bool { return !s.gone[peer] && !s.Has(peer) }) && p.Failure == nil {
+		p.AwaitProgress()
 	}
 	return p.Failure
 }

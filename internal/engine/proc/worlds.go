@@ -376,8 +376,12 @@ func (ws *worlds) takeForeign(d Delivery) {
 // takeLink is takeForeign for a world that is known.
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
-		w.lost = true
-		ws.p.Eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason))
+		w.lost = !ws.p.Survival.outlives(w) // else that proc alone is
+		why := fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason)
+		if ws.p.Survival.misses(peer, d.Msg.Reason) {
+			why = ws.p.Survival.failed(peer, d.Msg.Reason)
+		}
+		ws.p.Eng.PeerDown(peer, why)
 		ws.p.WakeAll()
 		return
 	}
@@ -418,6 +422,9 @@ func (d *Delivery) close() {
 func (q *Endpoint) loseForeign(cause error) {
 	p := q.p
 	p.Disconnects.forgetLink(q)
+	if q.closing == staying && !q.superseded && p.Survival.misses(q.Peer, cause.Error()) {
+		cause = p.Survival.failed(q.Peer, cause.Error())
+	}
 	p.Eng.Detach(q.ID, cause)
 	p.Endpoints.vacant = append(p.Endpoints.vacant, q.ID)
 	if q.said != nil {
@@ -434,7 +441,7 @@ func (q *Endpoint) loseForeign(cause error) {
 		p.Eng.Renew(q.Peer)
 	}
 	if w != nil {
-		w.lost = w.lost || q.closing != agreed
+		w.lost = w.lost || q.closing != agreed && !p.Survival.outlives(w)
 		p.Worlds.forget(w)
 	}
 }

@@ -46,8 +46,10 @@ type start struct {
 	Key    uint64         `json:"key"`
 	Sites  []string       `json:"sites"` // names, by client
 	Client int            `json:"client"`
-	Parent string         `json:"parent"`          // port
-	Hosts  *clientHosts   `json:"hosts,omitempty"` // of the client; nil: it has one
+	Parent string         `json:"parent"` // port
+	// Survive says that the job of the parents goes on without procs that are lost, and so does this one.
+	Survive bool         `json:"survive,omitempty"`
+	Hosts   *clientHosts `json:"hosts,omitempty"` // of the client; nil: it has one
 }
 
 // clientHosts are the hosts of a client of a spawned world, which have a node each. The first one is
@@ -247,7 +249,7 @@ func (p *Local) asClient(o *start) config.Site {
 // job is the spawned world as far as the site's file knows the others of it.
 func (p *Local) job(o *start, own config.Site) *config.Job {
 	of := p.spawner.Routes.Job
-	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: routes.Limits(p.spawner.Routes)}
+	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Survive: o.Survive, Limits: routes.Limits(p.spawner.Routes)}
 	for client, name := range o.Sites {
 		site, ok := of.Site(name)
 		switch {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 )
@@ -67,7 +69,7 @@ func (w *world) start(parent string) *spawn.Refusal {
 	if r := w.Begin(); r != nil {
 		return r
 	}
-	order := start{Parent: parent}
+	order := start{Parent: parent, Survive: d.Routes.Job.Survive}
 	for _, p := range w.Parts {
 		if int(p.As) == len(order.Sites) {
 			order.Sites = append(order.Sites, d.siteOf(p))
@@ -133,7 +135,7 @@ func (w *world) serve(order *start) (err error) {
 			at = root.Hosts[0].Address
 		}
 	}
-	job := &config.Job{File: d.Routes.Job.File, Limits: routes.Limits(d.Routes)}
+	job := &config.Job{File: d.Routes.Job.File, Survive: order.Survive, Limits: routes.Limits(d.Routes)}
 	for client, name := range order.Sites {
 		job.Sites = append(job.Sites, config.Site{Name: name, Client: client})
 	}
@@ -194,6 +196,9 @@ func (w *world) end(f *ending.Failure) {
 func (w *world) awaitEnd() ending.Outcome {
 	parts, told := w.own.outcomes(w.server, routes.Limits(w.parents.spawner.Routes).Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)
+	if w.parents.spawner.Routes.Job.Survive && o.Failure != nil && o.Failure == told && errors.Is(told, startup.ErrLost) {
+		o.Late = true // all that was left of it is lost, without which the job of its parents goes on
+	}
 	w.server.Close()
 	return o
 }

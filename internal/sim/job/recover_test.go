@@ -23,15 +23,16 @@ func excused(err error) error {
 type recovery struct {
 	steps   int
 	revokes bool
-	begins  bool       // agreements and shrinks are begun, several at a time
-	acks    bool       // losses are acknowledged
-	deaths  *rand.Rand // procs die as soon as they have begun an agreement, or have returned; nil: not
-	said    [][]string // by rank: each result that the others must have, too
+	begins  bool        // agreements and shrinks are begun, several at a time
+	acks    bool        // losses are acknowledged
+	deaths  *rand.Rand  // procs die as soon as they have begun an agreement, or have returned; nil: not
+	early   func() bool // nobody dies yet; may be nil
+	said    [][]string  // by rank: each result that the others must have, too
 }
 
 // mayDie is where a death does most harm: others may have heard of what this proc has, or not.
 func (r *recovery) mayDie(e Env) {
-	if r.deaths == nil || r.deaths.IntN(8) > 0 {
+	if r.deaths == nil || r.early != nil && r.early() || r.deaths.IntN(8) > 0 {
 		return
 	}
 	p := e.(*proc)
@@ -39,10 +40,13 @@ func (r *recovery) mayDie(e Env) {
 	p.Freeze()
 }
 
-// run is the program of a proc. Its members do a step after the other until one of them fails; then they agree
+// run is the program of a proc.
+func (r *recovery) run(e Env) error { return r.goOn(e, e.World(), e.World().Rank()) }
+
+// goOn is run with a communicator, in which this proc has a rank. Its members do a step after the other until one of them fails; then they agree
 // whether all are done, and if not, how many steps all have done, in a communicator of those that are left.
-func (r *recovery) run(e Env) error {
-	c, me, done := e.World(), e.World().Rank(), 0
+func (r *recovery) goOn(e Env, c *mpi.Comm, me int) error {
+	done := 0
 	note := func(format string, args ...any) {
 		r.said[me] = append(r.said[me], fmt.Sprintf(format, args...))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // errSurvive says that a job of this kind cannot go on without procs that are lost.
-var errSurvive = errors.New("a job that survives its procs has own sites of one host, all channels from the start, no boards and no other worlds")
+var errSurvive = errors.New("a job that survives its procs has own sites of one host, all channels from the start and no boards")
 
 // maySurvive checks a job that goes on without procs that are lost.
 func (c *Config) maySurvive() error {
@@ -23,7 +23,7 @@ func (c *Config) maySurvive() error {
 			return fmt.Errorf("%w: site %d", errSurvive, i)
 		}
 	}
-	if c.Boards || c.OnDemand || c.Worlds != nil {
+	if c.Boards || c.OnDemand {
 		return errSurvive
 	}
 	return nil

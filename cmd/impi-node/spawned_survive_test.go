@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// secondLosses are what a job may lose that has replaced a proc by two spawned ones: who of the team of ranks 0
+// to 2 of the job and ranks 3 and 4 that were spawned, and where the latter are.
+var secondLosses = map[string]struct {
+	at   string
+	lost []int
+	node bool // the first of them kills its node, and so all of them
+}{
+	"child":    {at: "alpha", lost: []int{4}},
+	"leader":   {at: "beta", lost: []int{3}},
+	"children": {at: "beta", lost: []int{3, 4}},
+	"parent":   {at: "alpha", lost: []int{1}},
+	"root":     {at: "beta", lost: []int{0}},
+	"beta":     {at: "alpha", lost: []int{2}, node: true},
+	"alpha":    {at: "beta", lost: []int{0, 1}, node: true},
+	"both":     {at: "beta", lost: []int{2, 3, 4}, node: true},
+	"spare":    {at: "delta", lost: []int{3, 4}, node: true},
+}
+
+// losesTwice has rank 3 of a job die, two procs spawned for it, and then more procs, or a site, lost.
+func losesTwice(what string) {
+	x, parent, team := secondLosses[what], mpi.Parent(), (*mpi.Comm)(nil)
+	inter := parent
+	if parent == nil {
+		w := mpi.World()
+		if w.Rank() == 3 {
+			for r := range 3 { // all are there
+				_, err := mpi.Recv(w, make([]int64, 1), r, 0)
+				must(err)
+			}
+			must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		}
+		must(mpi.Send(w, []int64{1}, 3, 0))
+		_, err := mpi.Recv(w, make([]int64, 1), 3, 0)
+		isError(err, mpi.ErrProcFailed)
+		left, err := w.Shrink()
+		must(err)
+		inter, err = spawnOn(left, x.at, 2)
+		must(err)
+	}
+	team, err := inter.Merge(parent != nil)
+	must(err)
+	must(mpi.Barrier(team))
+	me := team.Rank()
+	ends := x.lost // themselves, or with their node
+	if x.node {
+		ends = x.lost[:1]
+	}
+	for _, r := range ends { // nobody is lost before all are through the barrier
+		must(mpi.Send(team, []int64{1}, r, 2))
+	}
+	for i := 0; slices.Contains(ends, me) && i < team.Size(); i++ {
+		_, err = mpi.Recv(team, make([]int64, 1), i, 2)
+		must(err)
+	}
+	switch {
+	case x.node && me == ends[0]:
+		must(syscall.Kill(os.Getppid(), syscall.SIGKILL))
+		hang()
+	case x.node && slices.Contains(x.lost, me):
+		hang()
+	case slices.Contains(ends, me):
+		must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	}
+	for _, lost := range x.lost {
+		_, err = mpi.Recv(team, make([]int64, 1), lost, 0)
+		isLoss(err)
+	}
+	isLoss(mpi.Barrier(team))
+	if me == slices.IndexFunc([]int{0, 1, 2, 3, 4}, func(r int) bool { return !slices.Contains(x.lost, r) }) {
+		must(team.Revoke()) // the others hear of it
+	}
+	_, err = mpi.Recv(team, make([]int64, 1), me, 1) // nobody sends it
+	isError(err, mpi.ErrRevoked)
+	agreesAcross(inter, team.Rank(), x.lost)
+	left, err := team.Shrink()
+	must(err)
+	flag := int32(^(1 << me))
+	q, err := left.Iagree(&flag)
+	must(err)
+	_, err = q.Wait()
+	must(err)
+	want := int32(-1)
+	for r := range 5 {
+		if !slices.Contains(x.lost, r) {
+			want &^= 1 << r
+		}
+	}
+	sum := make([]int64, 1)
+	must(mpi.Allreduce(left, []int64{1 << me}, sum, mpi.Sum))
+	os.Stdout.WriteString(fmt.Sprintf("%d are left, %v\n", left.Size(), flag == want && int32(^sum[0]) == want))
+}
+
+// agreesAcross has both sides of an intercommunicator agree and shrink, without those of the team that are lost.
+func agreesAcross(inter *mpi.Comm, me int, lost []int) {
+	parents, children := int32(-1), int32(-1)
+	far := 0
+	for r := range 5 {
+		switch {
+		case slices.Contains(lost, r):
+			continue
+		case r < 3:
+			parents &^= 1 << r
+		default:
+			children &^= 1 << r
+		}
+		if r < 3 != (me < 3) {
+			far++
+		}
+	}
+	want := children
+	if me >= 3 {
+		want = parents
+	}
+	all, err := inter.Agree(^(1 << me))
+	isError(err, mpi.ErrProcFailed) // nobody has acknowledged anything
+	for err != nil {
+		if all != want {
+			panic(fmt.Sprintf("rank %d: flags %b, want %b", me, all, want))
+		}
+		must(inter.FailureAck())
+		all, err = inter.Agree(^(1 << me))
+	}
+	left, err := inter.Shrink()
+	if far == 0 {
+		isError(err, mpi.ErrProcFailed)
+		return
+	}
+	must(err)
+	if n, err := left.RemoteSize(); err != nil || n != far {
+		panic(fmt.Sprintf("%d on the other side, want %d: %v", n, far, err))
+	}
+	sum := make([]int64, 1)
+	must(mpi.Allreduce(left, []int64{1}, sum, mpi.Sum)) // of the other side
+	if sum[0] != int64(far) {
+		panic(fmt.Sprintf("the sum of the other side is %d, not %d", sum[0], far))
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func isError(err, want error) {
+	if !errors.Is(err, want) {
+		panic(fmt.Sprintf("not %v: %v", want, err))
+	}
+}
+
+// isLoss wants the error of an operation with a member that is lost, for which a faster one may have revoked the
+// communicator.
+func isLoss(err error) {
+	if !errors.Is(err, mpi.ErrRevoked) {
+		isError(err, mpi.ErrProcFailed)
+	}
+}
+
+// TestSecondLoss: a job that has spawned procs for one that it has lost goes on without more of its procs, and of
+// those that it has spawned. All that are left hear of it, and communicators of both are revoked, shrunk and agreed on.
+func TestSecondLoss(t *testing.T) {
+	job := strings.ReplaceAll(strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1), "procs = 1", "procs = 2") + `
+site "delta" {
+  spare = true
+  host { address = "127.0.0.4"  procs = 2 }
+}
+spawn { allow = ["PROGRAM"] }
+`
+	for what, x := range secondLosses {
+		t.Run(what, func(t *testing.T) {
+			_, out, problems := impiNode(t, "loses twice "+what, "-config", file(t, job))
+			if n, want := strings.Count(out, fmt.Sprintf("%d are left, true", 5-len(x.lost))), 5-len(x.lost); n != want {
+				t.Errorf("%d have gone on, not %d:\n%s%s", n, want, out, problems)
+			}
+		})
+	}
+}
