@@ -80,8 +80,11 @@ func (t *transport) Capabilities() transports.Capabilities {
 	return c
 }
 
+// passThrough has ofi_rxm give messages to tcp as they are.
+const passThrough = "FI_OFI_RXM_ENABLE_PASSTHRU=1"
+
 const (
-	defaultFragment = 16000
+	defaultFragment = 65000
 	// onePacket is what a datagram of ofi_rxd carries. It makes several of a longer message, and in
 	// version 1.17 some of them were lost, or changed, on busy machines.
 	onePacket = 1200
@@ -157,8 +160,11 @@ func (t *transport) Configure(given map[string]any) error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	for _, e := range env {
+	for _, e := range append(env, passThrough) {
 		k, v, _ := strings.Cut(e, "=")
+		if _, set := os.LookupEnv(k); set && e == passThrough {
+			continue
+		}
 		if err := os.Setenv(k, v); err != nil { // C's too, with cgo
 			return &transports.SettingError{Name: "env", Problem: err.Error(), Remedy: "leave it out"}
 		}
@@ -419,14 +425,22 @@ func (t *transport) dialler(s settings, o offer, from string, to target) (*node,
 	if n := t.nodes[host]; n != nil && n.enter() {
 		return n, nil
 	}
-	n, err := newNode(s, endpoint{host: host})
-	if err != nil {
-		return nil, err
+	for range mostNodes {
+		n, err := newNode(s, endpoint{host: host})
+		if err != nil {
+			return nil, err
+		}
+		if n.enter() {
+			t.nodes[host] = n
+			return n, nil
+		}
 	}
-	n.enter()
-	t.nodes[host] = n
-	return n, nil
+	return nil, errEnded
 }
+
+// mostNodes is how often a new node is made for a dial. With shm one cannot be used any more if another endpoint
+// of this process was closed since (see forget).
+const mostNodes = 4
 
 // Close ends what dials. Links go on.
 func (t *transport) Close() error {
