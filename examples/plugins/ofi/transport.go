@@ -80,11 +80,8 @@ func (t *transport) Capabilities() transports.Capabilities {
 	return c
 }
 
-// passThrough has ofi_rxm give messages to tcp as they are.
-const passThrough = "FI_OFI_RXM_ENABLE_PASSTHRU=1"
-
 const (
-	defaultFragment = 65000
+	defaultFragment = 16000
 	// onePacket is what a datagram of ofi_rxd carries. It makes several of a longer message, and in
 	// version 1.17 some of them were lost, or changed, on busy machines.
 	onePacket = 1200
@@ -160,11 +157,8 @@ func (t *transport) Configure(given map[string]any) error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	for _, e := range append(env, passThrough) {
+	for _, e := range env {
 		k, v, _ := strings.Cut(e, "=")
-		if _, set := os.LookupEnv(k); set && e == passThrough {
-			continue
-		}
 		if err := os.Setenv(k, v); err != nil { // C's too, with cgo
 			return &transports.SettingError{Name: "env", Problem: err.Error(), Remedy: "leave it out"}
 		}
