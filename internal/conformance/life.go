@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"syscall"
 	"time"
@@ -129,8 +132,8 @@ func killed(e *env) {
 func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	ctx := e.context()
 	// A dial that the process before has taken with it is accepted by nobody: the first try is short.
-	for limit := time.Second; ; limit = min(2*limit, e.wait/6) {
-		err := e.again(ctx, limit, from, ln)
+	for limit, try := time.Second, uint64(1); ; limit, try = min(2*limit, e.wait/6), try+1 {
+		err := again(ctx, limit, try, from.Transport(), ln)
 		if err == nil {
 			return
 		}
@@ -141,33 +144,39 @@ func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	}
 }
 
-func (e *env) again(ctx context.Context, limit time.Duration, from *host.Plugin, ln transports.Listener) error {
+// again makes a link that works both ways. What it sends tells the link from those of earlier tries, which may
+// be accepted only now: who took one of these for its own would be answered on none of the tries to come.
+func again(ctx context.Context, limit time.Duration, try uint64, from transports.Transport, ln transports.Listener) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	a, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
+	a, err := from.Dial(ctx, transports.DialSpec{Address: ln.Address()})
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	if err := send(ctx, a, []byte("it is me")); err != nil {
-		return err
+	sent := binary.BigEndian.AppendUint64(nil, try)
+	if err := send(ctx, a, sent); err != nil {
+		return fmt.Errorf("send on a link that was dialled: %w", err)
 	}
-	for {
+	for others := 0; ; others++ {
 		b, err := ln.Accept(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("a link was dialled, but not accepted, and %d others were: %w", others, err)
 		}
-		got := make([]byte, 8)
+		got := make([]byte, len(sent))
 		err = receive(ctx, b, got)
-		if err == nil {
-			err = send(ctx, b, got)
-		}
-		if err == nil {
-			err = receive(ctx, a, got)
+		if err != nil || !bytes.Equal(got, sent) {
 			b.Close()
-			return err
+			continue
+		}
+		if err = send(ctx, b, got); err == nil {
+			err = receive(ctx, a, got)
 		}
 		b.Close()
+		if err != nil {
+			return fmt.Errorf("no answer on a link that was accepted: %w", err)
+		}
+		return nil
 	}
 }
 

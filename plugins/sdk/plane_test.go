@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -139,6 +140,38 @@ func TestConnectionGetsARing(t *testing.T) {
 	go func() { _, _ = far.Write([]byte("\x00\x00\x00\x02hi")) }()
 	if got := hear(t, l, 2); got != "hi" {
 		t.Errorf("%q", got)
+	}
+}
+
+// polled is a connection that fails if it is read or written by calls that wait.
+type polled struct {
+	*socket.Link
+	net.Conn
+}
+
+func (p polled) Read([]byte) (int, error)  { return 0, net.ErrClosed }
+func (p polled) Write([]byte) (int, error) { return 0, net.ErrClosed }
+func (p polled) Close() error              { return errors.Join(p.Link.Close(), p.Conn.Close()) }
+func (p polled) CloseWrite() error         { return net.ErrClosed }
+
+// A connection of a vendor's that can be polled is polled.
+func TestConnectionIsPolled(t *testing.T) {
+	x, far := socketLink(t)
+	unused, _ := net.Pipe()
+	s, _, _ := opens(t, conn.New(polled{x, unused}), "ring")
+	l := received(t, s, handover.ModeRing)
+	if _, err := unix.Write(far, []byte("hi")); err != nil {
+		t.Fatal(err)
+	}
+	if got := hear(t, l, 2); got != "hi" {
+		t.Errorf("%q", got)
+	}
+	if n, err := l.Send([][]byte{[]byte("back")}); n != 4 || err != nil {
+		t.Fatal(n, err)
+	}
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(fdReader(far), b); err != nil || string(b) != "back" {
+		t.Errorf("%q, %v", b, err)
 	}
 }
 

@@ -48,6 +48,9 @@ func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int)
 	if err != nil {
 		return err
 	}
+	if direct, ok := far.(conn.Direct); ok {
+		return s.relay(ctx, id, direct, size)
+	}
 	near, region, sock, err := conn.NearRing(size)
 	if err != nil {
 		conn.Break(far)
@@ -66,6 +69,11 @@ func (s *server) relayRing(ctx context.Context, id uint64, l transports.Socket, 
 	if err != nil {
 		return fmt.Errorf("a socket that cannot be passed on: %w", err)
 	}
+	return s.relay(ctx, id, far, size)
+}
+
+// relay is pumpRing for a connection that is polled. It owns that, even after an error.
+func (s *server) relay(ctx context.Context, id uint64, far conn.Direct, size int) error {
 	p, region, sock, err := conn.NewRelay(size, far)
 	if err != nil {
 		return err

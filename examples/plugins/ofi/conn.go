@@ -22,7 +22,7 @@ func (l *stream) Write(b []byte) (done int, err error) {
 		if err != nil {
 			return done, err
 		}
-		size := min(len(b), n.set.fragment, int(min(l.allowed-l.sendPos, mostWindow)))
+		size := l.piece(b)
 		n.mu.Unlock()
 		copy(s.data[headSize:], b[:size])
 		n.mu.Lock()
@@ -30,15 +30,28 @@ func (l *stream) Write(b []byte) (done int, err error) {
 			n.release(s)
 			return done, err
 		}
-		head{kindData, size, l.far, l.sendPos}.put(s.data)
-		s.kind, s.len = kindData, headSize+size
-		l.sendPos += uint64(size)
-		l.data = append(l.data, s)
-		l.enqueue()
-		l.push()
+		l.wrote(s, size)
 		done, b = done+size, b[size:]
 	}
 	return done, nil
+}
+
+// hasRoom reports whether some bytes can be written.
+func (l *stream) hasRoom() bool { return l.allowed > l.sendPos && len(l.data)+l.posted < maxOut }
+
+// piece is how many bytes of b go into the next message.
+func (l *stream) piece(b []byte) int {
+	return min(len(b), l.n.set.fragment, int(min(l.allowed-l.sendPos, mostWindow)))
+}
+
+// wrote sends a message with so many bytes of data.
+func (l *stream) wrote(s *slot, size int) {
+	head{kindData, size, l.far, l.sendPos}.put(s.data)
+	s.kind, s.len = kindData, headSize+size
+	l.sendPos += uint64(size)
+	l.data = append(l.data, s)
+	l.enqueue()
+	l.push()
 }
 
 // unwritable is the error of a link that takes no more bytes.
@@ -62,7 +75,7 @@ func (l *stream) writable() (*slot, error) {
 		if err := l.unwritable(); err != nil {
 			return nil, err
 		}
-		if l.allowed > l.sendPos && len(l.data)+l.posted < maxOut {
+		if l.hasRoom() {
 			if s := l.n.slot(1); s != nil {
 				return s, nil
 			}
@@ -96,8 +109,14 @@ func (l *stream) Close() error {
 	if l.closed {
 		return nil
 	}
+	if l.harsh {
+		l.breakOff(errReset)
+	}
 	l.closed = true
 	l.ring, l.unread, l.start = nil, 0, 0
+	l.rest()
+	l.bell.close()
+	l.bell, l.armed = nil, 0
 	l.until = time.Now().Add(lingerTime)
 	switch {
 	case l.state == broken && l.todo == 0, l.left && l.ends && l.got == l.end && l.todo == 0:

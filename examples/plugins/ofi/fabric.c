@@ -3,16 +3,12 @@
 
 #include <limits.h>
 #include <malloc.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 struct slab {
@@ -152,12 +148,11 @@ int fabric_open(struct fabric **out, struct fi_info *info, const char **what)
 	if (!f)
 		return -FI_ENOMEM;
 	f->fd = -1;
-	f->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	f->shares = strncmp(info->fabric_attr->prov_name, "shm", 3) == 0;
 	f->info = fi_dupinfo(info);
-	if (f->wakefd < 0 || !f->info) {
+	if (!f->info) {
 		fabric_close(f);
-		return -FI_EMFILE;
+		return -FI_ENOMEM;
 	}
 	keep_signals(was);
 	change(f);
@@ -192,8 +187,6 @@ void fabric_close(struct fabric *f)
 	done(f);
 	if (f->info)
 		fi_freeinfo(f->info);
-	if (f->wakefd >= 0)
-		close(f->wakefd);
 	free(f);
 	malloc_trim(0); // what libfabric has freed, megabytes, is not kept for threads that have gone
 }
@@ -287,14 +280,7 @@ int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to)
 	return ret;
 }
 
-static int64_t now_us(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static int completed(struct fabric *f, struct event *events)
+int fabric_read(struct fabric *f, struct event *events)
 {
 	struct fi_cq_msg_entry entries[batch];
 	struct fi_cq_err_entry e = {0};
@@ -305,7 +291,7 @@ static int completed(struct fabric *f, struct event *events)
 	done(f);
 
 	if (n == -FI_EAVAIL) {
-		events[0].slot = e.op_context;
+		events[0].index = e.op_context ? ((struct slot *)e.op_context)->index : no_slot;
 		events[0].len = 0;
 		events[0].err = e.err ? e.err : FI_EOTHER;
 		return 1;
@@ -313,67 +299,15 @@ static int completed(struct fabric *f, struct event *events)
 	if (n <= 0)
 		return 0;
 	for (ssize_t i = 0; i < n; i++) {
-		events[i].slot = entries[i].op_context;
+		events[i].index = entries[i].op_context ? ((struct slot *)entries[i].op_context)->index : no_slot;
 		events[i].len = entries[i].len;
 		events[i].err = 0;
 	}
 	return n;
 }
 
-static void doze(struct fabric *f, int64_t us)
+int fabric_may_wait(struct fabric *f)
 {
-	struct pollfd fds[2] = {{.fd = f->wakefd, .events = POLLIN}, {.fd = f->fd, .events = POLLIN}};
-	struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-	uint64_t count;
-
-	if (ppoll(fds, f->fd >= 0 ? 2 : 1, &t, NULL) > 0 && fds[0].revents)
-		if (read(f->wakefd, &count, sizeof count) < 0)
-			return;
-}
-
-enum {
-	polled_us = 40,    // how long it looks before it sleeps, giving the core to others
-	nap_us = 100,      // where there is no descriptor to wait for, at first
-	long_nap_us = 2000 // and when nothing has come for long
-};
-
-int fabric_read(struct fabric *f, struct event *events, int64_t wait_us)
-{
-	int64_t begun = now_us(), nap = nap_us;
-
-	for (;;) {
-		int n = completed(f, events);
-		if (n || __atomic_exchange_n(&f->woken, 0, __ATOMIC_SEQ_CST))
-			return n;
-		int64_t left = wait_us - (now_us() - begun);
-		if (left <= 0)
-			return 0;
-		if (wait_us - left < polled_us) {
-			sched_yield();
-			continue;
-		}
-		if (f->fd < 0) {
-			left = left < nap ? left : nap;
-			nap = nap + nap / 4 < long_nap_us ? nap + nap / 4 : long_nap_us;
-		} else {
-			struct fid *fid = &f->cq->fid;
-			if (fi_trywait(f->fabric, &fid, 1) != FI_SUCCESS) {
-				sched_yield();
-				continue;
-			}
-		}
-		__atomic_store_n(&f->sleeping, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&f->woken, __ATOMIC_SEQ_CST))
-			doze(f, left);
-		__atomic_store_n(&f->sleeping, 0, __ATOMIC_SEQ_CST);
-	}
-}
-
-void fabric_wake(struct fabric *f)
-{
-	uint64_t one = 1;
-	__atomic_store_n(&f->woken, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&f->sleeping, __ATOMIC_SEQ_CST))
-		if (write(f->wakefd, &one, sizeof one) < 0)
-			return; // it is full: who sleeps is woken
+	struct fid *fid = &f->cq->fid;
+	return fi_trywait(f->fabric, &fid, 1) == FI_SUCCESS;
 }

@@ -5,6 +5,13 @@ package main
 #cgo CFLAGS: -O2 -Wall
 #include <stdlib.h>
 #include "fabric.h"
+
+#cgo noescape fabric_read
+#cgo nocallback fabric_read
+#cgo noescape fabric_send
+#cgo nocallback fabric_send
+#cgo noescape fabric_receive
+#cgo nocallback fabric_receive
 */
 import "C"
 
@@ -13,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unsafe"
 )
 
@@ -107,7 +113,8 @@ type fabric struct {
 	name   []byte // its own address
 	slots  []*slot
 	ev     [C.batch]C.struct_event
-	events []event
+	events [C.batch]event
+	waiter
 }
 
 // slot is the memory of one message.
@@ -138,10 +145,17 @@ func openFabric(s settings, node, service string) (*fabric, error) {
 		return nil, errors.Join(err, errors.New("the address of the endpoint is too long"))
 	}
 	f.name = name[:n]
+	if f.waiter, err = newWaiter(int(f.c.fd)); err != nil {
+		f.close()
+		return nil, err
+	}
 	return f, nil
 }
 
-func (f *fabric) close() { C.fabric_close(f.c) }
+func (f *fabric) close() {
+	f.waiter.close()
+	C.fabric_close(f.c)
+}
 
 // grow makes n slots.
 func (f *fabric) grow(n, room int, receives bool) ([]*slot, error) {
@@ -175,7 +189,8 @@ func again(call string, ret C.int) error {
 	return failed(call, ret)
 }
 
-func (f *fabric) wake() { C.fabric_wake(f.c) }
+// mayWait reports whether what completes next will be seen at the descriptor.
+func (f *fabric) mayWait() bool { return C.fabric_may_wait(f.c) != 0 }
 
 // insert makes a peer's address known.
 func (f *fabric) insert(blob []byte) (to address, err error) {
@@ -211,9 +226,6 @@ func (f *fabric) mostPeers() int {
 	return maxPeers
 }
 
-// waits reports whether the completion queue has a descriptor to wait for.
-func (f *fabric) waits() bool { return f.c.fd >= 0 }
-
 // event is what has become of a message.
 type event struct {
 	slot *slot
@@ -221,22 +233,17 @@ type event struct {
 	err  int // of libfabric, positive
 }
 
-// read waits until something has completed, for some time at most, and returns how much. No lock
-// is held, so what it is, is for the caller of completed.
-func (f *fabric) read(wait time.Duration) int {
-	return int(C.fabric_read(f.c, &f.ev[0], C.int64_t(wait.Microseconds())))
-}
-
-// completed returns the events that read has found. The caller holds the lock under which slots
-// are made.
-func (f *fabric) completed(n int) []event {
-	f.events = f.events[:0]
+// read returns what has completed; what it returns is valid until the next call. The caller holds the lock
+// under which slots are made.
+func (f *fabric) read() []event {
+	n, found := int(C.fabric_read(f.c, &f.ev[0])), 0
 	for _, e := range f.ev[:n] {
-		if e.slot != nil && int(e.slot.index) < len(f.slots) {
-			f.events = append(f.events, event{f.slots[e.slot.index], int(e.len), int(e.err)})
+		if int64(e.index) < int64(len(f.slots)) {
+			f.events[found] = event{f.slots[e.index], int(e.len), int(e.err)}
+			found++
 		}
 	}
-	return f.events
+	return f.events[:found]
 }
 
 // validBlob reports whether b looks like the address of an endpoint of this provider.

@@ -22,9 +22,9 @@ struct slot {
 };
 
 struct event {
-	struct slot *slot;
+	uint32_t index; // of the slot, or no_slot
+	int err;        // 0 or one of libfabric's errors, positive
 	uint64_t len;
-	int err; // 0 or one of libfabric's errors, positive
 };
 
 struct fabric {
@@ -34,14 +34,12 @@ struct fabric {
 	struct fid_ep *ep;
 	struct fid_cq *cq;
 	struct fid_av *av;
-	int fd;     // of the completion queue, or -1
-	int wakefd; // an eventfd
-	int sleeping, woken;
+	int fd; // of the completion queue, or -1
 	int shares; // the provider uses the memory of this process's other endpoints as it is
 	struct slab *slabs;
 };
 
-enum { batch = 64 };
+enum { batch = 16, no_slot = UINT32_MAX };
 
 // fabric_info asks for endpoints; it returns 0 or a negative error of libfabric.
 int fabric_info(const char *provider, const char *domain, const char *node, const char *service, struct fi_info **list);
@@ -64,9 +62,10 @@ int fabric_slots(struct fabric *f, uint32_t n, uint32_t room, struct slot **out)
 int fabric_receive(struct fabric *f, struct slot *s);
 int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to);
 
-// fabric_read returns what has completed. If that is nothing it waits, for completions or
-// fabric_wake, at most so many microseconds.
-int fabric_read(struct fabric *f, struct event *events, int64_t wait_us);
-void fabric_wake(struct fabric *f);
+// fabric_read returns what has completed, at most batch events, and does not wait.
+int fabric_read(struct fabric *f, struct event *events);
+
+// fabric_may_wait reports whether what completes next will be seen at the descriptor.
+int fabric_may_wait(struct fabric *f);
 
 #endif

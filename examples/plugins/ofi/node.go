@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -24,7 +23,13 @@ const (
 	tickTime     = 50 * time.Millisecond
 	idleTime     = 3 * time.Second // a node for dialling, after its last link
 
-	receives = 128 // posted at a time
+	mostReceives = 128     // posted at a time
+	receiveRoom  = 1 << 20 // bytes that they have room for: with more than the caches have, streams are slower
+	mostBatches  = 4       // of completions that are handled in a row
+
+	polledTime = 10 * time.Millisecond  // between looks after links whose users poll
+	leastNap   = 100 * time.Microsecond // where there is no descriptor to wait for, at first
+	mostNap    = 2 * time.Millisecond   // and when nothing has come for long
 )
 
 // node is an endpoint and the goroutine that moves its messages. Nothing that it does waits for
@@ -47,6 +52,9 @@ type node struct {
 	free     [2][]*slot   // small ones, and those with room for data
 	made     [2]int
 	starved  []*slot // receives that could not be posted
+	again    bool    // the provider had no room for a message
+	polled   int     // links whose users poll, and the node with them
+	looks    uint64  // how often they have
 	ended    bool
 	done     chan struct{}
 	failed   error
@@ -76,7 +84,7 @@ func newNode(set settings, at endpoint) (*node, error) {
 		n.arrived = make(chan *stream, backlog)
 	}
 	n.known()
-	list, err := f.grow(receives, headSize+set.fragment, true)
+	list, err := f.grow(min(mostReceives, receiveRoom/set.fragment), headSize+set.fragment, true)
 	for _, s := range list {
 		if err == nil {
 			err = f.receive(s)
@@ -91,12 +99,13 @@ func newNode(set settings, at endpoint) (*node, error) {
 	return n, nil
 }
 
-// run moves messages until nobody needs the node.
+// run moves messages until nobody needs the node. While users of links poll, these do it, and run does only
+// what is due at its time.
 func (n *node) run() {
-	runtime.LockOSThread() // providers may keep state of the thread that makes progress
-	defer runtime.UnlockOSThread()
 	defer close(n.done)
 	var last time.Time
+	var looks uint64
+	nap := leastNap
 	for {
 		n.mu.Lock()
 		now := time.Now()
@@ -104,6 +113,7 @@ func (n *node) run() {
 			last = now
 			n.tick(now)
 		}
+		found := n.progress(nil)
 		wait := n.push()
 		if n.finished(now) {
 			n.ended = true
@@ -111,17 +121,40 @@ func (n *node) run() {
 			n.close()
 			return
 		}
+		polled := n.polled > 0 && n.looks != looks
+		looks = n.looks
 		n.mu.Unlock()
-		found := n.f.read(wait)
-		if found == 0 {
+		switch {
+		case polled:
+			wait = polledTime
+		case found > 0:
+			nap = leastNap
 			continue
+		case n.f.file == nil:
+			nap = min(nap+nap/4, mostNap)
+			wait = min(wait, nap)
 		}
-		n.mu.Lock()
-		for _, e := range n.f.completed(found) {
+		n.f.sleep(wait, !polled, func() bool { return !n.f.mayWait() })
+	}
+}
+
+// progress handles what has completed, until there is nothing more or the reader of l has enough. It returns how
+// much that was.
+func (n *node) progress(l *stream) (found int) {
+	for range mostBatches {
+		list := n.f.read()
+		for _, e := range list {
 			n.event(e)
 		}
-		n.mu.Unlock()
+		found += len(list)
+		if len(list) < cap(list) || l != nil && len(l.sink) == 0 {
+			break
+		}
 	}
+	if n.again || len(n.starved) > 0 {
+		n.push()
+	}
+	return found
 }
 
 // finished reports whether the node can go. Links that were closed may have bytes under way.
@@ -156,11 +189,12 @@ func (n *node) push() time.Duration {
 	if len(n.streams) == 0 {
 		wait = time.Second
 	}
+	n.again = false
 	for len(n.starved) > 0 && n.f.receive(n.starved[0]) == nil {
 		n.starved = n.starved[1:]
 	}
 	for _, p := range n.peers {
-		if p.push(n) {
+		if p.push(n); n.again {
 			wait = time.Millisecond
 		} else if p.posted > 0 {
 			wait = min(wait, 5*time.Millisecond) // resends of the provider's own want progress

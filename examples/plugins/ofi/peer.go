@@ -29,18 +29,21 @@ type refusal struct {
 // peer returns the peer with an address, or nil if there are too many.
 func (n *node) peer(blob string) *peer {
 	p := n.peers[blob]
-	if p != nil && p.dead != nil && p.posted == 0 {
+	if p != nil && p.dead == nil {
+		return p
+	}
+	next := &peer{blob: blob, idle: time.Now()}
+	switch {
+	case p == nil && len(n.peers) >= n.f.mostPeers():
+		return nil
+	case p == nil:
+	case p.posted == 0:
 		p.drop(n)
-		p = nil
+	default: // what it was sent may never complete: who comes back at the address does not wait for that
+		next.to, next.known, p.known = p.to, p.known, false
 	}
-	if p == nil {
-		if len(n.peers) >= n.f.mostPeers() {
-			return nil
-		}
-		p = &peer{blob: blob, idle: time.Now()}
-		n.peers[blob] = p
-	}
-	return p
+	n.peers[blob] = next
+	return next
 }
 
 func (p *peer) busy() bool { return p.posted > 0 || len(p.queue) > 0 || len(p.refusals) > 0 }
@@ -53,10 +56,9 @@ func (p *peer) refuse(n *node, number, why uint64) {
 	}
 }
 
-// push posts what the peer is to get, and reports whether something is left that the provider has
-// no room for. Until the first message has arrived there is no second one: some providers lose
+// push posts what the peer is to get; n.again is set if something is left that the provider has no room for. Until the first message has arrived there is no second one: some providers lose
 // messages, or their order, while they make acquaintance.
-func (p *peer) push(n *node) bool {
+func (p *peer) push(n *node) {
 	for p.busy() && p.dead == nil {
 		if p.posted >= maxPosted || !p.ready && p.posted > 0 {
 			break
@@ -70,7 +72,7 @@ func (p *peer) push(n *node) bool {
 			if err != nil {
 				n.release(s)
 				p.fail(n, err)
-				return false
+				return
 			}
 			p.to, p.known = to, true
 			n.inserted++
@@ -86,19 +88,19 @@ func (p *peer) push(n *node) bool {
 				n.release(s)
 			}
 			p.wait()
-			return true
+			n.again = true
+			return
 		default:
 			if s.kind != kindData {
 				n.release(s)
 			}
 			p.fail(n, err)
-			return false
+			return
 		}
 	}
 	if p.posted > 0 && p.dead == nil {
 		p.wait()
 	}
-	return false
 }
 
 func (p *peer) wait() {
@@ -176,5 +178,7 @@ func (p *peer) drop(n *node) {
 	if p.known && (!n.f.shares() || n.arrived != nil) { // see forget
 		n.f.remove(p.to)
 	}
-	delete(n.peers, p.blob)
+	if n.peers[p.blob] == p {
+		delete(n.peers, p.blob)
+	}
 }

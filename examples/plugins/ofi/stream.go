@@ -85,6 +85,7 @@ type stream struct {
 	pause         time.Duration
 	until         time.Time // when what is not complete is given up
 	readBy, sayBy time.Time
+	polling
 }
 
 func newStream(n *node, p *peer) *stream {
@@ -115,10 +116,17 @@ func (l *stream) remove() {
 	if l.peer.links--; l.peer.links == 0 {
 		l.peer.idle = time.Now()
 	}
+	l.rest()
 	l.wakeup()
 }
 
-func (l *stream) wakeup() { l.cond.Broadcast() }
+// wakeup wakes those who wait in Read or Write, or have said so by Arm.
+func (l *stream) wakeup() {
+	l.cond.Broadcast()
+	if l.armed != 0 {
+		l.chime()
+	}
+}
 
 // want has the link say something.
 func (l *stream) want(what int) {
@@ -135,7 +143,7 @@ func (l *stream) enqueue() {
 
 // push sends what there is, from a goroutine that is not the node's.
 func (l *stream) push() {
-	if l.peer.push(l.n) || l.n.lossy() {
+	if l.peer.push(l.n); l.n.again && l.n.polled == 0 || l.n.lossy() {
 		l.n.f.wake()
 	}
 }
@@ -318,11 +326,18 @@ func (l *stream) arrived(at uint64, b []byte) {
 	l.wakeup()
 }
 
-// keep puts bytes behind those that are unread.
+// keep gives bytes to who reads at the moment, or puts them behind those that are unread.
 func (l *stream) keep(b []byte) {
 	l.got += uint64(len(b))
 	if l.closed {
 		return
+	}
+	if len(l.sink) > 0 && l.unread == 0 {
+		n := copy(l.sink, b)
+		l.sink, l.sunk, b = l.sink[n:], l.sunk+n, b[n:]
+		if len(b) == 0 {
+			return
+		}
 	}
 	if need := l.unread + len(b); need > len(l.ring) {
 		size := max(4096, len(l.ring))
@@ -484,10 +499,15 @@ func (l *stream) read(b []byte) int {
 	n += copy(b[n:min(len(b), l.unread)], l.ring)
 	l.start = (l.start + n) & (len(l.ring) - 1)
 	l.unread -= n
+	l.grant()
+	return n
+}
+
+// grant has the peer send more, once a quarter of the window was read.
+func (l *stream) grant() {
 	if limit := l.got - uint64(l.unread) + l.n.set.window; limit >= l.granted+l.n.set.window/4 && !l.ends && l.state == opened {
 		l.granted = limit
 		l.want(todoCredit)
 		l.push()
 	}
-	return n
 }

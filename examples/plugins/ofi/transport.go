@@ -419,14 +419,22 @@ func (t *transport) dialler(s settings, o offer, from string, to target) (*node,
 	if n := t.nodes[host]; n != nil && n.enter() {
 		return n, nil
 	}
-	n, err := newNode(s, endpoint{host: host})
-	if err != nil {
-		return nil, err
+	for range mostNodes {
+		n, err := newNode(s, endpoint{host: host})
+		if err != nil {
+			return nil, err
+		}
+		if n.enter() {
+			t.nodes[host] = n
+			return n, nil
+		}
 	}
-	n.enter()
-	t.nodes[host] = n
-	return n, nil
+	return nil, errEnded
 }
+
+// mostNodes is how often a new node is made for a dial. With shm one cannot be used any more if another endpoint
+// of this process was closed since (see forget).
+const mostNodes = 4
 
 // Close ends what dials. Links go on.
 func (t *transport) Close() error {

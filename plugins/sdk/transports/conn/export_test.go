@@ -16,6 +16,19 @@ func Awake() (n int) {
 	return n
 }
 
+// WeightOf is the least of what a look counts in some rounds. What it takes is done by look.
+func WeightOf(look func()) int {
+	h := &hub{weight: 1}
+	least := 0
+	for i := range 100 {
+		h.weigh(func() bool { look(); return false })
+		if i > 10 && (least == 0 || h.weight < least) {
+			least = h.weight
+		}
+	}
+	return least
+}
+
 // Waits says what wakes a relay that sleeps: "ring" and "connection", if they are in its set, each followed by
 // the mask of their events.
 func Waits(p *Pump) (what string) {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
@@ -11,6 +12,11 @@ import (
 // still is after how many looks in a row that have brought nothing a relay leaves its hub although others in it
 // are busy.
 const still = 1 << 10
+
+const (
+	onePoll    = 100 * time.Nanosecond // about what a poll of a proc takes
+	weighEvery = 64
+)
 
 // hub is one goroutine that polls some or all of the relays of this process which are awake: those that have passed bytes on
 // lately. A thread for each would have them wait for each other, where cores are few; and two relays of one
@@ -25,7 +31,10 @@ type hub struct {
 	start   func()      // h.run
 	news    atomic.Bool // came has something
 
-	awake []*relay // used by the goroutine only
+	// Used by the goroutine only.
+	awake  []*relay
+	weight int  // of a look, in polls
+	weighs uint // looks until it is measured
 }
 
 // processors is how many the scheduler has, without the one that package sdk adds for a while.
@@ -39,7 +48,7 @@ var hubs = sync.OnceValues(func() ([]*hub, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := &hub{spin: spin}
+		h := &hub{spin: spin, weight: 1, weighs: weighEvery}
 		h.start = h.run // once, since each such value is allocated
 		list[i] = h
 	}
@@ -67,12 +76,15 @@ func enter(list []*hub, r *relay) {
 
 // run polls until all relays sleep.
 func (h *hub) run() {
-	for i := 0; ; i++ {
+	for i := 0; ; i += h.weight {
 		if h.news.Load() {
 			h.admit()
 		}
-		if h.look() {
-			i = -1
+		if h.weighedLook() {
+			i = -h.weight
+			if h.spin.Yields() && h.spin.PollsBeforeYield() == 0 {
+				polling.Yield() // who waits for what was moved may share the core
+			}
 		} else if i == 0 {
 			h.spin.Begin()
 		}
@@ -80,12 +92,32 @@ func (h *hub) run() {
 			runtime.Gosched() // others have no processor
 		}
 		if len(h.awake) == 0 || i >= 0 && h.spin.Over(i) {
-			i = -1
+			i = -h.weight
 			if h.dismiss(); h.stop() {
 				return
 			}
 		}
 	}
+}
+
+// weighedLook is look. Now and then it measures how long that takes if there is nothing: looks at sockets, or at a
+// vendor's queue, take longer than the polls by which package polling counts, and who waits for the core with
+// what we wait for would wait as long.
+func (h *hub) weighedLook() bool {
+	if h.weighs--; h.weighs > 0 {
+		return h.look()
+	}
+	h.weighs = weighEvery
+	return h.weigh(h.look)
+}
+
+// weigh measures a look, if that brings nothing.
+func (h *hub) weigh(look func() bool) (moved bool) {
+	before := time.Now()
+	if moved = look(); !moved { // one that was interrupted changes little
+		h.weight = max(1, min(int(time.Since(before)/onePoll), 2*h.weight))
+	}
+	return moved
 }
 
 // look has each relay move what it can, and reports whether there was anything.

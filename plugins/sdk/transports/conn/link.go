@@ -73,11 +73,11 @@ func (l *Link) open() (*use, error) {
 	case l.failed != nil:
 		return nil, l.failed
 	}
-	side, region, sock, err := NearRing(ring.DefaultSize)
+	pump, region, sock, err := l.newPump()
 	var near *ring.Link
 	if err == nil {
 		if near, err = ring.New(region, sock, 1); err != nil {
-			side.Break()
+			pump.Close()
 		}
 	}
 	if err != nil {
@@ -85,13 +85,25 @@ func (l *Link) open() (*use, error) {
 		l.failed = fmt.Errorf("%w: %w", link.ErrBroken, err)
 		return nil, l.failed
 	}
-	u := &use{near, NewPump(side, l.conn)}
+	u := &use{near, pump}
 	l.use.Store(u)
 	go func() {
 		defer close(l.done)
 		_ = u.pump.Run() // Err returns it
 	}()
 	return u, nil
+}
+
+// newPump makes a ring and what passes the bytes on between its side 0 and the connection.
+func (l *Link) newPump() (p *Pump, region, sock int, err error) {
+	if direct, ok := l.conn.(Direct); ok {
+		return NewRelay(ring.DefaultSize, direct)
+	}
+	side, region, sock, err := NearRing(ring.DefaultSize)
+	if err != nil {
+		return nil, -1, -1, err
+	}
+	return NewPump(side, l.conn), region, sock, nil
 }
 
 // Send copies into the ring as much as it has room for.

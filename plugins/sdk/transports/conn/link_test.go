@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 // limit is how long a test waits for something before it is called a hang.
@@ -179,5 +180,49 @@ func TestCloseFlushes(t *testing.T) {
 				t.Errorf("%d bytes, then %v", got, err)
 			}
 		})
+	}
+}
+
+// both is a connection that fails if it is read or written by calls that wait.
+type both struct {
+	*socket.Link
+	transports.Conn
+}
+
+var errWaits = errors.New("a call that waits")
+
+func (b both) Read([]byte) (int, error)  { return 0, errWaits }
+func (b both) Write([]byte) (int, error) { return 0, errWaits }
+func (b both) Close() error              { return errors.Join(b.Link.Close(), b.Conn.Close()) }
+
+// direct has a socket read and written without waiting.
+func direct(t *testing.T) func(c net.Conn, _ bool) transports.Conn {
+	return func(c net.Conn, _ bool) transports.Conn {
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := -1
+		if err := errors.Join(raw.Control(func(fd uintptr) { copied, err = unix.Dup(int(fd)) }), err); err != nil {
+			t.Fatal(err)
+		}
+		l, err := socket.New(copied, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return both{l, c.(*net.TCPConn)}
+	}
+}
+
+// A connection that can be polled is not read and written by calls that wait.
+func TestLinkPollsItsConnection(t *testing.T) {
+	a, b := pair(t, direct(t))
+	for _, way := range [][2]link.Link{{a, b}, {b, a}} {
+		if n, err := way[0].Send([][]byte{{1, 2}}); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		if n, err := recv(t, way[1], make([]byte, 10)); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
 	}
 }
