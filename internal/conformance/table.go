@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/openimpi/impi/internal/conformance/report"
@@ -147,6 +148,8 @@ func literal(v any) string {
 			words[i] = fmt.Sprintf("%q", x)
 		}
 		return "[" + strings.Join(words, ", ") + "]"
+	case float64: // as JSON has whole numbers
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,12 +18,12 @@ import (
 // errTaken is why an endpoint cannot have its name.
 var errTaken = errors.New("another process listens there")
 
-// claim is the right to the name of a listener's endpoint on this machine. It is a locked file, which the
-// kernel frees when the process dies: libfabric's shm removes the memory of an endpoint that lives when
-// another one asks for its name.
+// claim is the right to the name of a listener's endpoint on this machine: libfabric's shm removes the
+// memory of an endpoint that lives when another one asks for its name. It is a socket with that name, which
+// goes with the process however that ends.
 type claim struct {
 	name string
-	file *os.File // nil: the name has the process's number
+	held net.PacketConn // nil: the name has the process's number
 }
 
 // claims are the names that this process has had.
@@ -42,24 +43,23 @@ func claimFor(at transports.ListenSpec) (*claim, error) {
 		c.name += "-" + strconv.Itoa(os.Getpid())
 		return c, nil
 	}
-	f, err := os.OpenFile(filepath.Join(at.Dir, c.name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	held, err := net.ListenPacket("unixgram", c.socket())
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = errTaken
+	}
 	if err != nil {
-		return nil, fmt.Errorf("a place for the endpoint: %w", err)
+		return nil, fmt.Errorf("the name %s: %w", c.socket(), err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errTaken
-		}
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	c.file, claims.had[c.name] = f, true
+	c.held, claims.had[c.name] = held, true
 	return c, nil
 }
 
+// socket is the address that stands for the name: one that is in no folder, so that nothing is left behind.
+func (c *claim) socket() string { return "@" + c.name }
+
 // service is what libfabric's shm has to be told so that it numbers the endpoint, or does not.
 func (c *claim) service() string {
-	if c.file == nil {
+	if c.held == nil {
 		return ""
 	}
 	return "0"
@@ -67,7 +67,7 @@ func (c *claim) service() string {
 
 // free gives the name back to other processes.
 func (c *claim) free() {
-	if c != nil && c.file != nil {
-		_ = c.file.Close() // which unlocks it
+	if c != nil && c.held != nil {
+		_ = c.held.Close()
 	}
 }
