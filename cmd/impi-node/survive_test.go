@@ -174,7 +174,7 @@ func TestStoppedIsNotLost(t *testing.T) {
 	t.Setenv("CERTS", certificatesOn(t, pkitest.Authority(t), time.Now()))
 	for name, routes := range map[string]string{
 		"tcp":  `route "*" { prefer = ["tcp"] }`,
-		"quic": strings.Replace(overQUIC, `prefer = ["quic"] }`, "prefer = [\"quic\"]\n  resume = true\n}", 1),
+		"quic": overQUIC,
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + routes + `

@@ -376,6 +376,7 @@ static inline void resume(struct op *o, struct request *r)
 	o->turn = r->turn;
 	o->read = o->lent = 0;
 	o->to = o->block = 0;
+	o->later = 0;
 }
 
 // needed is the set of the members whose posts are needed.

@@ -259,7 +259,7 @@ func (e *Mismatch) Error() string {
 // Sleepers returns the members, except this one, that have gone to sleep, and clears their
 // bits: the caller must wake them. It is called after writing whatever they may wait for.
 // That must be written by Swap: under the race detector a Store to memory that is not Go's
-// own may be reordered with this check.
+// own may be reordered with this check. After Tell, which stores, a member may be missed: see State.Again.
 func (p *Place) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {

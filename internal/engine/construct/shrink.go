@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/openimpi/impi/core/agree"
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -75,7 +77,7 @@ func left(c *proc.Comm, o *deal) (s comm.Spec, err error) {
 		return s, nil
 	}
 	if s.Remote = c.Remote().Difference(lost); s.Remote.Size() == 0 {
-		return s, fmt.Errorf("%w: nobody of the remote group is left, so there is no intercommunicator; go on with one of the own group", proc.ErrProcFailed)
+		return s, fmt.Errorf("%w: nobody of the remote group is left, so there is no intercommunicator; go on with a communicator of the own group, such as the one that has spawned", proc.ErrProcFailed)
 	}
 	return s, nil
 }
@@ -96,7 +98,7 @@ func (r *recovery) Tell(first, last message.Peer, why string) {
 	text := append(headOf(wordLost, 0), who.World[:]...)
 	text = binary.BigEndian.AppendUint32(text, uint32(who.Rank))
 	text = binary.BigEndian.AppendUint32(text, uint32(last-first+1))
-	text = append(text, why[:min(len(why), maxWhy)]...)
+	text = append(text, strings.ToValidUTF8(why[:min(len(why), maxWhy)], "")...)
 	ours := !r.p.Worlds.Foreign(first)
 	told := make(map[message.Peer]bool)
 	for _, c := range r.p.Survival.Comms() {
@@ -135,7 +137,7 @@ func (r *recovery) heardOfLoss(text []byte) {
 	var name dynamic.World
 	copy(name[:], body)
 	first, n := binary.BigEndian.Uint32(body[dynamic.WorldSize:]), binary.BigEndian.Uint32(body[dynamic.WorldSize+4:])
-	why := string(body[lossSize:])
+	why := startup.Printable(body[lossSize:])
 	if w := r.p.Worlds.Known(name); w != nil {
 		if size := uint32(w.Members); first < size && n > 0 && n <= size-first {
 			at := message.Peer(w.First) + message.Peer(first)

@@ -216,12 +216,12 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 }
 
 // Doubt marks worlds as lost if why, an error of a communicator with members of them, says that a
-// proc has died.
+// proc has died, and they do not go on without it.
 func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
 		for _, w := range met {
-			w.lost = true
+			w.lost = w.lost || !ws.p.Survival.outlives(w)
 		}
 		ws.p.Unlock()
 	}
@@ -376,7 +376,7 @@ func (ws *worlds) takeForeign(d Delivery) {
 // takeLink is takeForeign for a world that is known.
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
-		w.lost = !ws.p.Survival.outlives(w) // else that proc alone is
+		w.lost = w.lost || !ws.p.Survival.outlives(w) // else that proc alone is
 		why := fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason)
 		if ws.p.Survival.misses(peer, d.Msg.Reason) {
 			why = ws.p.Survival.failed(peer, d.Msg.Reason)

@@ -17,9 +17,10 @@ import (
 
 // Direct is a connection that a relay reads and writes without waiting, such as a socket.Link. SetLinger and
 // Close do what they do for a TCP connection of package net. A transports.Conn that is a Direct, too, gets a
-// relay for data plane "ring". Its Recv is where it looks at what the hardware, or a library, has completed: it
-// is called from one goroutine, again and again as long as there is traffic. A Direct sleeps, in a
-// goroutine of its own if it needs one, only between an Arm that returns false and the next Send or Recv.
+// relay for data plane "ring", and so does New inside a process. Its Recv is where it looks at what the hardware,
+// or a library, has completed: it is called from one goroutine, again and again as long as there is traffic.
+// Between an Arm that returns false and the next Send or Recv nobody looks at the connection: something of its
+// own must watch it then, and make Handle readable.
 type Direct interface {
 	link.Link
 	SetLinger(seconds int) error
