@@ -160,6 +160,14 @@ func (e *env) dial(n *node, address string) *proto.DialResponse {
 	return answer
 }
 
+// dialBriefly is dial for a link that the other side may not take: the plugin has time to say so before the case
+// has none left.
+func (e *env) dialBriefly(n *node, address string) *proto.DialResponse {
+	call := n.request()
+	call.TimeoutMs = uint32((patience / 10).Milliseconds())
+	return ask(e, n.rpc.Dial, &proto.DialRequest{Call: call, Address: address})
+}
+
 // filesIn counts what is left in a directory.
 func filesIn(dir string) (names []string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
