@@ -8,6 +8,22 @@ import (
 	"testing"
 )
 
+// faultsWith are the faults of a job of two procs with one more block.
+func faultsWith(block, dir string) Diagnostics {
+	_, diags := load(&faults{file: "job.hcl"}, []byte(block+`
+program { command = ["true"] }
+site "alpha" {
+  client = 0
+  host {
+    address = "127.0.0.1"
+    procs   = 2
+  }
+}
+job { embedded_server {} }
+`), dir, testOptions())
+	return diags
+}
+
 // TestFilesThatAreNoFiles: a report would replace, and a timeline empty or block at, what is no regular file.
 func TestFilesThatAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -26,17 +42,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	}
 	for name, is := range map[string]string{"old": "", "new": "", "pipe": "a pipe", "link": "a symbolic link", "folder": "a folder"} {
 		for _, block := range []string{`report { path = "` + at(name) + `-1" }`, `trace { calls = "` + at(name) + `-%r" }`} {
-			_, diags := load(&faults{file: "job.hcl"}, []byte(block+`
-program { command = ["true"] }
-site "alpha" {
-  client = 0
-  host {
-    address = "127.0.0.1"
-    procs   = 2
-  }
-}
-job { embedded_server {} }
-`), dir, testOptions())
+			diags := faultsWith(block, dir)
 			if is == "" {
 				if len(diags) > 0 {
 					t.Errorf("%s: %v", block, diags)
@@ -63,17 +69,7 @@ func TestFilesWithoutFolder(t *testing.T) {
 		for _, block := range []string{
 			`report { path = "` + folder + `/job-%j.html" }`, `trace { calls = "` + folder + `/calls-%r.json" }`, `log { trace = "` + folder + `/packets-%r.txt" }`,
 		} {
-			_, diags := load(&faults{file: "job.hcl"}, []byte(block+`
-program { command = ["true"] }
-site "alpha" {
-  client = 0
-  host {
-    address = "127.0.0.1"
-    procs   = 2
-  }
-}
-job { embedded_server {} }
-`), dir, testOptions())
+			diags := faultsWith(block, dir)
 			if problem == "" {
 				if len(diags) > 0 {
 					t.Errorf("%s: %v", block, diags)
