@@ -49,17 +49,29 @@ static void close_burst(struct measure *m)
 	b->kinds = 0;
 }
 
+// end_streak is ends of run.go there.
+static void end_streak(struct run *r)
+{
+	if (r->since == 0)
+		return;
+	atomic_store_explicit(&r->streak, r->since >= STEADY ? ENOUGH - AGAIN : 0, memory_order_relaxed);
+	r->since = 0;
+}
+
 // merge adds short calls of a name to the burst, or begins another.
 static void merge(struct measure *m, const struct event *e)
 {
 	struct burst *b = &m->burst;
-	uint32_t k = 0, streak = atomic_load_explicit(&b->run.streak, memory_order_relaxed);
+	uint32_t k = 0;
 	if ((int64_t)(e->begun - b->last) > (int64_t)m->gap) {
 		close_burst(m);
-		streak = 0;
+		end_streak(&b->run);
 	} else if (b->kinds > 0 && (int64_t)(e->ended - b->from) > (int64_t)m->longest)
 		close_burst(m);
-	atomic_store_explicit(&b->run.streak, streak < ENOUGH ? streak + e->times : streak, memory_order_relaxed);
+	uint32_t streak = atomic_load_explicit(&b->run.streak, memory_order_relaxed);
+	if (streak < ENOUGH)
+		atomic_store_explicit(&b->run.streak, streak + e->times, memory_order_relaxed);
+	b->run.since += e->times;
 	while (k < b->kinds && b->calls[k].call != e->call)
 		k++;
 	if (k == KINDS) {
@@ -127,7 +139,7 @@ static void settle_run(struct measure *m, uint64_t until)
 	close_burst(m);
 	put(m, list, kinds, from, until, PAUSED);
 	b->last = until;
-	atomic_store_explicit(&b->run.streak, 0, memory_order_relaxed);
+	end_streak(&b->run);
 }
 
 // renew has the next calls that are as this one counted, if it is part of a run, and this thread has the run. The clock
@@ -232,7 +244,7 @@ void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int
 		renew(b, &e);
 	} else {
 		close_burst(m);
-		atomic_store_explicit(&b->run.streak, 0, memory_order_relaxed);
+		end_streak(&b->run);
 		put(m, &e, 1, begun, ended, 0);
 	}
 	unlock(b);

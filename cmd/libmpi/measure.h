@@ -14,7 +14,7 @@ enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
 
 enum { COUNTED = 1, TRACED = 2, MERGED = 4 }; // bits of on
 enum { RING = 1 << 14, KINDS = 8 };
-enum { ENOUGH = 256, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 }; // see run.go there
+enum { ENOUGH = 256, STEADY = 1024, AGAIN = 16, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 }; // see run.go there
 enum { CALL_SEND = 3, CALL_RECV = 7 };
 enum { BRIEF_LOOKS = 64 }; // for a message, during which a call need not look at the clock
 enum { BRIEFLY = 1, LONG = 2 }; // how a call was done: without much waiting, or perhaps not
@@ -51,7 +51,9 @@ struct run {
 	_Atomic uintptr_t owner;
 	_Atomic uint32_t streak;
 	uint32_t left;
-	uint64_t unused[6]; // and what Go has there for itself
+	uint64_t ofgo[2];
+	uint64_t since; // short calls since the last pause
+	uint64_t unused[3];
 	struct tally tallies[TALLIES];
 };
 

@@ -77,7 +77,7 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 		return
 	}
 	m.closeBurst()
-	b.run.streak.Store(0)
+	b.run.ends()
 	var e Event
 	e.set(w, 1)
 	m.Traced.put([]*Event{&e}, begun, ended, 0)
@@ -101,13 +101,11 @@ func (m *Memory) merge(w about, times uint32, begun, ended int64) {
 	b := &m.Burst
 	if begun-b.last > int64(m.Gap) {
 		m.closeBurst()
-		b.run.streak.Store(0)
+		b.run.ends()
 	} else if b.kinds > 0 && ended-b.from > int64(m.Longest) {
 		m.closeBurst()
 	}
-	if b.run.streak.Load() < Enough {
-		b.run.streak.Add(times)
-	}
+	b.run.follows(times)
 	k := uint32(0)
 	for k < b.kinds && b.calls[k].Call != w.call {
 		k++

@@ -8,6 +8,8 @@ import "sync/atomic"
 // burst locked, a core that shares its parts with the one of the other proc has less for that.
 const (
 	Enough     = 256     // calls that follow each other closely before some are not looked at
+	Steady     = 1024    // calls since the last pause, after which a pause is an interruption
+	Again      = 16      // calls, instead of Enough, after an interruption
 	Stride     = 16      // that are not, in a row
 	MostStride = 64      // in Go
 	MostInRun  = 4 << 10 // bytes of such a call: more take their time
@@ -21,7 +23,8 @@ type Run struct {
 	left    uint32        // calls that need not be looked at
 	counted uint64        // of C: 1 while a receive is counted that has not ended
 	pace    uint64        // of Go: how long each of the last Stride calls or more took that were not looked at; guarded by the lock
-	_       [4]uint64
+	since   uint64        // short calls since the last pause; guarded by the lock
+	_       [3]uint64
 	tallies [tallies]tally
 }
 
@@ -54,6 +57,29 @@ func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	r.left--
 	add(&t.total, 1)
 	return true
+}
+
+// follows counts short calls that follow the ones before closely. The burst is locked, here and below.
+func (r *Run) follows(times uint32) {
+	r.since += uint64(times)
+	if r.streak.Load() < Enough {
+		r.streak.Add(times)
+	}
+}
+
+// ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times in a second: if each
+// had the next Enough calls looked at, these were an eighth of all calls of a ping-pong. So where calls had followed each
+// other for long, Again calls suffice.
+func (r *Run) ends() {
+	if r.since == 0 {
+		return // it has ended by this pause
+	}
+	again := uint32(0)
+	if r.since >= Steady {
+		again = Enough - Again
+	}
+	r.streak.Store(again)
+	r.since = 0
 }
 
 // renew has the next calls that are as this one counted, if it is part of a run: as many as probably end within a
@@ -147,7 +173,7 @@ func (m *Memory) pause(from, until int64) {
 	m.closeBurst()
 	m.Traced.put(list, from, until, paused)
 	b.last = until
-	b.run.streak.Store(0)
+	b.run.ends()
 	b.run.pace = 0
 }
 

@@ -112,30 +112,67 @@ func TestRunPace(t *testing.T) {
 }
 
 // TestRunPauses: where a program does something else in the middle of a run, the calls that were not looked at are an entry
-// that says so, of at most MostStride calls, and the next are looked at one by one until there is a run again.
+// that says so, of at most MostStride calls. The next are looked at one by one until there is a run again: soon after many
+// calls that followed each other closely, after Enough otherwise.
 func TestRunPauses(t *testing.T) {
-	m := byMicroseconds()
-	until, _ := pingPong(m, 1e6, 1000)
-	before := m.Burst.last
 	const pause = 5000000
-	again, looks := pingPong(m, until+pause, 40)
-	m.idle(again+10001, false)
-	list := entries(t, m)
-	calls, some := totals(list)
-	if calls != 2*1040 || some == 0 || some > MostStride || looks < 2*40-MostStride {
-		t.Errorf("%d calls, %d of them with a pause; %d looks", calls, some, looks)
-	}
-	for _, e := range list {
-		if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(MostStride+1)) {
-			t.Errorf("%+v: the last look before the pause was at %d, its end at %d", e, before, until+pause)
+	for _, c := range []struct {
+		before, after int // round trips
+		least, most   int // looks at the calls afterwards
+	}{
+		{Steady, 200, Again, Again + 400/Stride + 1},
+		{Steady / 4, 40, 80 - MostStride, 80},
+		{Steady / 4, 200, Enough, Enough + (400-Enough)/Stride + 1},
+	} {
+		m := byMicroseconds()
+		until, _ := pingPong(m, 1e6, c.before)
+		before := m.Burst.last
+		again, looks := pingPong(m, until+pause, c.after)
+		list := entries(t, m)
+		calls, some := totals(list)
+		if some == 0 || some > MostStride || looks < c.least || looks > c.most {
+			t.Errorf("%+v: %d calls, %d of them with a pause; %d looks", c, calls, some, looks)
+		}
+		for _, e := range list {
+			if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(MostStride+1)) {
+				t.Errorf("%+v: %+v: the last look before the pause was at %d, its end at %d", c, e, before, until+pause)
+			}
+		}
+		m.idle(again+1e6, true)
+		rest, _ := totals(entries(t, m))
+		if calls += rest; calls != uint32(2*(c.before+c.after)) {
+			t.Errorf("%+v: %d calls", c, calls)
 		}
 	}
 
-	until, _ = pingPong(m, again+1e6, 1000)
+	m := byMicroseconds()
+	until, _ := pingPong(m, 1e6, 1000)
 	m.idle(until+1000000, false) // nothing comes: what was counted does not wait for the next call
-	list = entries(t, m)
+	list := entries(t, m)
 	if calls, some := totals(list); calls != 2000 || some > MostStride || list[len(list)-1].ended > until+1000000 {
 		t.Errorf("%d calls, %d of them with a pause, until %d", calls, some, list[len(list)-1].ended)
+	}
+}
+
+// TestRunAfterPhases: a program whose phases of communication have become short has one entry with a pause of them, as
+// none is known to be short before.
+func TestRunAfterPhases(t *testing.T) {
+	m := byMicroseconds()
+	until, _ := pingPong(m, 1e6, Steady)
+	m.idle(until+1e6, false)
+	entries(t, m)
+	paused := 0
+	for range 10 {
+		until, _ = pingPong(m, until+5e6, 50)
+		m.idle(until+1e6, false)
+		for _, e := range entries(t, m) {
+			if e.paused {
+				paused++
+			}
+		}
+	}
+	if paused != 1 {
+		t.Errorf("%d entries with a pause in ten phases of 100 calls", paused)
 	}
 }
 
