@@ -81,7 +81,6 @@ func (b *builder) alone() bool {
 	return true
 }
 
-// key reads the key of an auth "key" block.
 func (s *siteDraft) key(in *block) uint64 {
 	file, inFile := get[string](in, "file")
 	name, inEnv := get[string](in, "env")

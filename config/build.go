@@ -27,7 +27,6 @@ type builder struct {
 // MaxSites is the most sites of a job: IMPI's client mask has 32 bits.
 const MaxSites = 32
 
-// siteDraft is a site that is being built, with its blocks.
 type siteDraft struct {
 	Site
 	*builder
@@ -100,7 +99,6 @@ func (b *builder) draft(sb *block) *siteDraft {
 	return s
 }
 
-// ours returns the sites that are not foreign.
 func (b *builder) ours() []*siteDraft {
 	var ours []*siteDraft
 	for _, s := range b.sites {
@@ -198,7 +196,6 @@ func traceOf(s *siteDraft) {
 	}
 }
 
-// tracesCalls reports whether a block of s itself has calls traced.
 func tracesCalls(s *siteDraft) bool {
 	own, _ := s.layers("trace")
 	return own.has("calls")
@@ -247,7 +244,6 @@ func (s *siteDraft) protocol() {
 	}
 }
 
-// timeout returns how long an embedded server waits.
 func (b *builder) timeout() time.Duration { return pick(b.result.Limits.Start, "timeout", b.job) }
 
 // pluginPath returns the path of a plugin: in plugin_dir, unless its name contains a
@@ -287,15 +283,16 @@ func (b *builder) survive() {
 	}
 }
 
-// suspects reports whether a job that goes on without sites may take one for lost that is only stopped: by a route in
-// which a process has to say itself that it lives, as the kernel does for one with links of TCP. The links of such a
-// route resume unless the file says otherwise.
+// suspects reports whether a job that goes on without sites may take a process that is only stopped
+// for lost: by a route in which a process has to show itself that it is alive, while with links of
+// TCP the kernel does. The links of such a route resume unless the file says otherwise.
 func suspects(s *siteDraft, r Route) bool {
 	survive, _ := get[bool](s.job, "survive")
 	return survive && datagrams(s, r) != ""
 }
 
-// datagrams names the transport that a route leaves the machine by, if it is one of datagrams.
+// datagrams returns the transport by which a route leaves the machine if that uses datagrams, else
+// "".
 func datagrams(s *siteDraft, r Route) string {
 	i := slices.IndexFunc(r.Prefer, func(name string) bool { return !s.result.Known(name).Machine })
 	if i < 0 || !s.result.Known(r.Prefer[i]).Datagrams {
@@ -304,7 +301,8 @@ func datagrams(s *siteDraft, r Route) string {
 	return r.Prefer[i]
 }
 
-// warnOfSuspicion warns of routes that suspect, whose links the file keeps from resuming.
+// warnOfSuspicion warns of routes for which suspects is true, and whose links the file keeps from
+// resuming.
 func warnOfSuspicion(s *siteDraft, at Pos) {
 	for _, other := range s.sites {
 		r := s.RouteTo(other.Name)

@@ -43,7 +43,6 @@ func names(list []Builtin, needBlock bool) (names []string) {
 	return names
 }
 
-// known returns the built-in transport of that name.
 func known(list []Builtin, name string) (x Builtin, ok bool) {
 	i := slices.IndexFunc(list, func(x Builtin) bool { return x.Name == name })
 	if i < 0 {

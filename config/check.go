@@ -49,7 +49,6 @@ func (b *builder) expected() int {
 	return 0
 }
 
-// freeRank returns a suggestion: a client rank that no site has.
 func (b *builder) freeRank() string {
 	for rank := range maxClients {
 		taken := func(s *siteDraft) bool { return s.ranks && s.Client == rank }
@@ -66,7 +65,6 @@ func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 	}
 }
 
-// mostTraced is how many ranks' files are looked at.
 const mostTraced = 4096
 
 // checkFiles reports files that would be replaced or cut, and are no regular files of this machine: as
@@ -106,7 +104,6 @@ func (b *builder) checkFile(pos Pos, path, example string) bool {
 	return b.checkFolder(pos, path)
 }
 
-// checkFolder returns true if it has reported that there is no folder for a file.
 func (b *builder) checkFolder(pos Pos, path string) bool {
 	dir := filepath.Dir(path)
 	if strings.Contains(dir, "%") {
@@ -147,7 +144,6 @@ func NotRegular(path string) error {
 	return fmt.Errorf("%s is %s and no regular file", path, kind)
 }
 
-// checkTogether reports faults that show only when all sites are considered together.
 func (b *builder) checkTogether() {
 	b.checkPorts()
 	b.checkServerPlace()
@@ -163,7 +159,6 @@ func (b *builder) checkTogether() {
 	b.checkFiles()
 }
 
-// checkPorts reports listeners with the same address, and those that cannot be opened.
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
 	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
@@ -243,7 +238,6 @@ func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	return true
 }
 
-// listenRemedy says what to do about a listener that cannot be opened.
 func listenRemedy(at netip.AddrPort, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -289,7 +283,6 @@ func (b *builder) checkAgreement() {
 	}
 }
 
-// checkKeys reports sites that the file's own server would refuse.
 func (b *builder) checkKeys() {
 	home := b.embedding()
 	if home == nil {

@@ -48,7 +48,6 @@ func (b *block) at(name string) Pos {
 	return b.pos
 }
 
-// all returns the blocks in b that are called name.
 func (b *block) all(name string) []*block {
 	var found []*block
 	if b == nil {
@@ -120,7 +119,6 @@ func fill(to any, blocks ...*block) {
 	}
 }
 
-// decoder walks a parsed file along the schema.
 type decoder struct {
 	*faults
 	src       *source
@@ -128,7 +126,6 @@ type decoder struct {
 	addresses map[string]netip.Addr // of host names
 }
 
-// body fills b from an HCL body and reports what does not belong there.
 func (d *decoder) body(b *block, body *hclsyntax.Body) {
 	b.values = map[string]value{}
 	for _, a := range attributes(body) {
@@ -219,7 +216,6 @@ func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
 	return true
 }
 
-// label returns the only label of a block; ok is false if it is missing or wrong.
 func (d *decoder) label(in *hclsyntax.Block) (label string, ok bool) {
 	label, at := in.Labels[0], in.LabelRanges[0]
 	from := ""
@@ -259,7 +255,7 @@ func validLabel(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, outside)
 }
 
-// once reports a block that may stand only once and does so again.
+// once reports a block that may occur only once and occurs again.
 func (d *decoder) once(b *block, seen map[string]Pos) {
 	if b.spec.repeated && b.spec.label == "" {
 		return
@@ -272,7 +268,6 @@ func (d *decoder) once(b *block, seen map[string]Pos) {
 	seen[title] = b.pos
 }
 
-// title returns what messages call b.
 func (b *block) title() string {
 	switch {
 	case b.spec.name == "":
@@ -340,7 +335,6 @@ func (d *decoder) typed(v cty.Value, expr hclsyntax.Expression, k kind) cty.Valu
 	return v
 }
 
-// maxVariable is how many bytes of an environment variable a fault shows.
 const maxVariable = 80
 
 // from says what the environment variables of an expression are, for the end of a fault.
@@ -373,7 +367,6 @@ func mismatchIfNull(v cty.Value, parse func(cty.Value) (any, *wrong)) (any, *wro
 	return parse(v)
 }
 
-// setting takes an attribute of a transport's config block.
 func (d *decoder) setting(a *hclsyntax.Attribute) value {
 	v, out, ok := d.evaluate(a)
 	if !ok {
@@ -415,7 +408,6 @@ func (d *decoder) evaluate(a *hclsyntax.Attribute) (cty.Value, value, bool) {
 	return v, out, ok
 }
 
-// value computes an expression.
 func (d *decoder) value(expr hclsyntax.Expression) (v cty.Value, ok bool) {
 	if !d.names(expr) {
 		return cty.NilVal, false

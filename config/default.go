@@ -121,7 +121,6 @@ func executableFault(path, shown string) (problem, remedy string) {
 	return "", ""
 }
 
-// readableFault says why the file at path cannot be read; shown is how the messages call it.
 func readableFault(path, shown string) (problem, remedy string) {
 	f, err := os.Open(path)
 	if err != nil {

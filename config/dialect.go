@@ -65,7 +65,6 @@ var (
 	labelValues = []string{"versions", "datalen", "tag_ub", "xsize", "maxlinear", "ackmark", "hiwater"}
 )
 
-// maxVersions is how many versions a client may list.
 const maxVersions = 64
 
 // versions parses a list of versions to []Version.
@@ -129,7 +128,6 @@ func (b *builder) checkOmitted(in *block) {
 	}
 }
 
-// checkDialects reports sites with different dialects.
 func (b *builder) checkDialects() {
 	ours := ourMembers(b)
 	for _, s := range ours[min(1, len(ours)):] {

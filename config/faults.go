@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// faults collects what is wrong with one file.
 type faults struct {
 	file  string
 	lines []string
@@ -39,7 +38,6 @@ func sourceLine(lines []string, pos Pos) string {
 	return lines[pos.Line-1]
 }
 
-// sorted returns the faults in file order.
 func (f *faults) sorted() Diagnostics {
 	slices.SortStableFunc(f.list, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
@@ -69,7 +67,6 @@ func plural(n int, thing string) string {
 	return itoa(n) + " " + thing + "s"
 }
 
-// article returns a word with "a" or "an" before it.
 func article(word string) string {
 	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
 		return "an " + word
@@ -77,8 +74,8 @@ func article(word string) string {
 	return "a " + word
 }
 
-// public are the attributes whose strings anybody may read. Of command that is the program, of others
-// nothing.
+// public are the attributes whose strings anybody may read. Of command only the program may be
+// read; the strings of all other attributes may be secret.
 var public = []string{
 	"address", "hosts", "network", "channels_from", "listen", "server", "head", "plugin", "plugin_dir", "source", "version", "keys", "sha256", "path", "trace", "dir",
 	"prefer", "data_plane", "representation", "implementation", "dialect", "ipv4", "versions", "omit", "bind", "level", "format",

@@ -40,7 +40,6 @@ var mismatch = &wrong{element: -1}
 
 func isString(v cty.Value) bool { return v.Type() == cty.String }
 
-// written is a kind whose values are strings.
 func written(want, example string, parse func(s string) (any, *wrong)) kind {
 	return kind{want: want, example: example, parse: func(v cty.Value) (any, *wrong) {
 		if !isString(v) {
@@ -50,7 +49,6 @@ func written(want, example string, parse func(s string) (any, *wrong)) kind {
 	}}
 }
 
-// matched returns v, or a mismatch.
 func matched(v any, ok bool) (any, *wrong) {
 	if !ok {
 		return nil, mismatch
@@ -68,7 +66,6 @@ func truth() kind {
 	}}
 }
 
-// integer parses to int64.
 func integer(low, high int64) kind {
 	want := fmt.Sprintf("a whole number from %d to %d", low, high)
 	return kind{want: want, example: strconv.FormatInt(max(low, 0), 10), typ: cty.Number, parse: func(v cty.Value) (any, *wrong) {
@@ -177,7 +174,7 @@ func duration(example string) kind {
 	})
 }
 
-// silence parses to the time after which a machine of which nothing is heard is lost.
+// silence parses to the time after which a machine that nothing has been heard from is lost.
 // Kernels count it in seconds.
 func silence() kind {
 	return written(`whole seconds from "2s" to "1h"`, `"10s"`, func(s string) (any, *wrong) {
@@ -186,7 +183,6 @@ func silence() kind {
 	})
 }
 
-// spin parses to a Wait.
 func spin() kind {
 	return written(`"auto", "0" or a time of at most "1s"`, `"auto"`, func(s string) (any, *wrong) {
 		if s == "auto" {
@@ -336,7 +332,6 @@ func portRange() kind {
 	})
 }
 
-// maxServers is the most addresses in a list of servers.
 const maxServers = 8
 
 // endpoints parses to a []place with ports, which has no place twice and is not empty.
@@ -423,7 +418,6 @@ func hasPort(s, name string) *wrong {
 	}
 }
 
-// parseAddress parses an address or a name.
 func parseAddress(s string) (place, *wrong) {
 	addr, err := netip.ParseAddr(s)
 	withPort, notBoth := netip.ParseAddrPort(s)
@@ -448,7 +442,6 @@ func parseAddress(s string) (place, *wrong) {
 	return place{addr: addr.Unmap()}, nil
 }
 
-// describe returns what kind of value it is, in the words of the file.
 func describe(v cty.Value) string {
 	switch {
 	case v.IsNull():

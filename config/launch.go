@@ -32,12 +32,11 @@ type Launch struct {
 	Pos     Pos
 }
 
-// knowsHosts reports whether the site may take its hosts from a scheduler.
 func (l *Launch) knowsHosts() bool {
 	return l != nil && (l.Engine == LaunchSlurm || l.Engine == LaunchPBS)
 }
 
-// launchAttributes are the attributes that only some engines have.
+// launchAttributes maps the attributes that only some engines have to those engines.
 var launchAttributes = map[string][]string{
 	"options": {LaunchSSH, LaunchSlurm, LaunchPBS},
 	"fanout":  {LaunchSSH, LaunchPBS},
@@ -45,7 +44,6 @@ var launchAttributes = map[string][]string{
 	"command": {LaunchExec},
 }
 
-// launch takes s's launch block.
 func (s *siteDraft) launch() {
 	in := s.block.only("launch")
 	if in == nil {
@@ -72,7 +70,6 @@ func (s *siteDraft) launch() {
 	}
 }
 
-// launchCommand judges the command of an exec launcher.
 func (s *siteDraft) launchCommand(in *block, command []string) {
 	if !slices.ContainsFunc(command, func(w string) bool { return strings.Contains(w, "{host}") || strings.Contains(w, "{name}") }) {
 		s.warn(in.at("command"), "the command is the same for all hosts: nothing in it says on which one to run", `put {host}, the host's address, where it belongs: command = ["kubectl", "exec", "-i", "{host}", "--"]`)
@@ -82,8 +79,8 @@ func (s *siteDraft) launchCommand(in *block, command []string) {
 	}
 }
 
-// deafTool returns the tool whose exec a command uses without the option that passes standard input on;
-// "" if it does not.
+// deafTool returns the tool whose exec a command uses without the option that passes standard input
+// on, or "".
 func deafTool(command []string) string {
 	i := slices.IndexFunc(command, func(w string) bool {
 		return slices.Contains([]string{"kubectl", "oc", "docker", "podman"}, filepath.Base(w))
@@ -141,7 +138,7 @@ const (
 
 var nativePlaceholders = []string{NativeProcs, NativeHostfile, NativeMachinefile}
 
-// placeholder matches what looks like one of these.
+// placeholder matches what looks like a placeholder, such as {procs}.
 var placeholder = regexp.MustCompile(`\{[a-z_]*\}`)
 
 var blockNative = &blockSpec{name: NativeName, attrs: []attrSpec{
@@ -150,7 +147,7 @@ var blockNative = &blockSpec{name: NativeName, attrs: []attrSpec{
 	{name: "shim", kind: text("a file that impi-node native build has made", "shim.so")},
 }}
 
-// native takes s's native block. Its program and routes are known.
+// native takes s's native block. Its program and routes must have been set.
 func (s *siteDraft) native() {
 	in := s.block.only(NativeName)
 	if in == nil {
@@ -179,7 +176,6 @@ func (s *siteDraft) native() {
 	}
 }
 
-// checkNative reports what a site whose procs another launcher starts cannot have.
 func (s *siteDraft) checkNative() {
 	own, shared := s.layers("program")
 	if s.Program.Bind == BindCore {
@@ -201,7 +197,6 @@ func (s *siteDraft) checkNative() {
 	}
 }
 
-// findNative looks for the compiler or the shim on this machine.
 func (s *siteDraft) findNative(in *block) {
 	n := s.Native
 	if n.Shim != "" {

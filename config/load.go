@@ -95,7 +95,6 @@ func LoadText(path string, text []byte, opt Options) (*Job, Diagnostics) {
 // one in every line.
 const maxSyntaxFaults = 20
 
-// unreadable returns why there is no job file at a path, and what to do.
 func unreadable(path string, err error) (problem, remedy string) {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.hcl"))
 	switch {
@@ -167,7 +166,6 @@ func environment(environ []string) map[string]cty.Value {
 	return env
 }
 
-// foreign converts a fault that the HCL library has found.
 func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
 	pos := otherwise
 	if diag.Subject != nil {
@@ -182,7 +180,7 @@ func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
 	d.add(severity, pos, problem, strings.Join(strings.Fields(diag.Detail), " "))
 }
 
-// reason is err without the path, which the message has already.
+// reason returns the text of err without the path, which the message already has.
 func reason(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -63,13 +63,11 @@ func (s *source) offset(i int) int {
 	return max(0, min(i, len(s.original)))
 }
 
-// written returns the text of the file at r.
 func (s *source) written(r hcl.Range) []byte {
 	start := s.offset(r.Start.Byte)
 	return s.original[start:max(start, s.offset(r.End.Byte))]
 }
 
-// templated reports whether the label at r has a template.
 func (s *source) templated(r hcl.Range) bool {
 	start, end := s.offset(r.Start.Byte), s.offset(r.End.Byte)
 	return slices.ContainsFunc(s.templates, func(t [2]int) bool { return start <= t[0] && t[1] <= end })
@@ -93,7 +91,6 @@ func (s *source) pos(file string, r hcl.Range) Pos {
 	return Pos{File: file, Line: line, Column: column, EndColumn: column + width}
 }
 
-// lineBreaker finds where statements begin and bodies end, by tokens.
 type lineBreaker struct {
 	state  breakState
 	prev   hclsyntax.TokenType

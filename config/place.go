@@ -78,7 +78,6 @@ func (s *Site) Unknown() (names []HostName) {
 	return names
 }
 
-// hostsKnown reports whether the addresses of all hosts are known.
 func (s *Site) hostsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsValid() })
 }
@@ -140,7 +139,6 @@ func (n Network) Choose(known netip.Addr, all []Interface) (netip.Addr, error) {
 	return known, fmt.Errorf("this machine has several addresses in the site's network %v: %v; write the one to use as the host's address, or a narrower network", n, found)
 }
 
-// network parses to a Network.
 func network() kind {
 	return written("a network or the name of a network interface", `"10.77.0.0/16" or "eth1"`, func(s string) (any, *wrong) {
 		if p, err := netip.ParsePrefix(s); err == nil {

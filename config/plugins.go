@@ -96,7 +96,6 @@ func (b *builder) installedIn() string {
 	return absolute(b.dir, pick("plugins", "plugin_dir", b.root))
 }
 
-// plugins reads the plugin blocks.
 func (b *builder) plugins() {
 	for _, in := range b.root.all("plugin") {
 		p := Plugin{Name: in.label, Pos: in.pos, block: in}
@@ -138,7 +137,6 @@ func installed(s *siteDraft, in *block, t *Transport) bool {
 	return true
 }
 
-// lockedPlugin sets file and checksum of t to those of the lock file.
 func lockedPlugin(s *siteDraft, p *Plugin, t *Transport) {
 	if s.locked.read == nil && s.locked.err == nil {
 		s.locked.read, s.locked.err = pluginlock.Read(lockPath(s.dir))
@@ -201,7 +199,6 @@ func PluginSource(source string) (sort, at string) {
 	return SourceFolder, source
 }
 
-// longestSource bounds a source's text.
 const longestSource = 1024
 
 func pluginSource() kind {

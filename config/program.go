@@ -34,7 +34,6 @@ func (s *siteDraft) program() {
 	}
 }
 
-// findProgram looks for the command and the working folder on this machine.
 func (s *siteDraft) findProgram(own, shared *block) {
 	if command := s.Program.Command; len(command) > 0 && !s.Spare {
 		path, problem, remedy := findCommand(s.dir, command[0], s.shown(command[0]))

@@ -18,13 +18,10 @@ const (
 	maxKeyFile = 4 << 10
 )
 
-// errNoText is the error for a file that is no text.
 var errNoText = errors.New("it is no text")
 
-// errTooBig is the error for a file that has too many bytes.
 var errTooBig = errors.New("it is too big")
 
-// readText reads a text file of at most most bytes.
 func readText(path string, most int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
 	if err != nil {

@@ -76,10 +76,11 @@ func (j *Job) Name() string {
 	return cmp.Or(strings.Join(names, "+"), "job")
 }
 
-// interpreters run a program that is an argument of theirs. Their names may end in a version.
+// interpreters run a program that is one of their arguments. Their names may end in a version.
 var interpreters = []string{"python", "perl", "ruby", "julia", "Rscript", "bash", "sh"}
 
-// name is the program's, without folder: of an interpreter, that of what it runs.
+// name returns the program's name without the folder; for an interpreter, that of the program that
+// it runs.
 func (p *Program) name() string {
 	switch {
 	case len(p.Command) > 0:
@@ -426,7 +427,7 @@ func (r *Report) Name(job, site string, sites int) string {
 	return absolute(r.Dir, strings.NewReplacer("%j", fileName(job), "%s", fileName(site), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(path))
 }
 
-// fileName makes a part of a file's name of a name.
+// fileName makes s usable as part of a file's name.
 func fileName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == '/' || r == 0x7f {

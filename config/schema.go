@@ -2,7 +2,6 @@ package config
 
 import "math"
 
-// blockSpec describes one kind of block.
 type blockSpec struct {
 	name     string
 	label    string // meaning of the label; empty for a block without one
@@ -204,7 +203,6 @@ func (s *blockSpec) block(name string) *blockSpec {
 	return nil
 }
 
-// names returns the names of all attributes and blocks of s.
 func (s *blockSpec) names() []string { return append(s.attrNames(), s.blockNames()...) }
 
 func (s *blockSpec) attrNames() (names []string) {

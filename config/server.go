@@ -40,7 +40,6 @@ func (b *builder) servers() {
 	}
 }
 
-// embeddedServer finds the block that embeds a server and the site it lives in.
 func (b *builder) embeddedServer() (home *siteDraft, embedded *block) {
 	if embedded = b.job.only("embedded_server"); embedded != nil {
 		home = b.lowest()
@@ -72,7 +71,6 @@ func (b *builder) notBoth(in *block) {
 	}
 }
 
-// lowest returns the site of ours with the lowest client rank.
 func (b *builder) lowest() *siteDraft {
 	var low *siteDraft
 	for _, s := range ourMembers(b) {
@@ -115,7 +113,6 @@ func (s *siteDraft) serve(embedded *block) {
 	s.Server.at("listen", embedded)
 }
 
-// at sets the server's address from an attribute.
 func (s *Server) at(attribute string, in *block) {
 	s.Address, s.Name = pick(loopbackAny, attribute, in), nameIn(attribute, in)
 }
@@ -154,7 +151,6 @@ func (b *builder) checkManner(in *block) {
 // dials reports whether a block says where a server is.
 func (b *block) dials() bool { return b.has("server") || b.has("servers") }
 
-// serverAt returns where a block says where a server is.
 func (b *block) serverAt() (Pos, bool) {
 	if b.has("server") {
 		return b.at("server"), true

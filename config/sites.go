@@ -53,7 +53,6 @@ func SiteNames(path string) ([]string, error) {
 // members returns the sites that have procs in the job from its start: all but spare ones.
 func members(b *builder) (list []*siteDraft) { return without(b.sites) }
 
-// ourMembers returns those of them that are ours.
 func ourMembers(b *builder) (list []*siteDraft) { return without(b.ours()) }
 
 func without(all []*siteDraft) (list []*siteDraft) {
@@ -97,7 +96,6 @@ func checkSpare(s *siteDraft) {
 	}
 }
 
-// checkSpares reports what a job with spare sites cannot have.
 func checkSpares(b *builder) {
 	for _, s := range b.sites {
 		if !s.Spare {

@@ -43,10 +43,8 @@ func edits(a, b string) int {
 	return above[len(b)]
 }
 
-// meant is the remedy for a word that is not among the known ones.
 func meant(word string, known []string) string { return suggest(nearest(word, known), known) }
 
-// suggest proposes the word that was probably meant, if there is one, and shows all that are known.
 func suggest(near string, known []string) string {
 	all := "known here: " + strings.Join(known, ", ")
 	if len(known) == 0 {

@@ -42,12 +42,10 @@ func (s *siteDraft) transports() {
 	}
 }
 
-// builtins returns the names of all transports that need no plugin.
 func (b *builder) builtins() []string {
 	return append(names(b.opt.Builtins, false), names(b.opt.Builtins, true)...)
 }
 
-// transportBlocks returns for each name the block that applies.
 func (s *siteDraft) transportBlocks() map[string]*block {
 	blocks := map[string]*block{}
 	for _, layer := range []*block{s.root, s.block} {
@@ -180,7 +178,6 @@ func (s *siteDraft) routes() {
 	}
 }
 
-// readCompress takes a route's block about compression.
 func readCompress(s *siteDraft, r *Route, in *block) {
 	written := in.only("compress")
 	if written == nil {
@@ -193,7 +190,6 @@ func readCompress(s *siteDraft, r *Route, in *block) {
 	}
 }
 
-// readPrecision takes a route's block about precision.
 func readPrecision(s *siteDraft, r *Route, in *block) {
 	written := in.only("precision")
 	if written == nil {
@@ -211,12 +207,11 @@ func readPrecision(s *siteDraft, r *Route, in *block) {
 	}
 }
 
-// toForeign reports whether a route is to a site that the file says is another MPI's.
 func toForeign(s *siteDraft, in *block) bool {
 	return slices.ContainsFunc(s.sites, func(other *siteDraft) bool { return other.Name == in.label && other.Foreign })
 }
 
-// readNative takes the site's own MPI out of the transports of a route.
+// readNative moves the site's own MPI from the transports of a route to its Native and NativeAt.
 func (s *siteDraft) readNative(r *Route, in *block) {
 	at := slices.Index(r.Prefer, NativeName)
 	switch {
@@ -231,7 +226,6 @@ func (s *siteDraft) readNative(r *Route, in *block) {
 	}
 }
 
-// hasNative reports whether the file says that the site's procs use an MPI of its own.
 func (s *siteDraft) hasNative() bool { return s.block.only(NativeName) != nil }
 
 func (s *siteDraft) checkRoute(in *block) {
@@ -264,7 +258,6 @@ func (s *siteDraft) checkRoute(in *block) {
 	}
 }
 
-// anybodyHas reports whether any site has a transport called name.
 func (b *builder) anybodyHas(name string) bool {
 	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return s.transportBlocks()[name] != nil })
 }
@@ -276,7 +269,7 @@ const (
 	longestPluginText = 32 << 10
 )
 
-// nodeOwn begin the names of the variables by which a node tells a plugin what to do.
+// nodeOwn are the prefixes of the variables by which a node tells a plugin what to do.
 var nodeOwn = []string{"IMPI_", "PLUGIN_"}
 
 // pluginEnv is a stringMap whose names a node does not use itself.

@@ -2,7 +2,6 @@ package main
 
 import "slices"
 
-// benchmark is one of the loops, and how to interpret its figures.
 type benchmark struct {
 	unit     string
 	axis     string // what Size counts; "": bytes
@@ -27,7 +26,6 @@ var (
 
 var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, nonblockingNames, onesidedNames, []string{"connect", "spawn", "start", "memory", "plugins"})
 
-// groups are the words that stand for several benchmarks.
 var groups = map[string][]string{"all": benchNames, "collectives": collectiveNames, "nonblocking": nonblockingNames, "onesided": onesidedNames}
 
 var benchmarks = map[string]benchmark{
@@ -101,7 +99,6 @@ var (
 // eachTakes returns the microseconds of one iteration.
 func eachTakes(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 }
 
-// sizesOf returns the sizes with which a benchmark is measured.
 func (o *options) sizesOf(bench string) []int {
 	if b := benchmarks[bench]; len(o.sizes) == 0 || b.fixed {
 		if sizes := siteSizes[bench]; o.ofSite() && sizes != nil {
@@ -112,7 +109,6 @@ func (o *options) sizesOf(bench string) []int {
 	return o.sizes
 }
 
-// procsOf returns how many ranks a run of the benchmark has.
 func (o *options) procsOf(bench string, sizes []int) int {
 	if benchmarks[bench].ranks {
 		return o.procs

@@ -13,7 +13,6 @@ import (
 // insideName is the variant without plugins.
 const insideName = "in-process"
 
-// eachName is the variant that writes each call.
 const eachName = "timeline-each"
 
 // variants are the values of -beside: impi once more, with one thing changed.
@@ -64,7 +63,6 @@ func (o *options) checkBeside() error {
 	return nil
 }
 
-// newVariant makes impi with the change that name stands for.
 func (w *own) newVariant(name string) contender {
 	if name == insideName {
 		return contender{name: name, run: w.runInside, skips: func(bench string) bool { return !benchmarks[bench].ranks }}

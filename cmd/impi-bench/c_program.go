@@ -13,7 +13,6 @@ import (
 // and run by impi-node like the Go loops.
 const cName = "c"
 
-// cProgram runs the C loops with our library.
 type cProgram struct {
 	w       *own
 	program string
@@ -39,7 +38,7 @@ func (p *cProgram) run(ctx context.Context, bench string, sizes []int) ([]figure
 	return timedRun(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
 }
 
-// newNative is newCProgram for a site whose own MPI is a peer. route is more of the site's block.
+// newNative is newCProgram for a site whose own MPI is p. route is appended to the site's block.
 func (w *own) newNative(ctx context.Context, p *peer, route string) (*cProgram, error) {
 	launch, err := json.Marshal(append(append([]string{p.usual.launcher}, p.medium()...), "-n", "{procs}"))
 	if err != nil {
@@ -50,7 +49,7 @@ func (w *own) newNative(ctx context.Context, p *peer, route string) (*cProgram, 
 	return at.newCProgram(ctx)
 }
 
-// compileLoops compiles the loops of the peers. It returns the program.
+// compileLoops compiles the peers' loops and returns the path of the program.
 func compileLoops(ctx context.Context, compiler, dir, name string) (string, error) {
 	source, program := filepath.Join(dir, "bench.c"), filepath.Join(dir, "bench-"+name)
 	if err := os.WriteFile(source, peerSource, 0o600); err != nil {

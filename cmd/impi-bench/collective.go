@@ -10,7 +10,6 @@ import (
 // far ahead of the others, and a barrier follows the last one.
 var rooted = []string{"bcast", "reduce", "gather", "scatter"}
 
-// collectives does an operation n times.
 func (w *worker) collectives(bench string, n int64) (err error) {
 	root, size := 0, w.world.Size()
 	for i := int64(0); i < n && err == nil; i++ {
@@ -53,10 +52,8 @@ func (w *worker) collective(bench string, root int) error {
 	}
 }
 
-// numbers are as many as a message of the size has.
 func (w *worker) numbers(i int) []float64 { return w.sums[i][:w.size/8] }
 
-// free frees a communicator that was just made.
 func free(c *mpi.Comm, err error) error {
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// contender is one implementation in a comparison.
 type contender struct {
 	name string
 	run  measurement
@@ -22,10 +21,8 @@ type contender struct {
 	skips func(bench string) bool // what it cannot do; nil: it can do all
 }
 
-// measurement runs a benchmark once and returns a figure for each size.
 type measurement = func(ctx context.Context, bench string, sizes []int) ([]figure, error)
 
-// result is the figures of one benchmark.
 type result struct {
 	Benchmark string `json:"benchmark"`
 	Procs     int    `json:"procs"`
@@ -38,7 +35,6 @@ type result struct {
 
 const ours = "impi"
 
-// compare runs all benchmarks, with each number of procs, and prints the results.
 func compare(ctx context.Context, o options, w io.Writer) error {
 	var results []result
 	if len(o.on) > 0 {
@@ -68,7 +64,6 @@ func compare(ctx context.Context, o options, w io.Writer) error {
 	return nil
 }
 
-// compareOnce runs all benchmarks with o.procs.
 func (o options) compareOnce(ctx context.Context, w io.Writer) (results []result, err error) {
 	contenders, cleanup, err := o.contenders(ctx)
 	defer cleanup()
@@ -146,7 +141,6 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	return list, cleanup, nil
 }
 
-// hasPeer reports whether a contender is one of the peers.
 func (o *options) hasPeer(name string) bool {
 	return name != "" && name == o.base || slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
 }
@@ -210,13 +204,12 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	return r, nil
 }
 
-// firstLine is what an error says in one line: that of a crash may be many.
+// firstLine cuts an error's text to one line: that of a crash may have many.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// progress shows on the terminal what is being done.
 func (o *options) progress(format string, args ...any) {
 	if !o.quiet {
 		fmt.Fprintf(os.Stderr, "\r\033[K"+format, args...)

@@ -14,7 +14,6 @@ type partner struct {
 	port      string
 }
 
-// takePartner spawns a partner and tells it a port of this proc.
 func takePartner() (*partner, error) {
 	port, err := mpi.OpenPort(nil)
 	if err != nil {
@@ -36,7 +35,6 @@ func spawnPartners(procs int) (*mpi.Comm, error) {
 	return c, err
 }
 
-// connect accepts the partner n times, and disconnects each time.
 func (p *partner) connect(n int64) error {
 	if err := mpi.Send(p.Comm, []int64{n}, 0, tagNext); err != nil {
 		return err
@@ -49,7 +47,6 @@ func (p *partner) connect(n int64) error {
 	return nil
 }
 
-// leave ends a partner.
 func (p *partner) leave() error {
 	if err := mpi.Send(p.Comm, []int64{0}, 0, tagNext); err != nil {
 		return err
@@ -57,7 +54,6 @@ func (p *partner) leave() error {
 	return errors.Join(p.Disconnect(), mpi.ClosePort(p.port))
 }
 
-// part disconnects a communicator that was just made.
 func part(c *mpi.Comm, err error) error {
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 // The floor is what the medium itself takes: two processes that poll the two
 // ends of one connected socket pair, with no header, no matching, no protocol.
 
-// runFloor starts both processes and returns the first one's figures.
 func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]figure, error) {
 	ends, address, err := o.floorMedium()
 	if err != nil {
@@ -44,7 +43,6 @@ func (o *options) floorMedium() (ends [2]*os.File, address string, err error) {
 	return ends, "", err
 }
 
-// floorLink makes a process's end.
 func floorLink(first bool) (end io.ReadWriteCloser, l link.Link, err error) {
 	if address := os.Getenv(floorAddress); address != "" {
 		end, err = quicEnd(first, address)
@@ -54,7 +52,6 @@ func floorLink(first bool) (end io.ReadWriteCloser, l link.Link, err error) {
 	return nil, l, err
 }
 
-// socketPair makes two connected sockets of the kind that a transport uses.
 func socketPair(transport string) (ends [2]*os.File, err error) {
 	if transport == "tcp" {
 		return tcpPair()
@@ -92,7 +89,6 @@ func tcpPair() (ends [2]*os.File, err error) {
 	return ends, nil
 }
 
-// floorEnd is one of the two processes.
 type floorEnd struct {
 	link    link.Link          // polled
 	conn    io.ReadWriteCloser // or blocking
@@ -125,7 +121,6 @@ func runFloorChild(args []string) error {
 	return e.link.Close()
 }
 
-// measure is what the worker does.
 func (e *floorEnd) measure(bench string, target float64) (err error) {
 	if e.first {
 		return report(e, bench, len(e.buf), target)

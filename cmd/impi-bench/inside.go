@@ -41,7 +41,6 @@ var insideTransports = map[string]func() transports.Transport{
 	"quic":    func() transports.Transport { return quic.New() },
 }
 
-// insidePatience bounds how long two processes take to meet, and to part.
 const insidePatience = 10 * time.Second
 
 // runInside starts both processes. The second tells the first by a pipe where it
@@ -62,10 +61,8 @@ func (w *own) runInside(ctx context.Context, bench string, sizes []int) ([]figur
 	return runPair(ctx, args, [2]*os.File{in, out})
 }
 
-// socketsName is the folder for socket files, in that of the run.
 const socketsName = "sockets"
 
-// inside is one of the two processes.
 type inside struct {
 	rank      int
 	transport string // as -transport has it
@@ -100,7 +97,6 @@ func runInsideChild(args []string) error {
 	return e.part()
 }
 
-// connect makes the link.
 func (e *inside) connect() error {
 	e.made = insideTransports[e.transport]()
 	if err := e.made.Configure(e.settings()); err != nil {
@@ -126,7 +122,6 @@ func (e *inside) connect() error {
 	return nil
 }
 
-// settings are those that impi-bench gives the plugin.
 func (e *inside) settings() map[string]any {
 	s := transports.Defaults(e.made.Schema())
 	if needsTwoSites(e.transport) {
@@ -187,7 +182,6 @@ func (e *inside) join() (*mpi.Proc, error) {
 	return proc, nil
 }
 
-// job is what a node would tell the rank.
 func (e *inside) job() *wireup.Job {
 	j := &wireup.Job{
 		Name: "bench", Rank: wire.WorldRank(e.rank), DataLen: config.DefaultDataLen, TagUB: config.DefaultTagUB,

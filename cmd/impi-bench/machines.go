@@ -15,8 +15,8 @@ import (
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// onMachines has each implementation's own launcher start a program that does nothing on machines:
-// those of -hostfile, or those that -on has made, the first so many of them at a time.
+// onMachines measures how long each implementation's own launcher takes to start a program that
+// does nothing on machines: the first so many of those in -hostfile, or of those that -on has made.
 type onMachines struct {
 	all    []engine.Machine
 	counts []int
@@ -28,13 +28,11 @@ type onMachines struct {
 	environ func(machines int) []string
 }
 
-// maxMade bounds how many machines -on makes.
 const maxMade = 64
 
-// usualMachines are the numbers of machines that are measured if -machines does not say.
+// usualMachines are the numbers of machines that are measured without -machines.
 var usualMachines = []int{2, 4, 8}
 
-// readMachines reads the file of hosts and the numbers of -machines.
 func readMachines(file, counts string) (*onMachines, error) {
 	text, err := os.Open(file)
 	if err != nil {
@@ -49,7 +47,6 @@ func readMachines(file, counts string) (*onMachines, error) {
 	return m, err
 }
 
-// readCounts reads the numbers of -machines, of which none is larger than most.
 func readCounts(counts string, most int) (list []int, err error) {
 	if counts == "" {
 		list = slices.DeleteFunc(slices.Clone(usualMachines), func(n int) bool { return n > most })
@@ -68,7 +65,7 @@ func readCounts(counts string, most int) (list []int, err error) {
 	return list, nil
 }
 
-// checkMachines checks what does not go with -hostfile.
+// checkMachines rejects what cannot be combined with -hostfile or -on.
 func (o *options) checkMachines() error {
 	switch {
 	case o.machines == nil && len(o.on) == 0:
@@ -104,7 +101,7 @@ func (m *onMachines) hosts(form string, count int) (file string, procs int, err 
 	return file, procs, os.WriteFile(file, []byte(b.String()), 0o600)
 }
 
-// procs counts those of all machines in the largest run.
+// procs returns how many procs the largest run has.
 func (m *onMachines) procs() (n int) {
 	for _, x := range m.all[:slices.Max(m.counts)] {
 		n += max(x.Tasks, 1)
@@ -118,7 +115,6 @@ const (
 	slotsForm = "%s slots=%d\n"
 )
 
-// launcher is a command that starts programs on machines.
 type launcher struct {
 	words   []string // before those that say where and how many
 	option  string   // for a file of machines; in a job of Slurm, and if it is empty, where is left to it
@@ -126,7 +122,6 @@ type launcher struct {
 	outside bool     // in a job of Slurm: run on another machine than the job's first node, as by salloc
 }
 
-// start measures a launcher on each number of machines.
 func (m *onMachines) start(l launcher, program ...string) measurement {
 	return func(ctx context.Context, _ string, _ []int) (list []figure, err error) {
 		for _, n := range m.counts {
@@ -145,7 +140,6 @@ func (m *onMachines) start(l launcher, program ...string) measurement {
 	}
 }
 
-// starts is the command by which a launcher starts a program on n machines.
 func (m *onMachines) starts(ctx context.Context, l launcher, n int, program []string) (*exec.Cmd, error) {
 	file, procs, err := m.hosts(cmp.Or(l.form, slotsForm), n)
 	if err != nil {
@@ -176,8 +170,8 @@ const (
 	mpichBySrun = "mpich by srun"
 )
 
-// contenders are ours, by impiexec, which is beside impi-node, and the peers; under Slurm what srun
-// starts as well.
+// contenders returns ours, the impiexec beside impi-node, and the peers; under Slurm also what srun
+// starts.
 func (m *onMachines) contenders(ctx context.Context, o *options, own *own) (list []contender, err error) {
 	add := func(name string, l launcher, program []string) {
 		list = append(list, contender{name: name, run: m.start(l, program...)})
@@ -214,7 +208,6 @@ func (m *onMachines) contenders(ctx context.Context, o *options, own *own) (list
 	return list, nil
 }
 
-// launcherOf is that of another implementation.
 func (m *onMachines) launcherOf(p *peer) launcher {
 	l := launcher{words: []string{p.usual.launcher}, option: "--hostfile"}
 	switch {

@@ -28,7 +28,6 @@ var usage string
 //go:embed help/examples.txt
 var examples string
 
-// options are the command line.
 type options struct {
 	benches   []string
 	sizes     []int // empty: those of each benchmark
@@ -81,7 +80,6 @@ func run(args []string) int {
 	return c.Execute(args, os.Stdout, os.Stderr)
 }
 
-// measured runs a benchmark until it ends or somebody ends it.
 func measured(bench func(ctx context.Context, out io.Writer) error) func([]string, io.Writer, io.Writer) (int, error) {
 	return func(_ []string, out, _ io.Writer) (int, error) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -90,7 +88,7 @@ func measured(bench func(ctx context.Context, out io.Writer) error) func([]strin
 	}
 }
 
-// exitStatus is that of a command that ended with err, which it prints.
+// exitStatus prints err, if any, and returns the exit status for it.
 func exitStatus(err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "impi-bench:", err)
@@ -128,7 +126,6 @@ func child(args []string) error {
 	return runFloorChild(args[1:])
 }
 
-// newCommand returns impi-bench, and where its flags go.
 func newCommand() (*cmdline.Command, *options) {
 	o := &options{}
 	c := cmdline.NewProgram("impi-bench", "", "")
@@ -192,7 +189,6 @@ func newCommand() (*cmdline.Command, *options) {
 	return c, o
 }
 
-// withFlags is a help text with a list of flags in it.
 func withFlags(before string, f *flag.FlagSet, after string) string {
 	var b strings.Builder
 	b.WriteString(before)
@@ -202,7 +198,6 @@ func withFlags(before string, f *flag.FlagSet, after string) string {
 	return b.String() + after
 }
 
-// readMachines reads the flags that name the machines of start, or say how to make them.
 func (o *options) readMachines(on, hosts, counts string) (err error) {
 	switch {
 	case hosts == "" && counts != "" && on == "":
@@ -259,7 +254,6 @@ func (o *options) check() error {
 	return errors.Join(o.checkMachines(), o.checkBeside())
 }
 
-// groupNames are the words that stand for several benchmarks.
 func groupNames() []string { return slices.Sorted(maps.Keys(groups)) }
 
 // spelled replaces the names of groups of benchmarks by those of their members.

@@ -29,10 +29,9 @@ var (
 	sizesInSite = []int{8, 1 << 10, 16 << 10, 128 << 10, 1 << 20}
 )
 
-// ofSite reports whether that is measured.
+// ofSite reports whether -native was given without -peer: the site's own MPI is measured.
 func (o *options) ofSite() bool { return o.native && len(o.peers) == 0 }
 
-// siteDefaults fills in what the command line has not.
 func (o *options) siteDefaults(f *flag.FlagSet) error {
 	if o.transport != "auto" || len(o.beside) > 0 || o.floor || o.vendor.library != "" || o.resume != "" || o.plane != "" || o.machines != nil || len(o.on) > 0 {
 		return errors.New("-native without -peer measures the site's MPI alone, impi by it, and impi by its routes: leave out -transport, -plane, -resume, -beside, -floor, -library and what is for machines")
@@ -51,7 +50,8 @@ func (o *options) siteDefaults(f *flag.FlagSet) error {
 	return nil
 }
 
-// siteContenders are those of a site: its MPI first, with which the others are compared.
+// siteContenders returns the contenders of a site: its own MPI first, with which the others are
+// compared.
 func (o *options) siteContenders(ctx context.Context, own *own) (list []contender, err error) {
 	p, err := o.sitesPeer(ctx, own.dir)
 	if err != nil {
@@ -69,7 +69,8 @@ func (o *options) siteContenders(ctx context.Context, own *own) (list []contende
 	return list, nil
 }
 
-// sitesPeer compiles the loops with the mpicc of the site's MPI, which is started by the mpirun beside it.
+// sitesPeer compiles the loops with the mpicc of the site's MPI, and has the mpirun beside it start
+// them.
 func (o *options) sitesPeer(ctx context.Context, dir string) (*peer, error) {
 	_, info, err := native.Build(ctx, o.cc, func(what string) { o.progress("%s", what) })
 	if err != nil {
@@ -93,7 +94,8 @@ func (o *options) sitesPeer(ctx context.Context, dir string) (*peer, error) {
 	return p, err
 }
 
-// crowded says on standard error that there are fewer cores than ranks: most MPIs compute while they wait.
+// crowded warns on standard error if there are fewer cores than ranks: most MPIs keep a core busy
+// while they wait.
 func (o *options) crowded(cores int) {
 	if most := slices.Max(o.ranks); most > cores {
 		fmt.Fprintf(os.Stderr, "impi-bench: %d procs on %d cores take turns on them: their figures say little of a cluster\n", most, cores)
@@ -103,5 +105,5 @@ func (o *options) crowded(cores int) {
 // preferNative has procs use the MPI of their site within a machine, too.
 const preferNative = "  route \"bench\" { prefer = [\"native\"] }\n"
 
-// origin is whose figures a ratio is to.
+// origin returns the contender that ratios are relative to.
 func origin(base string) string { return cmp.Or(base, ours) }

@@ -9,10 +9,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// rootedNonblocking are those of rooted that do not block.
 var rootedNonblocking = []string{"ibcast", "ireduce"}
 
-// nonblocking starts an operation and waits for it, n times; the ranks take turns as root.
 func (w *worker) nonblocking(bench string, n int64) (err error) {
 	if !w.synchronized { // as programs are that have begun: libraries prepare things then, and we the board
 		err = mpi.Barrier(w.world)
@@ -54,7 +52,6 @@ func (w *worker) begin(bench string, root int) (mpi.Request, error) {
 	}
 }
 
-// overlapRounds is how often both parts of overlap are measured.
 const overlapRounds = 21
 
 // overlap measures a number of iallreduces alone, and with computation between start and wait that takes as
@@ -95,7 +92,6 @@ func (w *worker) overlap(size int, target float64) error {
 	return json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: b, Overlap: max(0, (a+once-b)/a)})
 }
 
-// overlapIterations is how many iterations a part of a round has, as rank 0 decides.
 func (w *worker) overlapIterations(target float64) (int64, error) {
 	for n := int64(8); ; n *= 2 {
 		n, err := w.agree(n)
@@ -122,7 +118,7 @@ func (w *worker) partOfRound(n int64) (seconds float64, err error) {
 	return time.Since(start).Seconds(), err
 }
 
-// learnCompute tells all ranks how many steps take so many seconds, as rank 0 says.
+// learnCompute returns how many steps take as many seconds as rank 0 says, at this rank's speed.
 func (w *worker) learnCompute(seconds float64) (steps int64, err error) {
 	v := []float64{seconds}
 	if err := mpi.Bcast(w.world, v, 0); err != nil {
@@ -131,7 +127,6 @@ func (w *worker) learnCompute(seconds float64) (steps int64, err error) {
 	return int64(v[0] * stepsPerSecond()), nil
 }
 
-// stepsPerSecond measures how fast this rank computes.
 func stepsPerSecond() float64 {
 	const steps = 1 << 20
 	best := time.Duration(1 << 62)
@@ -143,7 +138,7 @@ func stepsPerSecond() float64 {
 	return steps / best.Seconds()
 }
 
-// computed keeps the compiler from leaving the computation out.
+// computed keeps the compiler from eliminating the computation.
 var computed float64
 
 // compute is work without memory and without MPI.

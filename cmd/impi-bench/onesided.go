@@ -53,7 +53,7 @@ func (w *worker) access(bench string) error {
 	}
 }
 
-// fences is a put by each even rank between two fences.
+// fences does n puts by each even rank, each between two fences.
 func (w *worker) fences(n int64) error {
 	if err := w.needWindow("fence"); err != nil {
 		return err
@@ -74,7 +74,6 @@ func (w *worker) fences(n int64) error {
 	return nil
 }
 
-// windowsMade makes a window of memory that the program has, and frees it.
 func (w *worker) windowsMade(n int64) error {
 	for i := int64(0); i < n; i++ {
 		win, err := mpi.WinCreate(w.world, w.words[:], nil)

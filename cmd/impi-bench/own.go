@@ -19,7 +19,6 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// own runs the benchmarks' worker under impi-node.
 type own struct {
 	o          *options
 	node, self string
@@ -139,7 +138,6 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	return b.String()
 }
 
-// figures runs a command that prints a figure on each line.
 func figures(cmd *exec.Cmd) (list []figure, err error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

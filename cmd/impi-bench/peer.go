@@ -28,7 +28,6 @@ type peer struct {
 	dynamic installed // for benchmarks that Debian's packages cannot do; no program: as usual
 }
 
-// installed is an installed implementation, with the loops compiled.
 type installed struct{ compiler, launcher, program string }
 
 // newPeer compiles the loops with the peer's compiler. The word is its name, with
@@ -53,10 +52,8 @@ func (o *options) newPeer(ctx context.Context, word, dir string) (*peer, error) 
 	return p, err
 }
 
-// optional reports whether some libraries cannot run a benchmark.
 func optional(bench string) bool { return benchmarks[bench].optional }
 
-// install compiles the loops, for the implementation in a folder, or that of the package.
 func install(ctx context.Context, name, folder, dir string) (in installed, err error) {
 	compiler := filepath.Join(folder, "bin", "mpicc")
 	in.launcher = filepath.Join(folder, "bin", "mpiexec")

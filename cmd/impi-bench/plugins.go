@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// pluginTransports are the transports of the benchmark "plugins".
 var pluginTransports = []string{"shm", "unix", "tcp", "quic"}
 
 // pluginBytes is the resident memory of all plugins of this rank's node together:

@@ -45,10 +45,10 @@ var credentials = map[string]string{"cert": "bench.pem", "key": "bench.key", "ca
 // needsTwoSites reports whether a transport's plugin would talk to itself within one site.
 func needsTwoSites(transport string) bool { return transport == secureTCP || transport == "quic" }
 
-// twoSites reports whether the procs are those of two sites: of a plugin two processes are measured.
+// twoSites reports whether the procs belong to two sites, as they do for a plugin's file and for a
+// transport whose plugin would talk to itself within one site.
 func (o *options) twoSites() bool { return o.vendor.file != "" || needsTwoSites(o.transport) }
 
-// secureTCP is how -transport names tcp with TLS.
 const secureTCP = "tcp+tls"
 
 // certificates puts a CA and one certificate for all sites beside the job file.
@@ -72,7 +72,6 @@ func (w *own) certificates() error {
 	return nil
 }
 
-// quicPort makes the socket of the process that listens.
 func quicPort() (*os.File, string, error) {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -123,7 +122,6 @@ func quicEnd(first bool, address string) (io.ReadWriteCloser, error) {
 	return &quicFloor{s, c, first}, err
 }
 
-// quicFloor is a process's end of the stream.
 type quicFloor struct {
 	*quic.Stream
 	c     *quic.Conn

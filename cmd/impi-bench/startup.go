@@ -26,7 +26,6 @@ var startupUsage string
 //go:embed help/startup-examples.txt
 var startupExamples string
 
-// startupOptions say how large the job is.
 type startupOptions struct {
 	clients, hosts, procs int
 	repeat                int
@@ -37,7 +36,6 @@ type startupOptions struct {
 // startupWord is both the command and, with a part after it, its processes.
 const startupWord = "startup"
 
-// startupCommand returns impi-bench startup.
 func startupCommand() *cmdline.Command { c, _ := newStartup(); return c }
 
 func newStartup() (*cmdline.Command, *startupOptions) {
@@ -69,7 +67,7 @@ func (o *startupOptions) check([]string) error {
 	return nil
 }
 
-// startupFigures are what a repetition has measured, in seconds and bytes.
+// startupFigures are the measurements of one repetition, in seconds and bytes.
 type startupFigures struct {
 	Seconds    float64 `json:"seconds"`
 	Server     float64 `json:"server_peak_rss"`
@@ -78,7 +76,6 @@ type startupFigures struct {
 	Down       float64 `json:"bytes_from_server"`
 }
 
-// startupColumns are its figures with their units, as they are printed.
 var startupColumns = []struct {
 	name, key string
 	unit      float64
@@ -91,7 +88,6 @@ var startupColumns = []struct {
 	{"from server, MB", "bytes_from_server", 1e6, func(f startupFigures) float64 { return f.Down }},
 }
 
-// benchStartup measures and prints.
 func benchStartup(ctx context.Context, o startupOptions, w io.Writer) error {
 	var runs []startupFigures
 	for range o.repeat {
@@ -126,7 +122,6 @@ func benchStartup(ctx context.Context, o startupOptions, w io.Writer) error {
 	return t.Flush()
 }
 
-// run starts server and clients once.
 func (o startupOptions) run(ctx context.Context) (f startupFigures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
@@ -159,7 +154,7 @@ func (o startupOptions) run(ctx context.Context) (f startupFigures, err error) {
 	return f, err
 }
 
-// partResult is what one of the two processes has to say.
+// partResult is what one of the two processes reports.
 type partResult struct {
 	part string
 	err  error

@@ -30,7 +30,6 @@ const (
 	clientsPart = "clients"
 )
 
-// isStartupPart reports whether the command line is that of one of the processes.
 func isStartupPart(args []string) bool {
 	return len(args) == 6 && args[0] == startupWord && (args[1] == serverPart || args[1] == clientsPart)
 }
@@ -62,7 +61,7 @@ func runStartupPart(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// peakRSS is the most resident memory that this process had, in bytes.
+// peakRSS returns the peak resident memory of this process, in bytes.
 func peakRSS() (int64, error) {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -77,7 +76,6 @@ func peakRSS() (int64, error) {
 	return 0, errors.New("/proc/self/status has no VmHWM")
 }
 
-// serve is the server's process.
 func (o startupOptions) serve(where string) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,11 +90,10 @@ func (o startupOptions) serve(where string) error {
 	})
 }
 
-// clientsMemory is how much the clients' process takes before it collects garbage
-// all the time.
+// clientsMemory is the memory limit of the clients' process, in bytes, from which the garbage
+// collector runs all the time.
 const clientsMemory = 600 << 20
 
-// synthetic are all clients of a job.
 type synthetic struct {
 	o        startupOptions
 	server   string
@@ -107,7 +104,6 @@ type synthetic struct {
 	digests  []uint64
 }
 
-// join is the clients' process.
 func (o startupOptions) join(where string, r *partResult) error {
 	server, err := awaitAddress(where)
 	if err != nil {
@@ -150,8 +146,8 @@ func awaitAddress(where string) (string, error) {
 	}
 }
 
-// config is client c. Its procs have ascending pids, as those that one process has
-// started mostly do, and no cards.
+// config returns the configuration of client c. Its procs have ascending pids, as those that one
+// process has started mostly do, and no cards.
 func (s *synthetic) config(c int) startup.ClientConfig {
 	cfg := startup.ClientConfig{Rank: wire.ClientRank(c), Auth: startup.Auth{None: true}, Params: startup.DefaultParams(), Foreign: true}
 	each := s.o.procs / s.o.clients / s.o.hosts
@@ -227,7 +223,6 @@ func (s *synthetic) startup(nc net.Conn, m *startup.Client, c int) error {
 	}
 }
 
-// leave checks the job and ends the client's part of it.
 func (s *synthetic) leave(nc net.Conn, m *startup.Client, job *startup.Job, c int) error {
 	if job.Procs.Len() != s.o.procs {
 		return fmt.Errorf("client %d knows %d procs", c, job.Procs.Len())
@@ -246,7 +241,7 @@ func (s *synthetic) send(nc net.Conn, m *startup.Client) error {
 	return err
 }
 
-// digest is the same for clients that know the same procs.
+// digest returns the same value for all clients that know the same procs.
 func (s *synthetic) digest(j *startup.Job) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)

@@ -45,8 +45,8 @@ func (r result) print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// printRatio writes how many times better ours is. Pairs tell it with a digit more, and where
-// it may be.
+// printRatio writes how many times better ours is; where there are intervals, with a digit more and
+// the interval.
 func (r result) printRatio(w io.Writer, row row, name string) {
 	in, ok := row.Intervals[name]
 	switch {
@@ -59,7 +59,6 @@ func (r result) printRatio(w io.Writer, row row, name string) {
 	}
 }
 
-// paired reports whether there are intervals of a contender's ratios.
 func (r result) paired(name string) bool {
 	return slices.ContainsFunc(r.Rows, func(row row) bool { _, ok := row.Intervals[name]; return ok })
 }
@@ -74,7 +73,6 @@ func sizeText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// printJSON writes all results with what is needed to read them.
 func printJSON(w io.Writer, o options, results []result) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// row is the medians for one message size.
 type row struct {
 	Size    int                `json:"size"`
 	Values  map[string]float64 `json:"values"`  // by contender
@@ -17,7 +16,6 @@ type row struct {
 	Intervals map[string][2]float64 `json:"intervals,omitempty"`
 }
 
-// tally is what was measured in one benchmark.
 type tally struct {
 	b       benchmark
 	base    string                       // see result.Base
@@ -32,7 +30,6 @@ func newTally(b benchmark) *tally {
 
 func (t *tally) add(name string, size int, value float64) { put(t.values, name, size, value) }
 
-// repeated adds the ratios of a repetition, by contender.
 func (t *tally) repeated(size int, pairs map[string][]float64) {
 	for name, ratios := range pairs {
 		put(t.pairs, name, size, ratios...)

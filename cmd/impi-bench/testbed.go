@@ -23,7 +23,6 @@ const (
 	bySlurm = "slurm"
 )
 
-// procsPerMachine is how many procs a machine has that -on makes.
 const procsPerMachine = 2
 
 // testbed makes machines. It is the testing.TB of the packages that make them for tests.
@@ -32,7 +31,7 @@ type testbed struct {
 	cleanup []func()
 }
 
-// cannot is why machines cannot be made.
+// cannot is what a testbed panics with: why machines cannot be made.
 type cannot string
 
 func (b *testbed) Helper()                        {}
@@ -62,7 +61,6 @@ func (b *testbed) close() {
 // errNoTestbed is wrapped if this computer cannot make machines of a kind.
 var errNoTestbed = errors.New("cannot be measured here")
 
-// make makes machines that are reached in a way, as many as the largest of counts.
 func (b *testbed) make(way string, counts []int) (m *onMachines, err error) {
 	defer func() {
 		if why, ok := recover().(cannot); ok {
@@ -110,7 +108,6 @@ func (b *testbed) slurmMachines(counts []int) *onMachines {
 	return m
 }
 
-// compareTestbeds measures on machines that are made here, in each way of -on.
 func (o options) compareTestbeds(ctx context.Context, w io.Writer) (results []result, err error) {
 	for _, way := range o.on {
 		list, err := o.compareTestbed(ctx, way, w)

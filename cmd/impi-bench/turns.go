@@ -70,12 +70,10 @@ func (w *own) begin(ctx context.Context, name, bench string, sizes []int) (*sess
 	return s, nil
 }
 
-// failure says how the job has ended.
 func (s *session) failure(err error) error {
 	return fmt.Errorf("%s: %s: %w\n%s", s.name, strings.Join(s.cmd.Args, " "), err, s.errs.String())
 }
 
-// turn measures a size for a while.
 func (s *session) turn(size int) (f figure, err error) {
 	if _, err := fmt.Fprintln(s.conn, size); err != nil {
 		return f, s.failure(err)
@@ -89,7 +87,6 @@ func (s *session) turn(size int) (f figure, err error) {
 	return f, nil
 }
 
-// end lets the job finish.
 func (s *session) end() error {
 	_ = s.conn.Close()
 	if err := <-s.ended; err != nil {
@@ -98,8 +95,8 @@ func (s *session) end() error {
 	return nil
 }
 
-// takeTurns is one repetition of contenders that can: all their jobs at the same time,
-// each measuring for a little while when it is its turn.
+// takeTurns is one repetition of contenders that can take turns: all their jobs run at the same
+// time, and each measures for a little while when it is its turn.
 func (o *options) takeTurns(ctx context.Context, bench string, sizes []int, all []contender, t *tally) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
@@ -152,7 +149,7 @@ func (o *options) round(open []*session, size, round int, bench string, t *tally
 	return nil
 }
 
-// runTurns is the program of such a job: SOCKET BENCHMARK SECONDS SIZE...
+// runTurns is the program of a job that takes turns: SOCKET BENCHMARK SECONDS SIZE...
 func runTurns(args []string) error {
 	if err := mpi.Init(); err != nil {
 		return err
@@ -182,7 +179,7 @@ func runTurns(args []string) error {
 	return mpi.Finalize()
 }
 
-// giveOrders is rank 0's part: a line with a size comes, a figure goes back.
+// giveOrders is rank 0's part: it reads lines with a size, and answers each with a figure.
 func (w *worker) giveOrders(bench, socket string, target float64) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
@@ -238,7 +235,6 @@ func (w *worker) turn(bench string, size int, target float64, iterations map[int
 // time.
 const warming = 0.3
 
-// takeOrders is the part of the other ranks.
 func (w *worker) takeOrders(bench string) error {
 	for {
 		size, err := w.agree(0)

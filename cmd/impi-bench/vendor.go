@@ -11,14 +11,12 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// vendor is a plugin that is measured, if -transport has the path of its file.
 type vendor struct {
 	file     string   // absolute
 	settings []string // lines of its config block
 	library  string   // a command that measures without us
 }
 
-// list is a flag that may be given several times.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, ", ") }
@@ -29,7 +27,6 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// checkVendor finds out whether -transport is a plugin's file, and sets the name of its transport then.
 func (o *options) checkVendor() error {
 	if !strings.Contains(o.transport, "/") {
 		if len(o.vendor.settings) > 0 {
@@ -52,7 +49,6 @@ func (o *options) checkVendor() error {
 	return nil
 }
 
-// block is the transport block of a plugin.
 func (v *vendor) block(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plugin_dir = %q\ntransport %q {\n  plugin = %q\n  config {\n", filepath.Dir(v.file), name, filepath.Base(v.file))

@@ -19,7 +19,6 @@ const (
 	tagNext = 2
 )
 
-// figure is what a run measured for one message size.
 type figure struct {
 	Size       int     `json:"size"` // bytes
 	Iterations int64   `json:"iterations"`
@@ -42,7 +41,6 @@ type worker struct {
 	compute      int64    // steps of computation behind each start, in `overlap`
 }
 
-// buffer is the memory of messages of one size.
 type buffer struct {
 	size    int    // of messages and blocks, in bytes
 	out, in []byte // a block for each rank
@@ -62,7 +60,6 @@ func runWorker(args []string) (err error) {
 	return mpi.Finalize()
 }
 
-// runLoops is a rank's part: BENCHMARK SECONDS SIZE...
 func runLoops(world *mpi.Comm, args []string) error {
 	bench, target, sizes, err := parseLoops(args)
 	if err != nil {
@@ -95,7 +92,7 @@ func newWorker(world *mpi.Comm) *worker {
 	return &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1}
 }
 
-// prepare has memory for messages of a size, the same each time.
+// prepare sets w.buffer to the buffers of a size, which it allocates only once.
 func (w *worker) prepare(size int) {
 	if b, ok := w.buffers[size]; ok {
 		w.buffer = b
@@ -109,8 +106,8 @@ func (w *worker) prepare(size int) {
 	w.buffers[size] = w.buffer
 }
 
-// filled is memory that was written to: pages that never were are all one page of
-// zeroes, which is copied faster than any message.
+// filled returns memory that has been written to: untouched pages all map to one page of zeroes,
+// which is copied faster than any message.
 func filled(n int) []byte { return bytes.Repeat([]byte{1}, n) }
 
 func filledNumbers(n int) []float64 {
@@ -121,8 +118,8 @@ func filledNumbers(n int) []float64 {
 	return v
 }
 
-// exist is a program that does nothing; rank 0 says how much memory that took, of
-// itself or of plugins that have made links between all ranks.
+// exist measures memory: rank 0 reports its own resident memory or, once all ranks have exchanged
+// messages, that of the plugins.
 func (w *worker) exist(bench string) error {
 	if bench == "plugins" {
 		if err := w.meet(); err != nil {
@@ -143,13 +140,11 @@ func (w *worker) exist(bench string) error {
 	return json.NewEncoder(os.Stdout).Encode(figure{Size: w.world.Size(), Iterations: 1, Seconds: 1, Resident: resident})
 }
 
-// meet makes each pair of ranks exchange messages.
 func (w *worker) meet() error {
 	n := w.world.Size()
 	return mpi.Alltoall(w.world, make([]byte, n), make([]byte, n))
 }
 
-// residentBytes reads the resident memory of a process out of its statm.
 func residentBytes(statm string) (int64, error) {
 	b, err := os.ReadFile(statm)
 	if err != nil {
@@ -162,7 +157,6 @@ func residentBytes(statm string) (int64, error) {
 	return resident * int64(os.Getpagesize()), nil
 }
 
-// measure writes a figure for the size, of as many iterations as fill the target.
 func (w *worker) measure(bench string, size int, target float64) (err error) {
 	if bench == "overlap" {
 		return w.overlap(size, target)
@@ -218,7 +212,6 @@ func calibrate(l loop, bench string, target float64) (int64, error) {
 	}
 }
 
-// timed is how many seconds n iterations take.
 func timed(l loop, bench string, n int64) (float64, error) {
 	if _, err := l.agree(n); err != nil {
 		return 0, err
@@ -250,10 +243,8 @@ func next(n int64, t, target float64) (int64, bool) {
 	return fill(n, t, target), true
 }
 
-// fill is how many iterations fill the target if n took t seconds.
 func fill(n int64, t, target float64) int64 { return int64(float64(n)*target/t) + 1 }
 
-// agree tells all ranks how many iterations come next, as rank 0 has decided.
 func (w *worker) agree(n int64) (int64, error) {
 	v := []int64{n}
 	if w.rank != 0 {
@@ -313,7 +304,8 @@ func (w *worker) pingpong(n int64) (err error) {
 	return err
 }
 
-// windows: one direction, depth messages at a time, an answer after each.
+// windows measures one direction: depth messages at a time, and an answer after each of these
+// windows.
 func (w *worker) windows(n int64, depth int) error {
 	token, reqs := make([]byte, 1), w.reqs[:depth]
 	for range n {

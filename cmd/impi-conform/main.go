@@ -30,12 +30,10 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main for given arguments. It returns the exit status.
 func run(args []string, out, err io.Writer) int {
 	return newCommand().Execute(args, out, err)
 }
 
-// newCommand returns impi-conform.
 func newCommand() *cmdline.Command {
 	c := cmdline.NewProgram("impi-conform", help, "")
 	c.Flags = nil

@@ -22,7 +22,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// trial is a command line of "impi-conform protocol".
 type trial struct {
 	iut      string // a preset; empty: commands
 	prefix   string // where it is installed
@@ -36,7 +35,6 @@ type trial struct {
 	shown
 }
 
-// protocolCommand returns impi-conform protocol.
 func protocolCommand() *cmdline.Command { c, _ := newTrial(); return c }
 
 func newTrial() (*cmdline.Command, *trial) {
@@ -77,7 +75,6 @@ func newTrial() (*cmdline.Command, *trial) {
 	return c, r
 }
 
-// complete looks whether there is something to judge.
 func (r *trial) complete() error {
 	own := r.commands.ClientCommand != "" || r.commands.ServerCommand != ""
 	switch {
@@ -98,7 +95,6 @@ func (r *trial) complete() error {
 	return nil
 }
 
-// subject makes what is judged. dir is for files of the run.
 func (r *trial) subject(dir string) (iut.Subject, error) {
 	switch r.iut {
 	case "impi":
@@ -136,7 +132,6 @@ func (r *trial) try(_ []string, out, errOut io.Writer) (int, error) {
 	return r.status(found), nil
 }
 
-// status is the exit status that a report means.
 func (r *trial) status(found *protocol.Report) int {
 	if found.Verdict != transporttest.Pass || r.strict && found.Failed > 0 {
 		return statusFail
@@ -144,7 +139,6 @@ func (r *trial) status(found *protocol.Report) int {
 	return statusPass
 }
 
-// run judges and writes the report.
 func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Report, error) {
 	dir, err := os.MkdirTemp("", "impi-conform-")
 	if err != nil {
@@ -173,7 +167,8 @@ func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Repor
 	return found, errors.Join(toFile(r.markdown, page), r.write(found, out, table))
 }
 
-// published are the arguments as the page tells them: without where its author keeps things.
+// published returns the arguments as a published page shows them: without flags for output and
+// local folders.
 func (r *trial) published() (words []string) {
 	r.flagSet.Visit(func(f *flag.Flag) {
 		switch value := f.Value.String(); f.Name {
@@ -191,7 +186,6 @@ func (r *trial) published() (words []string) {
 	return append(words, r.words...)
 }
 
-// listProtocol lists the cases that are chosen.
 func listProtocol(o protocol.Options, out io.Writer) int {
 	p := report.Printer{W: out}
 	chapter := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 )
 
-// shown is what both testers are told of the cases to try, and of how to show what came of them.
+// shown has the flags that both testers share: which cases to try, and how to show the results.
 type shown struct {
 	pattern string
 	asJSON  bool
@@ -28,7 +28,7 @@ func (s *shown) flags(f *flag.FlagSet) {
 	f.StringVar(&s.junit, "junit", "", cmdline.File)
 }
 
-// cases is the pattern, nil if there is none.
+// cases returns the pattern of the cases to run, or nil.
 func (s *shown) cases() (*regexp.Regexp, error) {
 	if s.pattern == "" {
 		return nil, nil
@@ -40,7 +40,7 @@ func (s *shown) cases() (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// table is where lines for people go.
+// table returns where lines for people go.
 func (s *shown) table(out, errOut io.Writer) io.Writer {
 	if s.asJSON {
 		return errOut

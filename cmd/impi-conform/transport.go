@@ -17,7 +17,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// request is a command line.
 type request struct {
 	subject conformance.Subject
 	options conformance.Options
@@ -28,7 +27,6 @@ type request struct {
 // builtin before the name of a transport stands for one that is built in here.
 const builtin = "builtin:"
 
-// transportCommand returns impi-conform transport.
 func transportCommand() *cmdline.Command {
 	r := &request{}
 	c := &cmdline.Command{Name: "transport", Args: cmdline.File, Flags: cmdline.NewFlags(), Run: r.judge}
@@ -112,7 +110,6 @@ func (r *request) judge(_ []string, out, errOut io.Writer) (int, error) {
 	return statusPass, nil
 }
 
-// rules lists all cases.
 func rules(out io.Writer) int {
 	for _, c := range conformance.Cases() {
 		fmt.Fprintf(out, "%-11s %-22s %-8s %s\n", c.ID, c.Name, c.Kind, c.Rule)

@@ -13,7 +13,6 @@ import (
 //go:embed help/abi.txt
 var abiHelp string
 
-// abiCommand returns impi-node abi.
 func abiCommand() *cmdline.Command {
 	c := &cmdline.Command{Name: "abi", Help: abiHelp, Flags: cmdline.NewFlags()}
 	asJSON := c.Flags.Bool("json", false, "")
@@ -55,7 +54,6 @@ func (l *functionList) add(name string) {
 	l.n++
 }
 
-// bySupport returns the functions that are implemented and those that are not.
 func bySupport(all []abi.Support) (done, missing *functionList) {
 	done, missing = &functionList{}, &functionList{}
 	for _, f := range all {

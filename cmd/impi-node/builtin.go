@@ -31,12 +31,10 @@ var builtins = []builtin{
 	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true, Datagrams: true}, func() transports.Transport { return quic.New() }},
 }
 
-// loadOptions returns what config.Load needs to know of this program.
 func loadOptions() config.Options {
 	return config.Options{Builtins: known(), Cores: usableCores(), Tasks: tasksOf(os.Environ())}
 }
 
-// known returns the built-in transports in the form that package config needs.
 func known() []config.Builtin {
 	list := make([]config.Builtin, len(builtins))
 	for i, b := range builtins {
@@ -45,7 +43,6 @@ func known() []config.Builtin {
 	return list
 }
 
-// findBuiltin returns the transport of that name.
 func findBuiltin(name string) (builtin, bool) {
 	for _, b := range builtins {
 		if b.Name == name {

@@ -18,7 +18,6 @@ import (
 //go:embed help/cert.txt
 var certHelp string
 
-// certOptions is the command line of cert.
 type certOptions struct {
 	dir, sites, file string
 	days             int
@@ -26,7 +25,6 @@ type certOptions struct {
 	args             []string
 }
 
-// certCommand returns impi-node cert.
 func certCommand() *cmdline.Command {
 	const sites = "`SITE`"
 	o := &certOptions{}
@@ -58,7 +56,6 @@ func certCommand() *cmdline.Command {
 	return &cmdline.Command{Name: "cert", Help: certHelp, Commands: []*cmdline.Command{start, issue, display}}
 }
 
-// siteNames are the sites that init is to make certificates for.
 func (o *certOptions) siteNames() (names []string, err error) {
 	switch {
 	case len(o.args) > 0:
@@ -93,7 +90,6 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// certInit makes a CA and the certificates of the first sites.
 func certInit(o *certOptions, out io.Writer) error {
 	names, err := o.siteNames()
 	if err != nil {
@@ -118,7 +114,6 @@ func certInit(o *certOptions, out io.Writer) error {
 	return o.issue(ca, names, out)
 }
 
-// certIssue makes certificates with the existing CA.
 func certIssue(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
 		return errors.New("name the sites, as in: impi-node cert issue gamma")
@@ -149,7 +144,6 @@ func certIssue(o *certOptions, out io.Writer) error {
 	return o.issue(ca, o.args, out)
 }
 
-// issue makes certificates and prints what to write into the job file.
 func (o *certOptions) issue(ca *pki.Authority, names []string, out io.Writer) error {
 	for _, n := range names {
 		pair, err := ca.Issue(n, time.Now(), o.validity())
@@ -221,7 +215,6 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 	return errors.Join(err, os.Remove(next))
 }
 
-// certShow prints the content of certificates.
 func certShow(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
 		return errors.New("name the files, as in: impi-node cert show certs/alpha.pem")

@@ -29,7 +29,6 @@ type checker struct {
 	links map[offered]transports.Capabilities
 }
 
-// offered is a transport of a site.
 type offered struct{ site, transport string }
 
 func (c *checker) here(s config.Site) bool {
@@ -60,7 +59,6 @@ func (c *checker) transports(try bool) {
 	}
 }
 
-// wanted reports whether a node of the site starts a transport.
 func wanted(s config.Site, name string) bool {
 	routes := append(slices.Clone(s.Routes), s.RouteTo("*"))
 	return slices.ContainsFunc(routes, func(r config.Route) bool { return slices.Contains(r.Prefer, name) })
@@ -91,7 +89,6 @@ func (c *checker) settings(s config.Site, t config.Transport) {
 	}
 }
 
-// wrong records the faults of a transport's settings.
 func (c *checker) wrong(t config.Transport, err error) {
 	for _, e := range settingErrors(err) {
 		f := c.job.TransportFault(t, e.Name, e.Problem, e.Remedy)
@@ -113,7 +110,7 @@ func (c *checker) file(t config.Transport) {
 	c.plugin(t, err)
 }
 
-// whoTrusts is the file that has the checksum of a plugin.
+// whoTrusts returns the file that has the checksum of a plugin.
 func whoTrusts(t config.Transport) string {
 	if t.Version != "" {
 		return "the lock file"
@@ -121,7 +118,6 @@ func whoTrusts(t config.Transport) string {
 	return "the file"
 }
 
-// start starts a plugin with its settings, as the node will, and ends it.
 func (c *checker) start(s config.Site, t config.Transport) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
@@ -136,7 +132,6 @@ func (c *checker) start(s config.Site, t config.Transport) {
 	_ = p.Close() // its capabilities are known
 }
 
-// plugin records why a plugin does not start.
 func (c *checker) plugin(t config.Transport, err error) {
 	var e *host.Error
 	switch {
@@ -157,7 +152,6 @@ func (c *checker) may(s config.Site, name string, meets func(transports.Capabili
 	return !known || meets(caps)
 }
 
-// measured warns of files of round trips that cannot be read.
 func (c *checker) measured() {
 	for _, s := range c.local {
 		p := s.Protocol

@@ -44,7 +44,6 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	}
 }
 
-// takesPlugins reports whether the site starts a plugin that channels may use.
 func takesPlugins(s config.Site) bool {
 	for _, t := range s.Transports {
 		if !t.Builtin && wanted(s, t.Name) {
@@ -54,7 +53,7 @@ func takesPlugins(s config.Site) bool {
 	return false
 }
 
-// sharedPorts counts what takes a port of the attribute ports at each address.
+// sharedPorts counts, at each address, what takes one of the ports in the attribute ports.
 func (c *checker) sharedPorts() {
 	type place struct {
 		at    config.Pos
@@ -87,7 +86,6 @@ func (c *checker) sharedPorts() {
 	}
 }
 
-// hostPorts tells what a host of a site takes.
 func (c *checker) hostPorts(s config.Site, i int, add func(n int, proto string)) {
 	h := s.Hosts[i]
 	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)

@@ -8,7 +8,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// encryptRemedy says how to get encrypted links.
 func (c *checker) encryptRemedy() string {
 	return c.job.EncryptRemedy(", with certificates (impi-node cert)")
 }
@@ -29,7 +28,6 @@ func (c *checker) secrecy() {
 	}
 }
 
-// ownRoutes checks that each route that requires encryption has a transport that encrypts.
 func (c *checker) ownRoutes(s config.Site) {
 	if len(c.job.Sites) == 1 && c.job.Complete && len(s.Hosts) == 1 {
 		return // there is no other site
@@ -48,7 +46,6 @@ func staysInside(caps transports.Capabilities) bool {
 	return encrypts(caps) || caps.Reach == transports.ReachMachine
 }
 
-// between checks what the route of site a requires of its links with site b.
 func (c *checker) between(a, b config.Site) {
 	r := a.RouteTo(b.Name)
 	meets, says, without := encrypts, "has require_tls", "take require_tls out"

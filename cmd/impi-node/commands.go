@@ -25,7 +25,6 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// tree returns impi-node with all its commands. Without one of them it runs a job.
 func tree(std streams) *cmdline.Command {
 	o := &options{}
 	root := &cmdline.Command{Name: "impi-node", Help: help, Flags: o.flags(), Program: true, Unknown: unknown}
@@ -59,7 +58,7 @@ func tree(std streams) *cmdline.Command {
 	return root
 }
 
-// meantBy are the words that other programs have for commands here.
+// meantBy maps commands to the words that other programs have for them.
 var meantBy = map[string][]string{
 	"cert": {"certs"}, "links": {"show"},
 	"manifest": {"k8s", "kubernetes", "nomad"}, "native": {"openmpi", "mpich"}, "plugins": {"plugin"}, "status": {"ps", "list"}, "validate": {"check", "lint"},
@@ -68,7 +67,6 @@ var meantBy = map[string][]string{
 //go:embed help/completion.txt
 var completionHelp string
 
-// listJobs prints the names of the jobs of this user that run here, for completions.
 func listJobs(_ []string, out, _ io.Writer) (int, error) {
 	c := links.NewChoice()
 	for _, j := range links.Merge(links.Survey(context.Background(), host.RunDirs(c.RunDir, c.UID), c.Deadline, links.Request{Here: true})) {
@@ -77,7 +75,6 @@ func listJobs(_ []string, out, _ io.Writer) (int, error) {
 	return statusOK, nil
 }
 
-// loadElsewhere returns what loads a job file whose hosts are other machines.
 func loadElsewhere(std streams) func(path string) *config.Job {
 	return func(path string) *config.Job {
 		opt := loadOptions()
@@ -88,7 +85,6 @@ func loadElsewhere(std streams) func(path string) *config.Job {
 	}
 }
 
-// examined returns how impi-node doctor gets at its job file.
 func examined(std streams) (doctor.Job, error) {
 	isLocal, err := local()
 	return doctor.Job{Local: isLocal, Load: func(path string) *config.Job {
@@ -101,8 +97,8 @@ func examined(std streams) (doctor.Job, error) {
 	}}, err
 }
 
-// unknown is what to do instead of a first argument that is neither a command nor a flag, if that is not
-// a word that was mistyped.
+// unknown returns what to do instead if the first argument is neither a command nor a flag, or ""
+// if it looks mistyped.
 func unknown(word string) string {
 	if _, err := exec.LookPath(word); err == nil || strings.Contains(word, "/") {
 		return fmt.Sprintf("say how many procs are to run %s, as in: impi-node -n 4 %[1]s", word)

@@ -18,7 +18,6 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 )
 
-// options is the command line of a run.
 type options struct {
 	file     string
 	site     string
@@ -55,7 +54,6 @@ func (o *options) flags() *flag.FlagSet {
 	return f
 }
 
-// parseFlags parses the command line of a run.
 func parseFlags(args []string) (*options, error) {
 	o := &options{}
 	f := o.flags()
@@ -117,7 +115,6 @@ func (o *options) checkWords() error {
 	return nil
 }
 
-// apply applies the command line to the settings of a site.
 func (o *options) apply(s *config.Site) {
 	if o.logLevel != "" {
 		s.Log.Level = o.logLevel

@@ -52,15 +52,14 @@ type outcome struct {
 	Lost   int    `json:"lost"`   // procs that the job has gone on without
 }
 
-// news is a node's message to its launcher after the first one: its last one, or before that, that it has
-// taken changes of the job file, or that the job goes on without procs.
+// news is any message of a node to its launcher after heeding: its outcome, or before that, that it
+// has reloaded the job file, or that the job goes on without some procs.
 type news struct {
 	outcome
 	Reloaded bool       `json:"reloaded,omitempty"`
 	Loss     *wire.Lost `json:"loss,omitempty"`
 }
 
-// handoff is a node's end of the socket.
 type handoff struct {
 	conn  net.Conn
 	order order
@@ -120,7 +119,6 @@ func takeHandoff() (*handoff, error) {
 	return h, nil
 }
 
-// apply applies the launcher's order to a site.
 func (h *handoff) apply(s *config.Site) {
 	if h.order.Server != nil {
 		s.Server = config.Server{Address: *h.order.Server, Pos: s.Server.Pos, Ours: true, TLS: s.Server.TLS}
@@ -130,7 +128,6 @@ func (h *handoff) apply(s *config.Site) {
 	}
 }
 
-// report tells the launcher how the site ended, and returns the exit status.
 func (h *handoff) report(err error) int {
 	o := outcome{}
 	if err != nil {
@@ -157,7 +154,6 @@ func (h *handoff) lost(l wire.Lost) {
 	_ = json.NewEncoder(h.conn).Encode(news{Loss: &l}) // the launcher may have ended
 }
 
-// drawKey sets a random key for a job whose file says nothing about authentication.
 func drawKey(a *config.Auth) {
 	if !a.Random {
 		return

@@ -20,7 +20,6 @@ import (
 // hostVerb is the command with which the head of a site starts impi-node for another host.
 const hostVerb = "host"
 
-// launching starts the nodes of a site's other hosts by an engine, and learns how they end.
 type launching struct {
 	parts    []share      // of the hosts: the first of each is started here
 	listener net.Listener // the head's, or nil
@@ -122,7 +121,6 @@ func (l *launching) stop() {
 	}
 }
 
-// engineOf returns the engine of a launch block, and its machines for some hosts.
 func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e engine.Engine, called []engine.Machine, err error) {
 	if e = schedulerOf(l); e == nil {
 		for _, h := range hosts {
@@ -213,7 +211,6 @@ func (w *lastWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// explain says why a node is not there any more.
 func (w *lastWords) explain(e engine.End) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +224,6 @@ func (w *lastWords) explain(e engine.End) error {
 	return fmt.Errorf("its impi-node has ended with status %d: %s", e.Status, strings.TrimPrefix(said, "impi-node: "))
 }
 
-// runHost runs impi-node for one host of a site, as its head has ordered.
 func runHost(std streams) int {
 	p, job, o, err := takeOrder(std)
 	if err != nil {

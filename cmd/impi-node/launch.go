@@ -23,7 +23,6 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// siteProcess is the node process of one site.
 type siteProcess struct {
 	site    config.Site
 	process *launch.Process
@@ -114,7 +113,6 @@ func boundProcs(o *options, nodes []nodeSpec) (before []int, all int) {
 	return before, all
 }
 
-// startSite starts this program again for one site, or one host of it.
 func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *serving, std streams) (*siteProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -148,7 +146,6 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
-// holdsStdin reports whether the site has, or may have, the proc that reads standard input.
 func holdsStdin(job *config.Job, site config.Site) bool {
 	if site.Spare {
 		return false
@@ -220,7 +217,6 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string),
 	wg.Wait()
 }
 
-// nameOf names a site whose node has ended.
 func nameOf(s config.Site) string {
 	if s.Spare {
 		return fmt.Sprintf("spare site %s", s.Name)
@@ -228,7 +224,7 @@ func nameOf(s config.Site) string {
 	return fmt.Sprintf("site %s (client %d)", s.Name, s.Client)
 }
 
-// judged are the nodes whose ends count: those of spare sites only where there are no others.
+// judged returns the nodes whose ends count: those of spare sites only if there are no others.
 func judged(running []*siteProcess) []*siteProcess {
 	all := slices.DeleteFunc(slices.Clone(running), func(p *siteProcess) bool { return p.site.Spare })
 	if len(all) == 0 {
@@ -268,7 +264,6 @@ func judge(running []*siteProcess) outcome {
 	return best
 }
 
-// endAll ends the nodes that were started before one could not be.
 func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
@@ -279,7 +274,7 @@ func endAll(running []*siteProcess) {
 // mostNews bounds what a node tells its launcher, in bytes: a line for each proc that is lost by itself.
 const mostNews = 64 << 20
 
-// lossLog says once what all nodes of a launcher hear.
+// lossLog logs each loss once, though every node of a launcher reports it.
 type lossLog struct {
 	mu     sync.Mutex
 	losses ending.Losses
@@ -294,7 +289,6 @@ func (l *lossLog) say(x wire.Lost) {
 	}
 }
 
-// spareEnded says that the node of a spare site has failed.
 func (l *lossLog) spareEnded(site string, o outcome) {
 	l.log.Warn("a spare site is gone, and the job goes on without it", "site", site, "reason", o.Text)
 }

@@ -24,7 +24,6 @@ const (
 //go:embed help/links.txt
 var linksHelp string
 
-// linksOptions are the command line of impi-node links.
 type linksOptions struct {
 	*links.Choice
 	explain, measure, json, all, here bool
@@ -32,7 +31,6 @@ type linksOptions struct {
 	keep string
 }
 
-// linksCommand returns impi-node links.
 func linksCommand() *cmdline.Command {
 	o := &linksOptions{Choice: links.NewChoice()}
 	c := &cmdline.Command{Name: "links", Help: linksHelp, Flags: cmdline.NewFlags(), Run: o.run}
@@ -105,7 +103,6 @@ func keep(path string, jobs []links.Job, now time.Time) (kept []measured.Pair, e
 	return kept, f.Write(path)
 }
 
-// nothing returns the message if no job was found, with hints where it may be.
 func (o *linksOptions) nothing(nodes int) string {
 	switch {
 	case o.Job != "" && nodes > 0:
@@ -126,7 +123,6 @@ func (o *linksOptions) print(w io.Writer, r *links.Report) error {
 	return nil
 }
 
-// linksStatus returns the exit status for the jobs that were found.
 func linksStatus(jobs []links.Job) int {
 	for _, j := range jobs {
 		for _, s := range j.Sites {

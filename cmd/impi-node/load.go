@@ -22,7 +22,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// local returns a function that reports whether an address is this machine's.
 func local() (func(netip.Addr) bool, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -40,7 +39,6 @@ func local() (func(netip.Addr) bool, error) {
 	}, nil
 }
 
-// checkPort returns the error of listening on a port, if any.
 func checkPort(a netip.AddrPort) error {
 	l, err := net.Listen("tcp", a.String())
 	if err != nil {
@@ -87,7 +85,6 @@ func (o *options) source(job *config.Job, name string, addresses map[string]neti
 	}}
 }
 
-// finishLoad checks what needs the transports' settings.
 func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Addr) bool, try bool) (*config.Job, config.Diagnostics) {
 	if job == nil {
 		return nil, found
@@ -104,7 +101,6 @@ func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Ad
 	return job, inOrder(dedupe(c.found))
 }
 
-// inOrder sorts later faults among the others.
 func inOrder(ds config.Diagnostics) config.Diagnostics {
 	slices.SortStableFunc(ds, func(a, b config.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
@@ -133,7 +129,6 @@ func portsOf(path, site, host string, isLocal func(netip.Addr) bool, addresses m
 	return func(a netip.AddrPort) bool { return ours[a] }
 }
 
-// namesFiles reports whether the settings contain paths.
 func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	return slices.ContainsFunc(schema, func(s transports.Setting) bool {
 		path, _ := given[s.Name].(string)
@@ -141,7 +136,6 @@ func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	})
 }
 
-// settingErrors returns the faults that an error joins.
 func settingErrors(err error) (list []*transports.SettingError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -168,7 +162,6 @@ func dedupe(ds config.Diagnostics) (kept config.Diagnostics) {
 	return kept
 }
 
-// show prints diagnostics.
 func show(f *os.File, ds config.Diagnostics) {
 	_ = ds.WriteText(f, isTerminal(f)) // an error cannot be reported anywhere
 }
@@ -181,7 +174,6 @@ func isTerminal(f *os.File) bool {
 //go:embed help/validate.txt
 var validateHelp string
 
-// validateCommand returns impi-node validate.
 func validateCommand(std streams) *cmdline.Command {
 	c := &cmdline.Command{Name: "validate", Help: validateHelp, Args: cmdline.File, Flags: cmdline.NewFlags()}
 	asJSON := c.Flags.Bool("json", false, "")

@@ -23,7 +23,6 @@ type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// systemResolver is this machine's resolver, which tests replace.
 var systemResolver resolver = net.DefaultResolver
 
 // How long to wait before looking up a name without an address again, and how many names are looked
@@ -128,7 +127,6 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unknownNames returns the names whose addresses a run of the sites needs, without duplicates.
 func unknownNames(sites []config.Site) (names []config.HostName) {
 	seen := make(map[string]bool)
 	for _, s := range sites {
@@ -165,7 +163,6 @@ func (l *lookup) run(ctx context.Context, sites []config.Site, whole bool) (addr
 	}
 }
 
-// ask looks up names once.
 func (l *lookup) ask(ctx context.Context, names []config.HostName) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, mostAsked)
@@ -205,7 +202,6 @@ func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
 	}
 }
 
-// here returns the sites that have a host on this machine, as far as is known.
 func (l *lookup) here(sites []config.Site) (here []config.Site) {
 	for _, s := range sites {
 		if slices.ContainsFunc(s.Hosts, func(h config.Host) bool {
@@ -258,7 +254,6 @@ func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
 	return chosen
 }
 
-// waitsFor lists the names without an address.
 func (l *lookup) waitsFor() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,7 +270,6 @@ func (l *lookup) waitsFor() string {
 	return fmt.Sprintf("DNS: %s (%s)", hostlist.Compress(names), shortly(l.faults[names[0]]))
 }
 
-// shortly returns a short reason why a name has no address.
 func shortly(err error) string {
 	var dns *net.DNSError
 	switch {

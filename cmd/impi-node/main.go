@@ -37,16 +37,13 @@ func collectLater() {
 	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// streams are the standard streams.
 type streams struct {
 	in       *os.File
 	out, err *os.File
 }
 
-// run is main with the given arguments. It returns the exit status.
 func run(args []string, std streams) int {
 	return tree(std).Execute(args, std.out, std.err)
 }
 
-// complain prints an error on one line.
 func complain(w io.Writer, what any) { fmt.Fprintf(w, "impi-node: %v\n", what) }

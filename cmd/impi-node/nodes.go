@@ -51,7 +51,7 @@ func (p *nodeSpec) orphaned() bool {
 	}
 }
 
-// guardWord is how long after a signal the end of standard input may be noticed that comes with it.
+// guardWord is how long after a signal the end of standard input that comes with it may be noticed.
 const guardWord = 100 * time.Millisecond
 
 // nodesOf returns what runs on this machine: the whole of sites all of whose hosts are here, and of
@@ -138,7 +138,6 @@ func hostNames(hosts []config.Host) string {
 	return hostlist.Compress(list)
 }
 
-// procs returns how many procs the node runs.
 func (p *nodeSpec) procs() int {
 	if p.host != allHosts {
 		return p.site.Hosts[p.host].Procs

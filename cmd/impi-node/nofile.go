@@ -14,10 +14,9 @@ import (
 	"github.com/openimpi/impi/internal/mpiexec"
 )
 
-// slowStart is for how long procs may take to MPI_Init where a person sits at a debugger.
+// slowStart is how long procs may take to reach MPI_Init while somebody sits at a debugger.
 const slowStart = 24 * time.Hour
 
-// ofParts makes the job of several programs, or of a list of machines.
 func ofParts(o *options) (job *config.Job, err error) {
 	parts, slow := []config.Part{{Procs: o.procs, Program: config.Program{Command: o.command}}}, false
 	if o.programs != "" {
@@ -41,7 +40,6 @@ func ofParts(o *options) (job *config.Job, err error) {
 	return job, err
 }
 
-// decode reads JSON and refuses unknown fields.
 func decode(text string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -64,7 +62,6 @@ func readParts(text string) (parts []config.Part, slow bool, err error) {
 	return parts, slow, nil
 }
 
-// readMachines parses the value of -on.
 func readMachines(text string) (m mpiexec.Machines, err error) {
 	if err := decode(text, &m); err != nil {
 		return m, fmt.Errorf(`-on: %w; it is like {"engine": "ssh", "hosts": [{"name": "node1", "procs": 2}]}`, err)
@@ -144,7 +141,6 @@ func everywhere(job *config.Job) (string, error) {
 	return string(text), err
 }
 
-// folder returns where the procs of a job without a file start, on each of its machines.
 func folder(o *options) (string, error) {
 	if o.on == "" {
 		return "", nil

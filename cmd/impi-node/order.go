@@ -80,13 +80,12 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 	return x, nil
 }
 
-// command returns what runs on the other hosts.
 func (x *hostOrder) command(grace time.Duration) (engine.Command, error) {
 	secret, err := json.Marshal(x)
 	return engine.Command{Args: []string{x.Program, hostVerb}, Dir: x.Dir, Secret: string(secret), Grace: grace}, err
 }
 
-// share is a part of a site's hosts in their order: from first up to end, without it.
+// share is a range of a site's hosts, in their order: from First up to, but not including, End.
 type share struct {
 	First int `json:"first"`
 	End   int `json:"end"`

@@ -16,10 +16,8 @@ import (
 //go:embed help/plugins.txt
 var pluginsHelp string
 
-// statusBad is the exit status if something is wrong with a plugin.
 const statusBad = 1
 
-// pluginOptions is the command line of plugins.
 type pluginOptions struct {
 	dir, file            string
 	json, full           bool
@@ -34,7 +32,6 @@ type pluginOptions struct {
 // errBad is returned by a command whose output has described the problem.
 var errBad = errors.New("something is wrong with a plugin")
 
-// pluginsCommand returns impi-node plugins.
 func pluginsCommand(std streams) *cmdline.Command {
 	const name = "`NAME`"
 	o := &pluginOptions{}

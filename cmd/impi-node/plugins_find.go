@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// installed is a plugin that was found, or that a job file names.
 type installed struct {
 	Name    string `json:"name"`
 	Builtin bool   `json:"builtin"`
@@ -29,7 +28,6 @@ type installed struct {
 	env    []string // of its transport block
 }
 
-// inspect checks the file.
 func (p *installed) inspect() {
 	if p.Builtin {
 		return
@@ -40,7 +38,6 @@ func (p *installed) inspect() {
 	}
 }
 
-// builtinPlugins returns the built-in ones.
 func builtinPlugins() (list []installed) {
 	for _, b := range builtins {
 		list = append(list, installed{Name: b.Name, Builtin: true})
@@ -48,7 +45,6 @@ func builtinPlugins() (list []installed) {
 	return list
 }
 
-// inDir returns the plugins in a folder.
 func inDir(dir string) ([]installed, error) {
 	names, err := host.List(dir)
 	if err != nil {
@@ -63,7 +59,6 @@ func inDir(dir string) ([]installed, error) {
 	return list, nil
 }
 
-// inJob returns the plugins that a job file names.
 func inJob(file string, errOut io.Writer) (list []installed, err error) {
 	isLocal, err := local()
 	if err != nil {
@@ -135,7 +130,6 @@ func ask(p installed) (*conformance.Site, error) {
 	return site, nil
 }
 
-// words joins names for a table.
 func words[S ~string](list []S) string {
 	if len(list) == 0 {
 		return "-"

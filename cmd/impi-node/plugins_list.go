@@ -11,13 +11,11 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
-// listed is an installed plugin and, if it starts, what it reports about itself.
 type listed struct {
 	installed
 	About *conformance.Site `json:"about,omitempty"`
 }
 
-// pluginsList runs impi-node plugins list.
 func pluginsList(o *pluginOptions, std streams) error {
 	found := builtinPlugins()
 	var more []installed
@@ -93,7 +91,6 @@ func writeList(w io.Writer, list []listed) error {
 	return nil
 }
 
-// writeNotes writes what a plugin lacks, and the problem that its Health reports.
 func writeNotes(w io.Writer, name string, s *conformance.Site) {
 	if len(s.Lacks) > 0 {
 		fmt.Fprintf(w, "\n%s speaks version %d of the protocol, this node %d; it lacks\n", name, s.Protocol, proto.Version)
@@ -117,7 +114,6 @@ func short(sum string) string {
 	return sum[:12]
 }
 
-// pluginsInfo runs impi-node plugins info.
 func pluginsInfo(o *pluginOptions, std streams) error {
 	p, err := o.find(o.args[0])
 	if err != nil {

@@ -30,7 +30,6 @@ const (
 	sdkFolder = "plugins/sdk"               // where a source tree has it
 )
 
-// seed has the values for the templates.
 type seed struct {
 	Name, Module, Vendor, Go string
 	Version                  string   // of the SDK
@@ -40,7 +39,6 @@ type seed struct {
 
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// pluginsNew runs impi-node plugins new.
 func pluginsNew(o *pluginOptions, std streams) error {
 	name := strings.TrimPrefix(o.args[0], host.Prefix)
 	if !transportName.MatchString(name) {
@@ -72,7 +70,6 @@ func pluginsNew(o *pluginOptions, std streams) error {
 	return err
 }
 
-// goVersion is the language version of a new module.
 func goVersion() string {
 	v := strings.TrimPrefix(runtime.Version(), "go")
 	parts := strings.SplitN(v, ".", 3)
@@ -82,7 +79,6 @@ func goVersion() string {
 	return parts[0] + "." + strings.TrimRight(parts[1], "-abcdefghijklmnopqrstuvwxyz ") + ".0"
 }
 
-// errNoSource is the error where a new module would require what cannot be had.
 var errNoSource = errors.New("this impi-node was built from no release and is not beside the source of the SDK, so that there is nothing that " +
 	"a module could require: give a source tree of impi, with -impi CHECKOUT")
 
@@ -149,7 +145,8 @@ func releaseOf(info *debug.BuildInfo) string {
 	return "v" + sdk.Version
 }
 
-// requirement matches lines of a go.mod, but for modules that only tests use, which a comment says.
+// requirement matches the lines of a go.mod that require a module, except those of modules that
+// only tests use, which have another comment.
 var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)
 
 // against makes the new module build against a checkout without network access: it copies the

@@ -16,10 +16,8 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// reloadLimit is how long a node may take to replace a plugin.
 const reloadLimit = 25 * time.Second
 
-// reloaded is the result of one node.
 type reloaded struct {
 	PID  int    `json:"node_pid"`
 	Host string `json:"host,omitempty"` // of the node, if each host of its site has one
@@ -27,7 +25,6 @@ type reloaded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// pluginsReload makes the nodes of a running job replace a plugin's process.
 func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
 	var results []reloaded
@@ -62,7 +59,6 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	return nil
 }
 
-// concerns reports whether a node belongs to the selected job and runs the plugin.
 func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
@@ -78,7 +74,6 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	return false
 }
 
-// whichJob returns the error if several jobs match.
 func whichJob(jobs [][]links.Found, transport string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs here have the transport %q; choose one by -job ID, or all by -all:", len(jobs), transport)

@@ -70,7 +70,6 @@ func (o *pluginOptions) toVerify(std streams) (list []installed, err error) {
 	return list, nil
 }
 
-// writePin prints a block to copy into a job file.
 func writePin(p installed, std streams) {
 	switch {
 	case p.Error != "":
@@ -82,10 +81,8 @@ func writePin(p installed, std streams) {
 	}
 }
 
-// verifyLimit is how long a node may take to read the files of its plugins.
 const verifyLimit = 25 * time.Second
 
-// verified is one node's report about its plugins' files.
 type verified struct {
 	Site  string       `json:"site"`
 	PID   int          `json:"node_pid"`
@@ -94,7 +91,6 @@ type verified struct {
 	Error string       `json:"error,omitempty"` // why there is no report
 }
 
-// ofJobs reports whether the command is about the plugins of running jobs.
 func (o *pluginOptions) ofJobs() bool { return o.job != "" || o.all }
 
 // verifyJobs makes the nodes of running jobs check the files of their plugins, on all hosts of the
@@ -142,7 +138,6 @@ func verifyAt(f *links.Found) verified {
 	return v
 }
 
-// write prints the results.
 func (v *verified) write(std streams) {
 	where := "site " + v.Site
 	if v.Host != "" {
@@ -167,7 +162,6 @@ func (v *verified) write(std streams) {
 	}
 }
 
-// pluginsTry runs impi-node plugins test.
 func pluginsTry(o *pluginOptions, std streams) error {
 	p, err := o.find(o.args[0])
 	if err != nil {

@@ -88,7 +88,6 @@ func managed(n *bootstrap.Node, std streams) int {
 	return conclude(err, std)
 }
 
-// managedOptions makes the job of a node's order: one site, whose hosts are the blocks.
 func managedOptions(n *bootstrap.Node) node.Options {
 	last := n.Blocks[len(n.Blocks)-1]
 	job := config.Default(last.First+last.Procs, []string{"a program of the process manager's"}, known())
@@ -99,7 +98,6 @@ func managedOptions(n *bootstrap.Node) node.Options {
 	return node.Options{Job: job, Site: site}
 }
 
-// place sets where the other nodes are.
 func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	if len(places) == 1 {
 		drawKey(&opt.Site.Auth)
@@ -118,7 +116,6 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	opt.Job.Sites[0] = *s
 }
 
-// managedKey is the key of a job whose head has drawn a secret.
 func managedKey(secret string) uint64 {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte("impi: key of the job"))
@@ -133,7 +130,6 @@ const networkVariable = "IMPI_NETWORK"
 // process is on.
 var calledBy = []string{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "SLURMD_NODENAME"}
 
-// addressBook is what is known about the machine's addresses.
 type addressBook interface {
 	own() ([]config.Interface, error) // of interfaces that are up, except the loopback one
 	lookup(name string) []netip.Addr
@@ -197,7 +193,6 @@ func ownAddress(getenv func(string) string, called string, book addressBook) (ne
 	return netip.Addr{}, fmt.Errorf("cannot tell which address of this machine the job's other machines reach; it has %s: set %s to a network such as 10.77.0.0/16, or to the name of an interface", strings.Join(list, ", "), networkVariable)
 }
 
-// onlyOne returns the only IPv4 address or, if there is none, the only IPv6 address.
 func onlyOne(own []config.Interface) netip.Addr {
 	for _, is := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.Is6} {
 		family := slices.DeleteFunc(slices.Clone(own), func(a config.Interface) bool { return !is(a.Address) })
@@ -211,7 +206,6 @@ func onlyOne(own []config.Interface) netip.Addr {
 	return netip.Addr{}
 }
 
-// wants reports whether a list of networks and interfaces contains an address.
 func wants(list string, a config.Interface) bool {
 	for _, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
@@ -223,10 +217,8 @@ func wants(list string, a config.Interface) bool {
 	return false
 }
 
-// lookupTime bounds the lookup of a name of this machine.
 const lookupTime = 5 * time.Second
 
-// thisMachine is the machine that the process runs on.
 type thisMachine struct{}
 
 func (thisMachine) own() (list []config.Interface, err error) {

@@ -74,7 +74,6 @@ func runJob(o *options, std streams) int {
 	return conclude(runNode(o, job, p, told, signals, std), std)
 }
 
-// checkAlone checks that a site that is started by itself can reach the others.
 func checkAlone(job *config.Job, site config.Site) error {
 	switch {
 	case len(job.All()) == 1 && !site.Spare:
@@ -117,7 +116,6 @@ func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, 
 	return job, told, found
 }
 
-// fault returns an error that concerns no line of a file.
 func fault(err error) config.Diagnostics {
 	if err == nil {
 		return nil
@@ -173,7 +171,6 @@ func siteNames(sites []config.Site) string {
 	return strings.Join(names, ", ")
 }
 
-// runNode runs a node in this process until its end.
 func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan os.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -218,7 +215,8 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	})
 }
 
-// hangupReloads says what SIGHUP means here: see cmdline.HangupReloads. A node has it from its launcher.
+// hangupReloads says whether SIGHUP reloads the job file here (cmdline.HangupReloads). A node has
+// the value of its launcher.
 var hangupReloads = cmdline.HangupReloads()
 
 // keepHangup makes SIGHUP not end a process that does not handle it yet, where it is for a reload.
@@ -270,7 +268,6 @@ func passedOn() (signals <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// passOn passes each signal to f until stop is called.
 func passOn(signals <-chan os.Signal, f func(syscall.Signal)) (stop func()) {
 	quit := make(chan struct{})
 	go func() {
@@ -286,7 +283,6 @@ func passOn(signals <-chan os.Signal, f func(syscall.Signal)) (stop func()) {
 	return func() { close(quit) }
 }
 
-// conclude prints why the job failed, if it did, and returns the exit status.
 func conclude(err error, std streams) int {
 	if err == nil {
 		return statusOK

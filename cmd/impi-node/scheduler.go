@@ -18,7 +18,6 @@ import (
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// askScheduler bounds how long a scheduler may take to say which machines a job has.
 const askScheduler = time.Minute
 
 // schedulerOf returns the engine that a site's launch block names, if it is one of those that know

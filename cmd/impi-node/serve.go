@@ -26,10 +26,9 @@ type serving struct {
 	heads map[wire.ClientRank]*launch.Process // nodes that are connected with the server
 }
 
-// nodeEnd is how long the end of a node's process may take to be seen after that of its connections.
+// nodeEnd is how long after the end of its connections the end of a node's process may be noticed.
 const nodeEnd = 2 * time.Second
 
-// started notes the node of a site that talks to the server.
 func (s *serving) started(client int, p *launch.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +41,8 @@ func (s *serving) started(client int, p *launch.Process) {
 	s.heads[wire.ClientRank(client)] = p
 }
 
-// whyEnded says how a node has ended whose connection to the server is lost, so that the other sites' pages and
-// reports have that, too; nil: it has not.
+// whyEnded returns how the node ended whose connection to the server is lost, so that the other
+// sites' pages and reports say it, too; nil if it has not ended.
 func (s *serving) whyEnded(client wire.ClientRank, stop <-chan struct{}) error {
 	s.mu.Lock()
 	p := s.heads[client]
@@ -88,9 +87,9 @@ func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger)
 	return s, nil
 }
 
-// relauncher has the launcher take what can change of what it does itself, once a node has taken the
-// changes of its site: the certificates of the job's server, and the log level, which is that of the
-// first site.
+// relauncher applies changes of the job file to the launcher itself, once a node has taken those of
+// its site: the certificates of the job's server, and the log level, which is that of the first
+// site.
 type relauncher struct {
 	*serving
 	job       *config.Job
@@ -101,7 +100,6 @@ type relauncher struct {
 	mu        sync.Mutex
 }
 
-// reload takes changes of a site.
 func (r *relauncher) reload(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +184,6 @@ func (s *serving) explain(o outcome) outcome {
 	return o
 }
 
-// close ends the server when it is no longer needed.
 func (s *serving) close() {
 	if s.server != nil {
 		s.server.Close()

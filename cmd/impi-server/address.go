@@ -18,7 +18,6 @@ func advertised(a net.Addr) string {
 	return out.String()
 }
 
-// isLoopback reports whether only this machine can use the address.
 func isLoopback(a net.Addr) bool {
 	t, ok := a.(*net.TCPAddr)
 	return ok && t.IP.IsLoopback()

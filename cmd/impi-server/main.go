@@ -43,7 +43,6 @@ func main() {
 	os.Exit(run(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
 }
 
-// run is main for given arguments. It returns the exit status.
 func run(args []string, env environment, stdout, stderr io.Writer) int {
 	c, o := newCommand(env)
 	c.Run = func(_ []string, out, errs io.Writer) (int, error) {
@@ -62,7 +61,6 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 	return c.Execute(args, stdout, stderr)
 }
 
-// interrupt is a signal by which somebody ends the server.
 type interrupt struct{ signal syscall.Signal }
 
 func (i interrupt) Error() string { return "its operator sent " + launch.SignalName(i.signal) }
@@ -99,8 +97,8 @@ func untilSignal(reload func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// reload reads the files again that the flags name. What is wrong with one of them changes nothing. What came
-// of it is logged whatever the level, as the operator has asked.
+// reload reads the files that the flags name again. If one of them has a fault, nothing changes.
+// The result is logged at any level, as the operator has asked for it.
 func (o *options) reload(log hclog.Logger) {
 	id, level := o.id, o.level
 	var err error
@@ -127,7 +125,7 @@ func (o *options) reload(log hclog.Logger) {
 	}
 }
 
-// longest is -resume as rendezvous has it, where 0 stands for its own.
+// longest returns -resume for package rendezvous: -1 stands for 0, which there means the default.
 func (o *options) longest() time.Duration {
 	if o.resume == 0 {
 		return -1
@@ -135,7 +133,6 @@ func (o *options) longest() time.Duration {
 	return o.resume
 }
 
-// serve runs the job, or keeps names until a signal comes.
 func serve(o *options, stdout, stderr io.Writer) error {
 	log, limiter := loglimit.New(hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
 	defer limiter.Close()
@@ -184,7 +181,6 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	return err
 }
 
-// remedy is what to do about an address where the server cannot listen.
 func remedy(err error, o *options) string {
 	switch {
 	case errors.Is(err, listen.ErrInUse):

@@ -27,7 +27,6 @@ const (
 // environment is os.LookupEnv, or a test's.
 type environment func(name string) (value string, set bool)
 
-// options are what the command line and the environment say.
 type options struct {
 	clients int
 	spares  int  // spare sites that may join
@@ -46,7 +45,6 @@ type options struct {
 	raw *raw // for reload
 }
 
-// raw are options as they are written.
 type raw struct {
 	port                 string
 	auth, keyFile, level string
@@ -56,7 +54,6 @@ type raw struct {
 	given                map[string]bool // flags
 }
 
-// newCommand returns impi-server, and where its flags go.
 func newCommand(env environment) (*cmdline.Command, *options) {
 	r := &raw{given: map[string]bool{}}
 	o := &options{raw: r}
@@ -124,7 +121,6 @@ func (o *options) check(r *raw) error {
 	return err
 }
 
-// readPort reads a port or a range of them.
 func (o *options) readPort(text string) bool {
 	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
 		o.port = uint16(n)
@@ -137,7 +133,6 @@ func (o *options) readPort(text string) bool {
 
 const knownLevels = "write trace, debug, info, warn, error or off"
 
-// readLevel reads the file of -log-level-file.
 func readLevel(path string) (hclog.Level, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -151,7 +146,6 @@ func readLevel(path string) (hclog.Level, error) {
 	return level, nil
 }
 
-// identity reads the certificates.
 func (r *raw) identity() (*rendezvous.Identity, error) {
 	id, err := rendezvous.LoadIdentity(map[string]any{"cert": r.cert, "key": r.certKey, "ca": r.ca}, "")
 	if err != nil {
@@ -160,7 +154,6 @@ func (r *raw) identity() (*rendezvous.Identity, error) {
 	return id, nil
 }
 
-// certificates loads those that the flags name, and checks what belongs to them.
 func (o *options) certificates(r *raw) (err error) {
 	files := r.cert != "" || r.certKey != "" || r.ca != ""
 	switch {
@@ -211,7 +204,6 @@ func (r *raw) authentication(env environment) (startup.Auth, error) {
 	return a, nil
 }
 
-// key finds the key's text, and says where.
 func (r *raw) key(env environment) (text, from string, err error) {
 	if r.keyFile != "" {
 		b, err := os.ReadFile(r.keyFile)

@@ -58,7 +58,6 @@ func (o *options) runFile(out, report io.Writer) (int, error) {
 	return exitUsage, err
 }
 
-// runOne runs a case, and prints what came of it.
 func (o *options) runOne(c *sim.Case, again string, out, report io.Writer) int {
 	if o.print {
 		fmt.Fprint(out, c)
@@ -78,7 +77,6 @@ func (o *options) runOne(c *sim.Case, again string, out, report io.Writer) int {
 	return o.end(t, fmt.Sprintf("digest %016x", v.Digest), out, report)
 }
 
-// sweep runs many seeds.
 func (o *options) sweep(ctx context.Context, out, report io.Writer) int {
 	if o.time > 0 {
 		var stop func()

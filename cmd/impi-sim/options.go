@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/sim"
 )
 
-// options are the command line.
 type options struct {
 	seed, seeds  string
 	scale        string
@@ -40,7 +39,6 @@ type options struct {
 	json         bool
 }
 
-// newCommand returns impi-sim, and where its flags go.
 func newCommand() (*cmdline.Command, *options) {
 	o := &options{}
 	c := cmdline.NewProgram("impi-sim", help, "")
@@ -77,7 +75,6 @@ func newCommand() (*cmdline.Command, *options) {
 	return c, o
 }
 
-// what settles which cases are to be run.
 func (o *options) what() (err error) {
 	given := 0
 	for _, s := range []string{o.seed, o.seeds, o.file, o.scale} {
@@ -143,7 +140,6 @@ func (o *options) check(given map[string]bool) error {
 	return nil
 }
 
-// again is the command that runs a seed as it was run here.
 func (o *options) again(seed uint64) string {
 	s := fmt.Sprintf("impi-sim -seed %d", seed)
 	if o.limits.Worlds {

@@ -36,7 +36,6 @@ func (o *options) explain(c *sim.Case, v *sim.Verdict, again string, w io.Writer
 	fmt.Fprintf(w, "again: impi-sim -case %s\n", path)
 }
 
-// keep writes a failing case to a file.
 func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, err error) {
 	if err := os.MkdirAll(o.out, 0o777); err != nil {
 		return "", err
@@ -54,7 +53,6 @@ func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, e
 	return path, os.WriteFile(path, []byte(text+c.String()), 0o666)
 }
 
-// end prints the summary and gives the exit status.
 func (o *options) end(t sim.Tally, remark string, out, report io.Writer) int {
 	if o.coverage {
 		fmt.Fprintf(report, "per 1000 jobs:\n%v", t.Coverage)
@@ -107,7 +105,6 @@ func (o *options) summary(t sim.Tally) summary {
 	return s
 }
 
-// rates says how much was run, and how fast.
 func rates(t sim.Tally) string {
 	seconds := max(t.Took.Seconds(), 1e-6)
 	return fmt.Sprintf("%d seeds in %v (%.0f/s), %.1f M events (%.2f M/s), %v of virtual time",
@@ -156,7 +153,6 @@ func (p *progress) show(t sim.Tally) {
 	fmt.Fprintln(p.w, line)
 }
 
-// clear takes the line away.
 func (p *progress) clear() {
 	if p != nil && p.terminal {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -37,7 +37,6 @@ func (o *options) size(s string) error {
 // can be seen.
 var fewerHosts = []int{1, 32, 256, 1024}
 
-// runHosts starts sites of more and more hosts, and prints what that costs.
 func (o *options) runHosts(out, report io.Writer) int {
 	var all []scale.HostsReport
 	for _, hosts := range append(slices.DeleteFunc(slices.Clone(fewerHosts), func(n int) bool { return n >= o.hosts }), o.hosts) {
@@ -66,7 +65,6 @@ func (o *options) runHosts(out, report io.Writer) int {
 	return exitOK
 }
 
-// runScale runs a large job and prints what it costs.
 func (o *options) runScale(out, report io.Writer) int {
 	if o.hosts > 0 {
 		return o.runHosts(out, report)

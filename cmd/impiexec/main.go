@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// statusUsage is the exit status for a wrong command line, as of impi-node.
 const statusUsage = 2
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -61,15 +60,14 @@ func run(args []string) int {
 	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, append(os.Environ(), environ...))))
 }
 
-// alone reports whether a word stands alone and is no program.
+// alone reports whether args is a single word that names no program.
 func alone(args []string) bool {
 	_, inPath := exec.LookPath(args[0])
 	_, beside := exec.LookPath("./" + args[0])
 	return len(args) == 1 && inPath != nil && beside != nil
 }
 
-// here takes a name without a slash that is not in PATH for a program in this folder, as
-// mpiexec does elsewhere.
+// here looks in this folder for a name without a slash that is not in PATH, as other mpiexecs do.
 func here(programs []mpiexec.Program) {
 	for _, p := range programs {
 		name := p.Command[0]
@@ -90,7 +88,6 @@ func complain(err error) int {
 	return statusUsage
 }
 
-// findNode looks for impi-node beside this program, then in PATH.
 func findNode() (string, error) {
 	self, err := os.Executable()
 	if err == nil {

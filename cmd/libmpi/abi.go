@@ -62,12 +62,11 @@ var fortran struct {
 	booleans map[int][2][]byte
 }
 
-// errABI returns the error of telling something about Fortran twice.
+// errABI returns the error if the program tells something about Fortran a second time.
 func errABI(what string) error {
 	return fault(mpierr.ABI, "%s was set before", what)
 }
 
-// fortranInfo is the handle of a copy of the info about Fortran, if there is one.
 func fortranInfo() (uintptr, error) {
 	fortran.Lock()
 	defer fortran.Unlock()
@@ -88,7 +87,6 @@ func setFortranInfo(i *mpi.Info) (err error) {
 	return err
 }
 
-// logicalSize returns an error unless n is a size that a LOGICAL may have.
 func logicalSize(n int) error {
 	if n < 1 || n > 16 || n&(n-1) != 0 {
 		return fmt.Errorf("%w: logical_size is %d", mpi.ErrArg, n)
@@ -107,7 +105,6 @@ func logicals(n int, yes, no uintptr) (values [2][]byte, err error) {
 	return values, err
 }
 
-// fortranBooleans stores the values of a LOGICAL of n bytes, if they are known.
 func fortranBooleans(n int, yes, no uintptr) (known bool, err error) {
 	fortran.Lock()
 	defer fortran.Unlock()

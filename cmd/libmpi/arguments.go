@@ -58,21 +58,17 @@ func operand(op, p uintptr, count int64, t uintptr, rank int32) (mpi.Buffer, err
 	return sent(p, count, t, rank)
 }
 
-// target returns the target of an operation on a window.
 func target(rank int32, disp, count int64, t uintptr) (mpi.Target, error) {
 	dt, err := takeType("target_datatype", t)
 	return mpi.Target{Rank: int(rank), Disp: disp, Count: int(count), Type: dt}, err
 }
 
-// plainBytes returns the memory of a window as a buffer of bytes.
 func plainBytes(p uintptr, n int64) (mpi.Buffer, error) {
 	return mpi.At(pointer(p), int(n), namedTypes[typeByte]), windowSize(n)
 }
 
-// octets returns the n bytes at p.
 func octets(p uintptr, n int64) ([]byte, error) { return array[byte]("the packed data", p, int(n)) }
 
-// bools returns the n truth values at p.
 func bools(name string, p uintptr, n int) ([]bool, error) {
 	a, err := touched[int32](name, p, n)
 	out := make([]bool, len(a))
@@ -91,7 +87,6 @@ func putBools(name string, p uintptr, room int, v []bool) error {
 	return putInts(name, p, room, out)
 }
 
-// sizes returns the n sizes of a grid at p.
 func sizes(name string, p uintptr, n int) ([]int, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: ndims is %d", comm.ErrDims, n)
@@ -117,7 +112,6 @@ func total(name string, p uintptr, n int) (sum int, err error) {
 	return sum, err
 }
 
-// edgeWeights returns the weights of n edges at p.
 func edgeWeights(name string, p uintptr, n int) ([]int, error) {
 	switch {
 	case p == unweighted:
@@ -144,7 +138,6 @@ func lengths(name string, p uintptr, n int, which int32) ([]int64, error) {
 	return counts(name, p, n, which)
 }
 
-// datatypeList returns the n datatypes at p.
 func datatypeList(name string, p uintptr, n int) ([]*mpi.Datatype, error) {
 	hs, err := touched[uintptr](name, p, n)
 	if err != nil {
@@ -159,7 +152,6 @@ func datatypeList(name string, p uintptr, n int) ([]*mpi.Datatype, error) {
 	return ts, nil
 }
 
-// spreads returns how the n dimensions of a distributed array are distributed over procs.
 func spreads(sizes, distribs, args, procs uintptr, n, which int32) ([]mpi.Spread, error) {
 	var lists [4][]int64
 	for i, p := range [...]uintptr{sizes, distribs, args, procs} {
@@ -192,7 +184,6 @@ func wide(name string, p uintptr, which int32) (int64, error) {
 	return int64(*at), nil
 }
 
-// loadStatus returns a copy of the status at p.
 func loadStatus(p uintptr) (mpi.Status, error) {
 	s, err := takeStatus(p)
 	if err != nil {

@@ -31,7 +31,6 @@ func copier[O any](fn uintptr, handle func(O) uintptr) mpi.CopyFunc[O] {
 	}
 }
 
-// deleter is copier for a function that deletes attributes.
 func deleter[O any](fn uintptr, handle func(O) uintptr) mpi.DeleteFunc[O] {
 	if fn <= dupFunction {
 		return mpi.NullDelete[O]
@@ -41,7 +40,7 @@ func deleter[O any](fn uintptr, handle func(O) uintptr) mpi.DeleteFunc[O] {
 	}
 }
 
-// commHandles and winHandles find the handle of an object that a callback gets.
+// commHandles and winHandles map a *mpi.Comm or *mpi.Win to its handle, for callbacks.
 var commHandles, winHandles sync.Map
 
 func commHandle(c *mpi.Comm) uintptr { return known(&commHandles, c, commNull) }
@@ -55,7 +54,6 @@ func known(m *sync.Map, object any, null uintptr) uintptr {
 	return null
 }
 
-// createKeyval makes a key.
 func createKeyval[O any](name string, cp, del, key, extra uintptr, handle func(O) uintptr, f func(mpi.CopyFunc[O], mpi.DeleteFunc[O], any) (mpi.Keyval, error)) int32 {
 	return on(name, 0, func() error {
 		to, err := result[int32]("keyval", key)
@@ -68,7 +66,6 @@ func createKeyval[O any](name string, cp, del, key, extra uintptr, handle func(O
 	})
 }
 
-// freeKeyval frees the key at p.
 func freeKeyval(name string, p uintptr, f func(*mpi.Keyval) error) int32 {
 	return on(name, 0, func() error {
 		key, err := result[int32]("keyval", p)

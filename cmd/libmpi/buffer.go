@@ -54,7 +54,6 @@ func (a *attachment) detach(f detacher, buf, size uintptr, which int32) error {
 	return putWide("size", size, which, int64(n))
 }
 
-// attached is the memory attached to the process.
 var attached attachment
 
 // served makes a session's communicator use the session's buffer for buffered sends. The first
@@ -68,5 +67,4 @@ func (c *commObject) served() error {
 	return err
 }
 
-// sendBuffer returns the buffer of a communicator.
 func sendBuffer(c *commObject) (*mpi.SendBuffer, error) { return c.SendBuffer() }

@@ -20,7 +20,6 @@ import (
 
 const success = 0
 
-// phase is where the program is between MPI_Init and MPI_Finalize.
 var phase atomic.Int32
 
 const (
@@ -58,7 +57,6 @@ func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (cod
 	return success
 }
 
-// onWin is onComm for windows.
 func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code int32) {
 	w := winOf(h)
 	guard()
@@ -155,7 +153,6 @@ type lastError struct {
 	text   string
 }
 
-// lastErrors are the last errors, by class.
 var lastErrors [mpierr.Revoked + 1]atomic.Pointer[lastError]
 
 // remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes, so
@@ -176,7 +173,6 @@ func lastText(code int32) string {
 	return ""
 }
 
-// handlerOf returns the handler that is set for an object.
 func handlerOf(o *object) *errhandler {
 	if o == nil {
 		if c := self.Load(); c != nil {
@@ -213,7 +209,6 @@ const oldWide = 2
 // prefix matches what core/mpi puts before its errors: the name of a Go function.
 var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
 
-// goName matches a function's name as Go programs write it, such as mpi.Init.
 var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
 
 // describe returns the text of an error, with the name of the C function in place of Go's.
@@ -223,7 +218,6 @@ func describe(fn string, which int32, err error) string {
 	return fmt.Sprintf("%s%s: %s: %s", named(fn), suffix, mpi.ErrorClass(err), text)
 }
 
-// named is what C calls a function.
 func named(fn string) string {
 	if strings.HasPrefix(fn, extension) {
 		return "MPI" + fn

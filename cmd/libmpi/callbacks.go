@@ -91,7 +91,6 @@ func callOp(fn uintptr, large bool, in, inout unsafe.Pointer, n int, t *mpi.Data
 	}
 }
 
-// callCopy calls a function that copies an attribute.
 func callCopy(fn, object uintptr, key int32, extra, value uintptr) (copied uintptr, keep bool, code int32) {
 	var out C.uintptr_t
 	var flag C.int
@@ -99,7 +98,6 @@ func callCopy(fn, object uintptr, key int32, extra, value uintptr) (copied uintp
 	return uintptr(out), flag != 0, code
 }
 
-// callDelete calls a function that deletes an attribute.
 func callDelete(fn, object uintptr, key int32, value, extra uintptr) int32 {
 	return int32(C.callDelete(C.uintptr_t(fn), C.uintptr_t(object), C.int(key), C.uintptr_t(value), C.uintptr_t(extra)))
 }
@@ -110,17 +108,14 @@ func callErrhandler(fn, object uintptr, code int32) int32 {
 	return int32(C.callErrhandler(C.uintptr_t(fn), C.uintptr_t(object), C.int(code)))
 }
 
-// callQuery makes a generalized request fill in its status.
 func callQuery(fn, extra uintptr, words *status) int32 {
 	return int32(C.callQuery(C.uintptr_t(fn), C.uintptr_t(extra), (*C.int)(&words[0])))
 }
 
-// callFree calls the function of a generalized request that frees its state.
 func callFree(fn, extra uintptr) int32 {
 	return int32(C.callFree(C.uintptr_t(fn), C.uintptr_t(extra)))
 }
 
-// callCancel calls the function of a generalized request that cancels it.
 func callCancel(fn, extra uintptr, complete bool) int32 {
 	return int32(C.callCancel(C.uintptr_t(fn), C.uintptr_t(extra), C.int(cbool(complete))))
 }
@@ -137,7 +132,6 @@ func callConversion(fn, extra uintptr, which int32, c *file.Conversion) error {
 	return codeError(int32(C.callConversion(C.uintptr_t(fn), user, h, C.int(c.Count), at, C.int64_t(c.Position), C.uintptr_t(extra))))
 }
 
-// callExtent calls the function for extents of a data representation.
 func callExtent(fn, extra uintptr, t *mpi.Datatype) (int64, error) {
 	var n C.MPI_Aint
 	err := codeError(int32(C.callExtent(C.uintptr_t(fn), C.uintptr_t(typeHandle(t)), &n, C.uintptr_t(extra))))

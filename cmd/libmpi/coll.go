@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// arguments are the arguments of a collective operation, converted to Go's types.
 type arguments struct {
 	send, recv blocks
 	op         mpi.Op
@@ -24,13 +23,10 @@ type blocks struct {
 	bufs           []mpi.Buffer
 }
 
-// argumentReader reads the arguments that the program gave.
 type argumentReader func(c *commObject) (arguments, error)
 
-// starter begins an operation.
 type starter func(c *commObject, a arguments) (mpi.Request, error)
 
-// collect executes a collective operation.
 func collect(fn string, which int32, c uintptr, take argumentReader, do func(c *commObject, a arguments) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		a, err := take(c)
@@ -41,7 +37,6 @@ func collect(fn string, which int32, c uintptr, take argumentReader, do func(c *
 	})
 }
 
-// start begins a collective operation.
 func start(fn string, which int32, c, q uintptr, take argumentReader, do starter) int32 {
 	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
 		a, err := take(c)
@@ -104,7 +99,6 @@ func (c *commObject) role(root int32) (is, other bool) {
 	return int(root) == c.Rank(), true
 }
 
-// neighbours returns the number of neighbours to receive from and to send to.
 func (c *commObject) neighbours() (in, out int, err error) {
 	kind, err := c.TopoTest()
 	if err != nil {
@@ -148,7 +142,6 @@ const (
 	apart          // block i has counts[i] items of its own datatype, displs[i] bytes up
 )
 
-// significance says at which members a buffer matters.
 type significance uint8
 
 const (
@@ -157,31 +150,30 @@ const (
 	theOthers // and the root of an intracommunicator
 )
 
-// each has a block for each member.
+// each returns a with a block for each member.
 func (a side) each() side {
 	a.form = eachBlock
 	return a
 }
 
-// atRoot matters at the root alone.
+// atRoot returns a as a buffer that matters at the root only.
 func (a side) atRoot(root int32) side {
 	a.significant, a.root = theRoot, root
 	return a
 }
 
-// others matters to whoever sends to the root, or receives from it.
+// others returns a as a buffer that matters at the members that send to the root or receive from
+// it.
 func (a side) others(root int32) side {
 	a.significant, a.root = theOthers, root
 	return a
 }
 
-// matters reports whether the buffer matters at the calling proc.
 func (a side) matters(c *commObject) bool {
 	is, other := c.role(a.root)
 	return a.significant == everyone || a.significant == theRoot && is || a.significant == theOthers && other
 }
 
-// take returns the blocks of n members.
 func (a side) take(c *commObject, n int) (b blocks, err error) {
 	switch {
 	case !a.matters(c):
@@ -273,12 +265,10 @@ const (
 	typeByte             = 0x247
 )
 
-// nothing reads the arguments of an operation without arguments.
 func nothing() argumentReader {
 	return func(*commObject) (arguments, error) { return arguments{}, nil }
 }
 
-// exchange reads the arguments of an operation that exchanges blocks with the members.
 func exchange(send, recv side) argumentReader {
 	return func(c *commObject) (a arguments, err error) {
 		n := c.partners()
@@ -289,7 +279,6 @@ func exchange(send, recv side) argumentReader {
 	}
 }
 
-// neighbors reads the arguments of an operation that exchanges blocks with the neighbours.
 func neighbors(send, recv side) argumentReader {
 	return func(c *commObject) (a arguments, err error) {
 		in, out, err := c.neighbours()
@@ -316,7 +305,6 @@ func bcast(buf uintptr, count int64, t uintptr, root int32) argumentReader {
 	}
 }
 
-// operands returns the buffers and the operation of a reduction.
 func operands(sbuf, rbuf uintptr, scount, rcount int64, t, op uintptr) (a arguments, err error) {
 	if a.op, err = opOf(op); err != nil {
 		return a, err

@@ -18,7 +18,6 @@ type retained struct {
 	words [][]int64 // copies of arrays, in C's layout
 }
 
-// retain returns the retained for an operation on c.
 func retain(c *commObject) (*retained, error) {
 	t, err := c.Twin()
 	if err != nil {
@@ -72,7 +71,6 @@ func (k *retained) counts(p uintptr, n int, which int32) uintptr {
 	return k.array(p, n, 4+4*int(which))
 }
 
-// side copies the arguments of a side with n members.
 func (k *retained) side(a side, n int) side {
 	switch {
 	case a.form < varied:
@@ -125,7 +123,6 @@ func (k *retained) reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32)
 	return reduceScatter(sbuf, rbuf, k.counts(counts, k.c.Size(), which), k.datatype(t), k.op(op), which)
 }
 
-// free frees all copies.
 func (k *retained) free() {
 	for _, h := range k.types {
 		if t := typeOf(h); t != nil {

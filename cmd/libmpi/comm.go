@@ -18,7 +18,6 @@ func putComparison(name string, p uintptr, c mpi.Comparison) error {
 	return putInt(name, p, comparisons[c])
 }
 
-// construct makes a communicator from another and stores its handle.
 func construct(fn string, h, out uintptr, f func(c *commObject) (*mpi.Comm, error)) int32 {
 	return onComm(fn, 0, h, func(c *commObject) error {
 		to, err := result[uintptr]("newcomm", out)
@@ -216,7 +215,6 @@ func extCommGetFailed(comm, group uintptr) int32 {
 	return onComm("X_Comm_get_failed", 0, comm, func(o *commObject) error { return putGroup(o, group, o.GetFailed) })
 }
 
-// putGroup stores the handle of a group that get makes.
 func putGroup(o *commObject, group uintptr, get func() (*mpi.Group, error)) error {
 	to, err := result[uintptr]("failedgrp", group)
 	if err != nil {

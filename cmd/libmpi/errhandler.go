@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errhandler says what happens after an error of a call.
 type errhandler struct {
 	action action
 	sort   string // sort of objects that a user's handler is for
@@ -30,7 +29,6 @@ func (e *errhandler) hold() uintptr {
 	return e.handle
 }
 
-// release removes a reference of the program.
 func (e *errhandler) release() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +55,6 @@ var (
 
 var namedErrhandlers = map[uintptr]*errhandler{0x141: errorsAreFatal, 0x142: errorsAbort, 0x143: errorsReturn}
 
-// errhandlerOf returns the handler of an argument, for a sort of object.
 func errhandlerOf(sort string, h uintptr) (*errhandler, error) {
 	if e := namedErrhandlers[h]; e != nil {
 		return e, nil
@@ -71,7 +68,6 @@ func errhandlerOf(sort string, h uintptr) (*errhandler, error) {
 	return nil, bad(mpi.ErrErrhandler, "errhandler", h, errhandlerNull)
 }
 
-// createErrhandler makes a handler of a function of C.
 func createErrhandler(name, sort string, fn, out uintptr) int32 {
 	return anytime(name, func() error {
 		if fn < firstAddress {
@@ -85,7 +81,6 @@ func createErrhandler(name, sort string, fn, out uintptr) int32 {
 	})
 }
 
-// setErrhandler sets the handler of the object.
 func (o *object) setErrhandler(h uintptr) error {
 	e, err := errhandlerOf(o.sort, h)
 	if err == nil {
@@ -112,13 +107,11 @@ func (o *object) getErrhandler(out uintptr) error {
 	return err
 }
 
-// callErrhandler calls the handler of the object with an error code of the program.
 func (o *object) callErrhandler(fn string, code int) error {
 	fail(fn, 0, o, mpi.NewError(mpi.Class(code)))
 	return nil
 }
 
-// commHandler returns a handler of communicators.
 func commHandler(h uintptr) (*errhandler, error) { return errhandlerOf("Comm", h) }
 
 func freeErrhandler(h uintptr) error {

@@ -232,7 +232,6 @@ func learnBuffer(b mpi.Buffer, written, whole bool) {
 	}
 }
 
-// knownWritable reports whether C knows that n bytes at p can be written.
 func knownWritable(p uintptr, n int64) bool {
 	for page, last := p>>C.PAGE_SHIFT, (p+uintptr(n)-1)>>C.PAGE_SHIFT; page <= last; page++ {
 		if *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
@@ -262,7 +261,6 @@ func longest() int64 {
 	return link.MaxFastBox
 }
 
-// learnMemory tells C that n bytes at p were read, or written.
 func learnMemory(p uintptr, n int64, written bool) {
 	if p < firstAddress || n <= 0 || shared.Used == 0 {
 		return
@@ -343,7 +341,6 @@ func fastPathFromInt(n int32) uintptr {
 // fastPathObjects are C's requests, for calls that Go handles.
 var fastPathObjects [fastpath.Requests]requestObject
 
-// requestOf returns the request of a handle, or nil.
 func requestOf(h uintptr) *requestObject {
 	if !isFastPath(h) {
 		return requests.Get(h)

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// fileObject is the handle of a file.
 type fileObject struct {
 	object
 	*file.File
@@ -26,7 +25,6 @@ var noFile = func() *object {
 	return o
 }()
 
-// onFile executes a call on a file.
 func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (code int32) {
 	guard()
 	p := files.Get(h)
@@ -56,7 +54,6 @@ func withoutFile(fn string, which int32, f func() error) (code int32) {
 
 var errFile = &mpierr.Error{Code: mpierr.File, Class: mpierr.File, Text: "invalid file"}
 
-// openFile opens a file and stores its handle.
 func openFile(c, name uintptr, amode int32, info, out uintptr) error {
 	parent, err := takeComm("comm", c)
 	if err != nil {
@@ -84,7 +81,6 @@ func openFile(c, name uintptr, amode int32, info, out uintptr) error {
 	return nil
 }
 
-// closeFile closes the file at p.
 func closeFile(fn string, p uintptr) int32 {
 	return onHandle(fn, "fh", p, noFile, func(h *uintptr) int32 {
 		return onFile(fn, 0, *h, func(o *fileObject) error {
@@ -175,20 +171,17 @@ func (o *fileObject) view() (disp int64, etype, filetype *mpi.Datatype, rep stri
 	return v.Displacement, v.Etype, v.Filetype, v.Datarep, err
 }
 
-// transfer is the memory that a call reads a file into, or writes from.
 type transfer struct {
 	buf   uintptr
 	count int64
 	t     uintptr
 }
 
-// buffer returns that memory as a Buffer.
 func (x transfer) buffer() (proc.Buffer, error) {
 	b, err := buffer(x.buf, x.count, x.t)
 	return proc.Buffer(b), err
 }
 
-// moveFile executes a call that reads or writes.
 func moveFile(fn string, which int32, h uintptr, a file.Access, x transfer, status uintptr) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
 		b, bad := x.buffer()
@@ -201,7 +194,6 @@ func moveFile(fn string, which int32, h uintptr, a file.Access, x transfer, stat
 	})
 }
 
-// beginFile executes a call that begins to read or write.
 func beginFile(fn string, which int32, h uintptr, a file.Access, x transfer, request uintptr) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
 		b, bad := x.buffer()
@@ -213,7 +205,6 @@ func beginFile(fn string, which int32, h uintptr, a file.Access, x transfer, req
 	})
 }
 
-// splitFile executes the first half of a split operation.
 func splitFile(fn string, which int32, h uintptr, a file.Access, x transfer) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
 		b, bad := x.buffer()
@@ -221,7 +212,6 @@ func splitFile(fn string, which int32, h uintptr, a file.Access, x transfer) int
 	})
 }
 
-// endSplit is the second half of a split operation.
 func endSplit(fn string, h, status uintptr) int32 {
 	return onFile(fn, 0, h, func(o *fileObject) error {
 		st, err := o.SplitEnd()

@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// triplets returns the n ranges of ranks at p.
 func triplets(name string, p uintptr, n int) ([]mpi.Range, error) {
 	in, err := touched[[3]int32](name, p, n)
 	out := make([]mpi.Range, len(in))

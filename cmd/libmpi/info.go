@@ -9,7 +9,6 @@ import (
 	rooms "github.com/openimpi/impi/internal/engine/object"
 )
 
-// newInfo makes info of keys and values.
 func newInfo(pairs ...string) (*mpi.Info, error) {
 	i := mpi.NewInfo()
 	for k := 0; k < len(pairs); k += 2 {
@@ -20,12 +19,12 @@ func newInfo(pairs ...string) (*mpi.Info, error) {
 	return i, nil
 }
 
-// environment is a copy of what MPI_INFO_ENV has, before MPI_Init as well.
+// environment returns a copy of MPI_INFO_ENV, before MPI_Init as well.
 func environment() (*mpi.Info, error) {
 	return (*mpi.Info)(rooms.EarlyEnvironment()).Dup()
 }
 
-// infoKey returns a key that has a length that keys have.
+// infoKey returns the key at p, whose length must be valid.
 func infoKey(name string, p uintptr) (string, error) {
 	key, err := text(name, p, maxText)
 	if err == nil && (key == "" || len(key) >= maxInfoKey) {
@@ -45,7 +44,7 @@ func freeInfo(h uintptr) error {
 	return err
 }
 
-// getInfo stores a value, as many bytes as length of it.
+// getInfo stores at most length bytes of a value.
 func getInfo(i *mpi.Info, key string, length int, value, flag uintptr) error {
 	if length < 0 {
 		return fmt.Errorf("%w: valuelen is %d", mpi.ErrArg, length)
@@ -60,7 +59,8 @@ func getInfo(i *mpi.Info, key string, length int, value, flag uintptr) error {
 	return putFlag("flag", flag, ok)
 }
 
-// getInfoString stores a value in as many bytes as length says there are, and how many it needs.
+// getInfoString stores a value, cut to the *length bytes that there are, and sets *length to the
+// bytes that it needs.
 func getInfoString(i *mpi.Info, key string, length, value, flag uintptr) error {
 	room, err := result[int32]("buflen", length)
 	if err != nil {
@@ -79,7 +79,6 @@ func getInfoString(i *mpi.Info, key string, length, value, flag uintptr) error {
 	return putFlag("flag", flag, ok)
 }
 
-// getInfoLength stores the length of a value.
 func getInfoLength(i *mpi.Info, key string, length, flag uintptr) error {
 	v, ok, err := i.Get(key)
 	if err == nil && ok {

@@ -18,7 +18,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// thread returns a number that identifies the calling thread.
 func thread() uintptr { return uintptr(C.thisThread()) }
 
 // Thread levels.
@@ -33,7 +32,6 @@ var (
 	mainThread C.uintptr_t
 )
 
-// initializeThread is MPI_Init_thread.
 func initializeThread(fn string, required int32, provided uintptr) int32 {
 	given := threadLevel(required)
 	if code := initialize(fn, given); code != success {
@@ -48,7 +46,6 @@ func threadLevel(required int32) int32 {
 	return min(max((required+1023)/1024*1024, threadSingle), threadMultiple)
 }
 
-// started and ended are set once MPI_Init and MPI_Finalize were called.
 var started, ended atomic.Bool
 
 func initialize(fn string, given int32) int32 {
@@ -71,7 +68,6 @@ func initialize(fn string, given int32) int32 {
 	})
 }
 
-// finalize is MPI_Finalize.
 func finalize() error {
 	if !started.Load() {
 		return mpi.ErrNotInitialized

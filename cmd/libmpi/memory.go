@@ -20,15 +20,12 @@ const (
 	firstAddress = 4096 // nothing is mapped below
 )
 
-// pointer converts an address that the program has passed.
 func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// missing returns the error of a pointer argument that is no address.
 func missing(name string, p uintptr) error {
 	return fmt.Errorf("%w: %s is no address: %#x", mpi.ErrArg, name, p)
 }
 
-// result returns the place at p where the function stores a result.
 func result[T any](name string, p uintptr) (*T, error) {
 	if p < firstAddress {
 		return nil, missing(name, p)
@@ -36,7 +33,6 @@ func result[T any](name string, p uintptr) (*T, error) {
 	return (*T)(pointer(p)), nil
 }
 
-// put stores a result.
 func put[T any](name string, p uintptr, v T) error {
 	to, err := result[T](name, p)
 	if err == nil {
@@ -45,10 +41,8 @@ func put[T any](name string, p uintptr, v T) error {
 	return err
 }
 
-// putInt stores an int.
 func putInt[T ~int | ~int32](name string, p uintptr, v T) error { return put(name, p, int32(v)) }
 
-// putFlag stores a truth value.
 func putFlag(name string, p uintptr, v bool) error { return put(name, p, cbool(v)) }
 
 // putWide stores a number as an int, or MPI_UNDEFINED if it does not fit, or as an MPI_Count if
@@ -156,7 +150,6 @@ func putText(name string, p uintptr, room int, s string) error {
 	return err
 }
 
-// putSizedText is putText that stores the length too.
 func putSizedText(name string, p uintptr, room int, length uintptr, s string) error {
 	if err := putText(name, p, room, s); err != nil {
 		return err
@@ -182,7 +175,6 @@ func (s *status) store(st *mpi.Status) {
 	copy(s[statusPrivate:], w[:])
 }
 
-// load returns the status as Go's type.
 func (s *status) load() mpi.Status {
 	return mpi.StatusOf(int(s[statusSource]), int(s[statusTag]), mpi.StatusWords(s[statusPrivate:]))
 }
@@ -194,7 +186,6 @@ func putStatus(p uintptr, st *mpi.Status) {
 	}
 }
 
-// takeStatus returns the status at p.
 func takeStatus(p uintptr) (*status, error) { return result[status]("status", p) }
 
 // release frees the object whose handle is at p, and stores the null handle.

@@ -43,7 +43,6 @@ type object struct {
 	handler atomic.Pointer[errhandler]
 }
 
-// commObject is a communicator.
 type commObject struct {
 	*mpi.Comm
 	object
@@ -53,7 +52,6 @@ type commObject struct {
 	serves   atomic.Bool    // buffered sends use the session's buffer
 }
 
-// requestObject is a request.
 type requestObject struct {
 	q     mpi.Request
 	owner *object                     // whose handler is told of errors; nil: that of calls without an object
@@ -74,7 +72,6 @@ var (
 	messages    = handles.NewTable[messageObject](handles.Message)
 )
 
-// messageObject is a matched message.
 type messageObject struct {
 	*mpi.Message
 	owner *object
@@ -104,7 +101,6 @@ func init() {
 	}
 }
 
-// kindOf describes a handle that cannot be used, for error messages.
 func kindOf(h uintptr) string {
 	switch {
 	case h == 0:
@@ -160,7 +156,6 @@ func commOf(h uintptr) *commObject {
 	return nil
 }
 
-// takeComm is commOf for an argument: nil is an error.
 func takeComm(name string, h uintptr) (*commObject, error) {
 	if c := commOf(h); c != nil {
 		return c, nil
@@ -190,7 +185,6 @@ func newComm(c *mpi.Comm, like *commObject) uintptr {
 	return h
 }
 
-// groupOf returns the group of a handle.
 func groupOf(name string, h uintptr) (*mpi.Group, error) {
 	if h == groupEmpty {
 		return mpi.GroupEmpty, nil
@@ -212,7 +206,7 @@ func newGroup(g *mpi.Group, s *sessionObject) uintptr {
 	return groups.Add(g)
 }
 
-// groupSessions has the sessions from which groups were made.
+// groupSessions maps a *mpi.Group to the *sessionObject that it was made from.
 var groupSessions sync.Map
 
 // sessionOf returns the session from which a group was made, nil if there is none.
@@ -225,7 +219,6 @@ func sessionOf(gs ...*mpi.Group) *sessionObject {
 	return nil
 }
 
-// typeOf returns the datatype of a handle, or nil.
 func typeOf(h uintptr) *mpi.Datatype {
 	if h < datatypes {
 		return namedTypes[h]
@@ -236,7 +229,6 @@ func typeOf(h uintptr) *mpi.Datatype {
 	return nil
 }
 
-// takeType is typeOf for an argument.
 func takeType(name string, h uintptr) (*mpi.Datatype, error) {
 	if t := typeOf(h); t != nil {
 		return t, nil
@@ -244,10 +236,9 @@ func takeType(name string, h uintptr) (*mpi.Datatype, error) {
 	return nil, bad(datatype.ErrType, name, h, datatypeNull)
 }
 
-// typeHandles finds the handle of a datatype that a callback gets.
+// typeHandles maps a *mpi.Datatype to its handle, for callbacks.
 var typeHandles sync.Map
 
-// newType makes the handle of a datatype.
 func newType(t *mpi.Datatype) uintptr {
 	if h := t.Handle(); h != 0 {
 		return uintptr(h)
@@ -265,7 +256,6 @@ func typeHandle(t *mpi.Datatype) uintptr {
 	return known(&typeHandles, t, datatypeNull)
 }
 
-// opOf returns the operation of a handle.
 func opOf(h uintptr) (mpi.Op, error) {
 	if h < uintptr(len(namedOpTable)) && namedOpTable[h] != nil {
 		return namedOpTable[h], nil
@@ -300,7 +290,6 @@ func takeInfo(h uintptr) (*mpi.Info, error) {
 	return nil, fmt.Errorf("%w: argument info is %#x: %s", mpi.ErrInfo, h, kindOf(h))
 }
 
-// winOf returns the window of a handle, or nil.
 func winOf(h uintptr) *winObject {
 	if p := wins.Get(h); p != nil {
 		return *p
@@ -333,7 +322,6 @@ const (
 	all
 )
 
-// sends returns the use of a buffer that is sent to dst.
 func sends(dst int32) use {
 	if dst == mpi.ProcNull {
 		return none
@@ -341,7 +329,6 @@ func sends(dst int32) use {
 	return all
 }
 
-// receives returns the use of a buffer that receives from src.
 func receives(src int32) use { return min(sends(src), first) }
 
 // used is buffer of memory that must exist: it is touched here, so that a fault ends this call, and

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// withBuffer executes a call with a communicator and a buffer.
 func withBuffer(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		b, err := used(buf, count, t, u)
@@ -45,7 +44,6 @@ func (c *commObject) BsendInit(b mpi.Buffer, dst, tag int) (mpi.Request, error) 
 	return c.Comm.BsendInit(b, dst, tag)
 }
 
-// sendReceive is SendrecvReplace, which stores the status at st.
 func (c *commObject) sendReceive(st uintptr, b mpi.Buffer, dst, stag, src, rtag int) error {
 	s, err := c.SendrecvReplace(b, dst, stag, src, rtag)
 	putStatus(st, &s)
@@ -104,7 +102,6 @@ func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, r
 	return a, b, err
 }
 
-// begin executes a call that makes a request on a communicator.
 func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Request, error)) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if out < firstAddress {
@@ -118,7 +115,6 @@ func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Re
 	})
 }
 
-// beginOn is begin for a send or receive.
 func beginOn(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
 	return begin(fn, which, c, out, func(c *commObject) (mpi.Request, error) {
 		b, err := used(buf, count, t, u)

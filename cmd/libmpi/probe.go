@@ -22,7 +22,6 @@ func abiIprobe(src, tag int32, c, flag, st uintptr) int32 {
 	})
 }
 
-// newMessage makes the handle of a matched message.
 func newMessage(m *mpi.Message, c *commObject) uintptr {
 	switch {
 	case m == nil:

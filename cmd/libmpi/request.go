@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// newRequest makes the handle of a request and stores it.
 func newRequest(owner *object, q mpi.Request, out uintptr) error {
 	to, err := result[uintptr]("request", out)
 	if err != nil {
@@ -33,7 +32,6 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 	return nil
 }
 
-// drop frees the handle of a request that has become null.
 func drop(h *uintptr, r *requestObject) {
 	*r = requestObject{}
 	if !isFastPath(*h) { // the request of C frees itself
@@ -110,7 +108,6 @@ func abiTest(request, flag, st uintptr) int32 {
 	})
 }
 
-// errNullRequest is the error of calls that do not take MPI_REQUEST_NULL.
 var errNullRequest = fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
 
 func (r *requestObject) free() (err error) {
@@ -134,7 +131,6 @@ func (r *requestObject) cancel() error {
 	return r.q.Cancel()
 }
 
-// start starts a persistent request.
 func (r *requestObject) start() (err error) {
 	if r == nil {
 		return errNullRequest
@@ -211,7 +207,6 @@ func abiRequestGetStatus(h, flag, st uintptr) int32 {
 	})
 }
 
-// batch are several requests of a call.
 type batch struct {
 	handles  []uintptr // in the program's memory
 	reqs     []mpi.Request
@@ -234,7 +229,6 @@ func aBatch() *batch {
 	return new(batch)
 }
 
-// keep ends the call's use of b.
 func (b *batch) keep() {
 	clear(b.reqs)
 	b.handles = nil
@@ -243,7 +237,6 @@ func (b *batch) keep() {
 	}
 }
 
-// take reads the n requests at p.
 func (b *batch) take(n int32, p uintptr) (err error) {
 	if n < 0 {
 		return fmt.Errorf("%w: count is %d", mpi.ErrArg, n)
@@ -266,7 +259,6 @@ func (b *batch) take(n int32, p uintptr) (err error) {
 	return usable()
 }
 
-// put writes the handles of the requests back to the program's memory.
 func (b *batch) put() {
 	for i := range b.reqs {
 		if isFastPath(b.handles[i]) {
@@ -286,7 +278,6 @@ func (b *batch) put() {
 	}
 }
 
-// owner returns the object whose handler is told of errors.
 func (b *batch) owner() *object {
 	for _, h := range b.handles {
 		if r := requestOf(h); r != nil {
@@ -307,7 +298,6 @@ func (b *batch) room(p uintptr) []mpi.Status {
 	return b.statuses[:len(b.reqs)]
 }
 
-// putStatuses stores the statuses, with errors if some failed.
 func putStatuses(p uintptr, sts []mpi.Status, err error) {
 	to, bad := array[status]("array_of_statuses", p, len(sts))
 	if bad != nil {
@@ -325,7 +315,6 @@ func putStatuses(p uintptr, sts []mpi.Status, err error) {
 
 const inStatus mpi.Class = 19
 
-// onBatch executes a call on several requests.
 func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -448,7 +437,6 @@ func abiStartall(n int32, reqs uintptr) int32 {
 	})
 }
 
-// startGeneralized makes a generalized request with functions of C.
 func startGeneralized(query, free, cancel, extra uintptr) (mpi.Request, error) {
 	var g mpi.Generalized
 	if query >= firstAddress {
@@ -469,7 +457,6 @@ func startGeneralized(query, free, cancel, extra uintptr) (mpi.Request, error) {
 	return mpi.GrequestStart(g)
 }
 
-// codeError returns the error for the code that a callback has returned.
 func codeError(code int32) error {
 	if code == success {
 		return nil

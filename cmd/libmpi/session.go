@@ -110,10 +110,8 @@ func restEnds() {
 // afterwards is the handler of errors before MPI_Init and after MPI_Finalize.
 var afterwards = errorsAreFatal
 
-// The process sets that there are.
 var psets = [...]string{"mpi://WORLD", "mpi://SELF"}
 
-// onSession is a call on a session.
 func onSession(fn string, which int32, h uintptr, f func(s *sessionObject) error) (code int32) {
 	guard()
 	p := sessions.Get(h)
@@ -131,7 +129,6 @@ func onSession(fn string, which int32, h uintptr, f func(s *sessionObject) error
 	return success
 }
 
-// initializeSession makes a session.
 func initializeSession(fn string, info, errh, out uintptr) int32 {
 	return anytime(fn, func() error {
 		to, err := result[uintptr]("session", out)
@@ -170,7 +167,6 @@ func initializeSession(fn string, info, errh, out uintptr) int32 {
 	})
 }
 
-// finalizeSession ends the session at p.
 func finalizeSession(fn string, p uintptr) int32 {
 	return onHandle(fn, "session", p, nil, func(h *uintptr) int32 {
 		return onSession(fn, 0, *h, func(*sessionObject) error {
@@ -184,7 +180,8 @@ func finalizeSession(fn string, p uintptr) int32 {
 	})
 }
 
-// getInfo is what the session was made with, and what thread level it gives, whatever was asked for.
+// getInfo returns the info that the session was made with, and the thread level that it provides,
+// whatever was asked for.
 func (s *sessionObject) getInfo() (*mpi.Info, error) {
 	i, err := s.info.Dup()
 	if err == nil {
@@ -193,8 +190,8 @@ func (s *sessionObject) getInfo() (*mpi.Info, error) {
 	return i, err
 }
 
-// nthPset stores the name of a process set in as many bytes as length says there are, and how many
-// it needs.
+// nthPset stores the name of a process set, cut to the *length bytes that there are, and sets
+// *length to the bytes that it needs.
 func nthPset(n int, length, name uintptr) error {
 	if n < 0 || n >= len(psets) {
 		return fmt.Errorf("%w: there are %d process sets, and none with number %d", mpi.ErrArg, len(psets), n)
@@ -209,7 +206,7 @@ func nthPset(n int, length, name uintptr) error {
 	return err
 }
 
-// pset returns the group of a process set. Programs write the names in small letters too.
+// pset returns the group of a process set. Programs may write the names in lower case.
 func pset(name string) (*mpi.Group, error) {
 	switch {
 	case strings.EqualFold(name, psets[0]):
@@ -228,7 +225,6 @@ func psetInfo(name string) (*mpi.Info, error) {
 	return newInfo("mpi_size", fmt.Sprint(g.Size()))
 }
 
-// commOfGroup makes the communicator of a group and gives its handle.
 func commOfGroup(g *mpi.Group, tag string, e *errhandler) (uintptr, error) {
 	if g.Size() == 0 {
 		return 0, fmt.Errorf("%w: it is empty", comm.ErrGroup)
@@ -240,7 +236,7 @@ func commOfGroup(g *mpi.Group, tag string, e *errhandler) (uintptr, error) {
 	return handledComm(c, e, sessionOf(g)), nil
 }
 
-// tagOf is the tag of a string that tells calls apart.
+// tagOf returns a tag for the string by which a program tells calls apart.
 func tagOf(name string) int {
 	sum := fnv.New32a()
 	sum.Write([]byte(name))

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// maxArguments is how many arguments a program that is spawned can have.
 const maxArguments = 1 << 16
 
 // stringList returns the strings of a list that ends with a null pointer.
@@ -38,7 +37,6 @@ func stringList(p uintptr) ([]string, error) {
 	return nil, fmt.Errorf("%w: argv has more than %d strings", mpi.ErrArg, maxArguments)
 }
 
-// command returns a program that is to be spawned.
 func command(path, argv uintptr, procs int32, info uintptr) (c mpi.Command, err error) {
 	if c.Path, err = text("command", path, 1<<16); err != nil {
 		return c, err
@@ -76,7 +74,6 @@ func (c *commObject) spawn(root int, path, argv uintptr, procs int, info, codes 
 	return children, err
 }
 
-// spawnMultiple is spawn of n programs.
 func (c *commObject) spawnMultiple(root, n int, paths, argvs, procs, is, codes uintptr) (*mpi.Comm, error) {
 	var what []mpi.Command
 	if root == c.Rank() {
@@ -90,7 +87,6 @@ func (c *commObject) spawnMultiple(root, n int, paths, argvs, procs, is, codes u
 	return children, err
 }
 
-// commands returns the n programs of a Comm_spawn_multiple.
 func commands(n int, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
 	names, err := touched[uintptr]("array_of_commands", paths, n)
 	if err != nil {
@@ -119,7 +115,6 @@ func commands(n int, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
 	return what, nil
 }
 
-// join makes an intercommunicator with the proc at the other end of a socket.
 func (c *commObject) join(fd int) (*mpi.Comm, error) {
 	mine, err := mpi.OpenPort(nil)
 	if err != nil {

@@ -4,7 +4,7 @@ package main
 
 import "github.com/openimpi/impi/core/mpi"
 
-// setElements changes how many elements of t the status at p tells.
+// setElements sets how many elements of t the status at p reports.
 func setElements(p uintptr, t *mpi.Datatype, n int) error {
 	s, err := takeStatus(p)
 	if err != nil {
@@ -27,7 +27,6 @@ func setCancelled(p uintptr, flag bool) error {
 	return err
 }
 
-// getWord stores a public word of the status at p.
 func getWord(word int, p, out uintptr) error {
 	s, err := takeStatus(p)
 	if err != nil {
@@ -36,7 +35,6 @@ func getWord(word int, p, out uintptr) error {
 	return put("the result", out, s[word])
 }
 
-// setWord changes a public word of the status at p.
 func setWord(word int, p uintptr, v int) error {
 	s, err := takeStatus(p)
 	if err == nil {

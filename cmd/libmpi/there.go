@@ -21,7 +21,6 @@ func touchAll(p uintptr, n int64) {
 	touch(pointer(last))
 }
 
-// readable reports whether all of b can be read.
 func readable(b []byte) bool {
 	return len(b) == 0 || faultless(func() { touchAll(uintptr(unsafe.Pointer(&b[0])), int64(len(b))) })
 }

@@ -29,10 +29,10 @@ const (
 	toolNoStartStop    = 1017
 )
 
-// toolUsers are the calls of MPI_T_init_thread that MPI_T_finalize has not undone.
+// toolUsers counts the calls of MPI_T_init_thread that MPI_T_finalize has not undone.
 var toolUsers atomic.Int32
 
-// tooled is a call of the tool interface between its start and its end.
+// tooled executes a call of the tool interface, which must have been initialized.
 func tooled(f func() int32) int32 {
 	return atAnyTime(func() int32 {
 		if toolUsers.Load() == 0 {
@@ -42,7 +42,8 @@ func tooled(f func() int32) int32 {
 	})
 }
 
-// atAnyTime is tooled at any time. Memory that is not there is an invalid argument.
+// atAnyTime executes a call of the tool interface at any time. A fault in memory is reported as an
+// invalid argument.
 func atAnyTime(f func() int32) (code int32) {
 	guard()
 	defer func() {
@@ -77,7 +78,6 @@ func finalizeTool() int32 {
 	})
 }
 
-// toolNumber stores how many there are of something.
 func toolNumber(out uintptr, n int) int32 {
 	return tooled(func() int32 {
 		if putInt("num", out, n) != nil {
@@ -87,7 +87,7 @@ func toolNumber(out uintptr, n int) int32 {
 	})
 }
 
-// toolIndex stores the index of what has a name, of n that name tells.
+// toolIndex stores the index i below n for which name(i) is the string at p.
 func toolIndex(p, out uintptr, n int, name func(i int) string) int32 {
 	return tooled(func() int32 {
 		wanted, err := text("name", p, 1<<10)
@@ -104,15 +104,15 @@ func toolIndex(p, out uintptr, n int, name func(i int) string) int32 {
 	})
 }
 
-// tell stores a result that the caller may not want to know.
+// tell stores a result, unless the caller has passed no address for it.
 func tell[T any](p uintptr, v T) {
 	if p >= firstAddress {
 		*(*T)(pointer(p)) = v
 	}
 }
 
-// tellText stores a string in as many bytes as length says there are, and how many it
-// needs. A caller that gives no room is told that only.
+// tellText stores a string, cut to the *length bytes at p, and sets *length to the bytes that it
+// needs. If p is no address or *length is 0, it only does the latter.
 func tellText(p, length uintptr, s string) {
 	if length < firstAddress {
 		return
@@ -124,7 +124,6 @@ func tellText(p, length uintptr, s string) {
 	*room = int32(len(s) + 1)
 }
 
-// toolEnum is the meaning of the values of a variable.
 type toolEnum struct {
 	name  string
 	items []string // by value
@@ -163,11 +162,10 @@ func enumItem(h uintptr, index int32, value, name, length uintptr) int32 {
 	})
 }
 
-// noEvent is a call about events, or sources of them: there are none, so that no index has one, no
-// name, and no registration or instance was ever given.
+// noEvent is a call about events or their sources. There are none, so no index, name, registration
+// or instance is valid.
 func noEvent(code int32) int32 { return tooled(func() int32 { return code }) }
 
-// How many variables there are.
 var numControls, numMeasures = len(tool.Controls), len(tool.Measures)
 
 // toolLock guards what handles of the tool interface stand for.
@@ -189,7 +187,6 @@ const (
 
 func nameOfCategory(int) string { return categoryName }
 
-// onCategory is a call on a category.
 func onCategory(index int32, f func() int32) int32 {
 	return tooled(func() int32 {
 		if index < 0 || index >= categories {
@@ -210,7 +207,7 @@ func categoryInfo(index int32, name, nameLen, desc, descLen, cvars, pvars, cats 
 	})
 }
 
-// list stores the first numbers of n, as many as there is room for.
+// list stores the numbers from 0 up to, but not including, n, as many as there is room for.
 func list(index, room int32, out uintptr, n int) int32 {
 	return onCategory(index, func() int32 {
 		if room < 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/tool"
 )
 
-// controlHandles are handles of control variables.
 var controlHandles = handles.NewTable[*tool.Control](handles.ToolControl)
 
 func controlName(i int) string { return tool.Controls[i].Name }
@@ -68,7 +67,6 @@ func freeControl(p uintptr) int32 {
 	})
 }
 
-// onControl is a call on a handle of a control variable and the int at p.
 func onControl(h, p uintptr, f func(v *tool.Control, p *int32) int32) int32 {
 	return tooled(func() int32 {
 		v := controlHandles.Get(h)
@@ -92,7 +90,6 @@ func readControl(v *tool.Control, p *int32) int32 {
 
 func writeControl(v *tool.Control, p *int32) int32 { return toolCode(v.Write(int(*p))) }
 
-// toolCode is the code of an error of a variable.
 func toolCode(err error) int32 {
 	var e *mpierr.Error
 	switch {

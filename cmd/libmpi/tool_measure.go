@@ -10,7 +10,6 @@ import (
 // allHandles is MPI_T_PVAR_ALL_HANDLES.
 const allHandles = 1
 
-// measureHandle is a handle of a performance variable.
 type measureHandle struct {
 	v       *tool.Measure
 	session uintptr
@@ -111,8 +110,8 @@ func allocateMeasure(s uintptr, index int32, object, out, count uintptr) int32 {
 	})
 }
 
-// onMeasure is a call on a handle of a performance variable, in its session. v is nil
-// if it is of all handles, which not every call knows.
+// onMeasure executes a call on a handle of a performance variable, in its session. v is nil for all
+// handles, which are allowed only with all.
 func onMeasure(s, h uintptr, all bool, f func(v *tool.Measure) int32) int32 {
 	return tooled(func() int32 {
 		if toolSessions.Get(s) == nil {
@@ -143,12 +142,13 @@ func freeMeasure(s, p uintptr) int32 {
 	})
 }
 
-// refusedOne is a call that no variable here allows, of one handle.
+// refusedOne is refused for a call that does not take all handles.
 func refusedOne(s, h uintptr, code int32) int32 {
 	return onMeasure(s, h, false, func(*tool.Measure) int32 { return code })
 }
 
-// refused is a call that no variable here allows. Of all handles those are left out.
+// refused is a call that no variable here allows. For one handle it returns code; for all handles
+// it succeeds, since such variables are left out.
 func refused(s, h uintptr, code int32) int32 {
 	return onMeasure(s, h, true, func(v *tool.Measure) int32 {
 		if v == nil {

@@ -39,7 +39,6 @@ func valueIndex(value, index *mpi.Datatype) (*mpi.Datatype, error) {
 	return t, err
 }
 
-// matchSize returns the datatype of a class that has a size.
 func matchSize(class, size int) (*mpi.Datatype, error) {
 	return datatype.MatchSize(datatype.TypeClass(class), int64(size))
 }
@@ -48,7 +47,6 @@ func bounds(t *mpi.Datatype) (lb, extent int64) { return t.LB(), t.Extent() }
 
 func trueBounds(t *mpi.Datatype) (lb, extent int64) { return t.TrueLB(), t.TrueExtent() }
 
-// commit commits the datatype at p.
 func commit(p uintptr) error {
 	h, err := result[uintptr]("datatype", p)
 	if err != nil {
@@ -93,7 +91,6 @@ func envelope(t *mpi.Datatype) (ints, addrs, types, combiner int, err error) {
 	return e.Ints, e.Addrs, e.Types, int(e.Combiner), err
 }
 
-// largeEnvelope says how a datatype was made.
 func largeEnvelope(t *mpi.Datatype) (ints, addrs, large, types int64, combiner int, err error) {
 	e, err := t.Envelope()
 	return int64(e.Ints), int64(e.Addrs), int64(e.Counts), int64(e.Types), int(e.Combiner), err
@@ -122,7 +119,6 @@ func storeContents(t *mpi.Datatype, maxInts, maxAddrs, maxLarge, maxTypes int64,
 	return putList("array_of_datatypes", types, c.Types, newType)
 }
 
-// putList stores all of a list.
 func putList[From, To any](name string, p uintptr, list []From, as func(From) To) error {
 	to, err := array[To](name, p, len(list))
 	for i := range to {

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/window"
 )
 
-// winObject is a window.
 type winObject struct {
 	*mpi.Win
 	object
@@ -21,7 +20,6 @@ type winObject struct {
 	attached map[uintptr]mpi.Buffer // to a dynamic window, by address
 }
 
-// storeWin stores the handle of a new window.
 func storeWin(to *uintptr, w *mpi.Win) error {
 	o := &winObject{Win: w, object: object{sort: "Win"}, values: &winValues{}, attached: map[uintptr]mpi.Buffer{}}
 	h, p := wins.New()
@@ -46,7 +44,6 @@ func (w *winObject) put(b mpi.Buffer, to mpi.Target) error {
 	return err
 }
 
-// get is Get, and tells C what memory there is.
 func (w *winObject) get(b mpi.Buffer, from mpi.Target) error {
 	err := w.Get(b, from)
 	if err == nil && w.inC(from.Rank) {
@@ -55,7 +52,6 @@ func (w *winObject) get(b mpi.Buffer, from mpi.Target) error {
 	return err
 }
 
-// accumulate is Accumulate, and tells C what memory there is.
 func (w *winObject) accumulate(b mpi.Buffer, to mpi.Target, op mpi.Op) error {
 	err := w.Accumulate(b, to, op)
 	if err == nil && w.inC(to.Rank) {
@@ -64,7 +60,6 @@ func (w *winObject) accumulate(b mpi.Buffer, to mpi.Target, op mpi.Op) error {
 	return err
 }
 
-// getAccumulate is GetAccumulate, and tells C what memory there is.
 func (w *winObject) getAccumulate(b, result mpi.Buffer, to mpi.Target, op mpi.Op) error {
 	err := w.GetAccumulate(b, result, to, op)
 	if err == nil && w.inC(to.Rank) {
@@ -74,7 +69,6 @@ func (w *winObject) getAccumulate(b, result mpi.Buffer, to mpi.Target, op mpi.Op
 	return err
 }
 
-// fetchAndOp is FetchAndOp, and tells C what memory there is.
 func (w *winObject) fetchAndOp(b, result mpi.Buffer, rank int, disp int64, op mpi.Op) error {
 	err := w.FetchAndOp(b, result, rank, disp, op)
 	if err == nil && w.inC(rank) {
@@ -84,7 +78,6 @@ func (w *winObject) fetchAndOp(b, result mpi.Buffer, rank int, disp int64, op mp
 	return err
 }
 
-// compareAndSwap is CompareAndSwap, and tells C what memory there is.
 func (w *winObject) compareAndSwap(b, compare, result mpi.Buffer, rank int, disp int64) error {
 	err := w.CompareAndSwap(b, compare, result, rank, disp)
 	if err == nil && w.inC(rank) {
@@ -98,7 +91,6 @@ func (w *winObject) compareAndSwap(b, compare, result mpi.Buffer, rank int, disp
 // inC reports whether C may do operations at a rank by itself.
 func (w *winObject) inC(rank int) bool { return (*window.Win)(w.Win).InFastPath(rank) }
 
-// windowSize checks the size of a window.
 func windowSize(n int64) error {
 	if n < 0 {
 		return fmt.Errorf("%w: %d", rma.ErrSize, n)
@@ -106,7 +98,6 @@ func windowSize(n int64) error {
 	return nil
 }
 
-// allocateWin makes a window of memory that the library allocates.
 func allocateWin(fn string, which int32, size, unit int64, info, c, base, out uintptr, f func(c *mpi.Comm, size int64, unit int, i *mpi.Info) (*mpi.Win, error)) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		win, err := result[uintptr]("win", out)
@@ -133,7 +124,6 @@ func allocateWin(fn string, which int32, size, unit int64, info, c, base, out ui
 	})
 }
 
-// query returns the size, the unit and the address of the memory of a member of a shared window.
 func (w *winObject) query(rank int) (size int64, unit int, base uintptr, err error) {
 	mem, unit, err := w.SharedQuery(rank)
 	return int64(len(mem)), unit, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), err
@@ -163,7 +153,6 @@ func (w *winObject) detach(base uintptr) error {
 	return nil
 }
 
-// freeWin frees the window at p.
 func freeWin(fn string, p uintptr) int32 {
 	return onHandle(fn, "win", p, nil, func(h *uintptr) int32 {
 		return onWin(fn, 0, *h, func(w *winObject) error {

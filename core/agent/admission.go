@@ -34,7 +34,7 @@ func (d *Dance) Accepted(conn int, from wire.HostID) {
 // maxSilent returns how many connections that have not greeted may be open in all.
 func (d *Dance) maxSilent() int { return 2*len(d.c.Hosts) + 16 }
 
-// maxFrom returns how many of them may be open from one address.
+// maxFrom returns how many connections that have not greeted may be open from one address.
 func (d *Dance) maxFrom(from wire.HostID) int {
 	if from == (wire.HostID{}) {
 		return d.maxSilent()
@@ -48,7 +48,6 @@ func (d *Dance) maxFrom(from wire.HostID) int {
 	return most
 }
 
-// waiting counts the connections from an address that have not greeted.
 func (d *Dance) waiting(from wire.HostID) (n int) {
 	for _, g := range d.conns {
 		if g.from == from {
@@ -75,7 +74,6 @@ func (d *Dance) driveOut(from *wire.HostID, most int) {
 	d.refuse(old.conn, d.c.Self, "it had not greeted while %d others connected%s", most, where)
 }
 
-// awaits reports whether a host of higher rank has not connected yet.
 func (d *Dance) awaits() bool {
 	return !d.over && slices.Contains(d.joined[d.c.Self:], false)
 }

@@ -13,10 +13,8 @@ type LinkID int32
 // NoLink stands for the absence of a link.
 const NoLink LinkID = -1
 
-// maxLinks bounds LinkIDs.
 const maxLinks = 1 << 20
 
-// state of an endpoint.
 type state uint8
 
 const (

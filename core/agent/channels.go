@@ -141,7 +141,6 @@ func (c *Channels) secretWith(x wire.ClientRank) (secret dynamic.Token, ok bool)
 	return c.c.Own, x == c.c.Job.Self && c.c.Own != dynamic.Token{}
 }
 
-// describe returns what all clients know about a host.
 func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	x := c.c.Job.Hosts[h]
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}

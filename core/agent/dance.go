@@ -143,7 +143,6 @@ func (d *Dance) join(conn int, h wire.HostRank) {
 	d.complete()
 }
 
-// complete ends the dance when no channel is missing.
 func (d *Dance) complete() {
 	if d.missing > 0 || d.over {
 		return

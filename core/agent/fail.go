@@ -47,7 +47,6 @@ func (p *endpoint) tells(n, most uint32) *ProtocolError {
 	return nil
 }
 
-// failed is the error of a host that has said why it fails.
 func (p *endpoint) failed() error {
 	return &FailedError{Peer: p.peer, Text: startup.Printable(p.said[wire.HeaderSize:])}
 }

@@ -77,7 +77,6 @@ func (a *Agent) fini(p *endpoint) *ProtocolError {
 	return nil
 }
 
-// channelDone emits ChannelDone when both directions of a channel have ended.
 func (a *Agent) channelDone(p *endpoint) {
 	if p.isProc() || p.over || !p.done && !a.silent || !p.ended || p.hasOutput() || p.state != open {
 		return

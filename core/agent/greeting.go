@@ -168,7 +168,6 @@ func (d *Dance) Brought(conn int, h wire.HostRank) bool {
 	return true
 }
 
-// arrive makes conn the channel to host h, which has proven itself.
 func (d *Dance) arrive(conn int, h wire.HostRank) {
 	if !d.joined[h] {
 		d.join(conn, h)

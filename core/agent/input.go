@@ -57,7 +57,6 @@ func (a *Agent) Input(l LinkID) [][]byte {
 	return in.free[:]
 }
 
-// take makes the input fill chunk c from its start.
 func (in *input) take(c *chunk) {
 	c.reader = in
 	in.c = c
@@ -113,7 +112,6 @@ func (a *Agent) Received(l LinkID, n int) error {
 	return nil
 }
 
-// parse cuts the bytes that have arrived into packets.
 func (a *Agent) parse(p *endpoint) (err error) {
 	in := &p.in
 	for {
@@ -151,7 +149,6 @@ func (a *Agent) parse(p *endpoint) (err error) {
 	return err
 }
 
-// packet routes the packet that has just become complete.
 func (a *Agent) packet(in *input) {
 	switch {
 	case in.kind == wire.PkFini, in.kind == wire.PkFail, in.kind == wire.PkLost:
@@ -196,7 +193,6 @@ func (a *Agent) append(in *input) {
 	in.packets++
 }
 
-// flush moves the run to its destination's queue.
 func (a *Agent) flush(in *input) {
 	switch {
 	case in.run == in.start:
@@ -211,7 +207,6 @@ func (a *Agent) flush(in *input) {
 	in.run, in.packets = in.start, 0
 }
 
-// abandon releases the memory of the input, whose link is closed.
 func (in *input) abandon(p *pool) {
 	for _, s := range in.held {
 		p.put(s.c)

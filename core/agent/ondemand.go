@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// onDemand reports whether p is a host whose channel is made on demand.
 func (a *Agent) onDemand(p *endpoint) bool {
 	return !p.isProc() && a.hosts[p.peer.Host].OnDemand && p.peer.Host != a.self
 }

@@ -149,7 +149,6 @@ func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
 	return n, gone
 }
 
-// clear releases all segments and returns how many bytes they had.
 func (q *queue) clear(p *pool) int {
 	n := q.bytes
 	for i := range q.n {

@@ -22,7 +22,6 @@ func newDirectory(procs startup.Procs) *directory {
 	return &directory{procs: procs}
 }
 
-// found is the result of a look-up.
 type found struct {
 	id   identity
 	rank wire.WorldRank
@@ -52,7 +51,6 @@ func (id identity) proc() (p wire.Proc) {
 	return p
 }
 
-// find returns the rank and the host of an identity.
 func (d *directory) find(id identity) (rank wire.WorldRank, host wire.HostRank, ok bool) {
 	h := (id.a ^ id.b*0x9e3779b97f4a7c15 ^ id.c) * 0xd6e8feb86659fd93
 	x := &d.recent[(h^h>>32)%recents]

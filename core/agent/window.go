@@ -6,7 +6,6 @@ import "github.com/openimpi/impi/core/wire"
 // were passed on but not acknowledged, for both directions.
 type pair struct{ in, out int64 }
 
-// pairOf names a pair.
 type pairOf struct{ local, remote wire.WorldRank }
 
 // windows has the counts of the pairs that have exchanged packets.
@@ -23,7 +22,6 @@ type windows struct {
 	recent           []knownPair // by a hash; made with the first pair
 }
 
-// knownPair is a pair in the cache of look-ups.
 type knownPair struct {
 	of   pairOf
 	pair *pair // nil: none

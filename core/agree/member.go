@@ -86,7 +86,6 @@ type Member struct {
 	decisions        []Decision
 }
 
-// agreement is one of a Member's agreements.
 type agreement struct {
 	begun   bool
 	own     value // what this member has contributed
@@ -180,7 +179,6 @@ func (m *Member) Failed(ranks ...int) error {
 	return nil
 }
 
-// place finds the parent and the children of this member in what it knows of the tree.
 func (m *Member) place() {
 	m.parent, m.children = m.tree.parent(m.me, m.failed), m.tree.children(m.me, m.failed)
 }
@@ -254,7 +252,7 @@ func (m *Member) receive(from int, in message) error {
 	return nil
 }
 
-// open handles contribute.
+// open handles a contribute message.
 func (m *Member) open(from int, in message) {
 	a := m.at(in.sequence)
 	a.open.add(from)
@@ -284,7 +282,6 @@ func (a *agreement) add(v value) {
 	}
 }
 
-// advance does what an agreement needs after a contribution, or after the tree has changed.
 func (m *Member) advance(sequence uint64) {
 	a := m.agreements[sequence]
 	switch {

@@ -10,7 +10,6 @@ import (
 // ErrMessage is wrapped by the error for a message that no member sends.
 var ErrMessage = errors.New("agree: malformed message")
 
-// kind is what a message is.
 type kind byte
 
 const (
@@ -19,7 +18,6 @@ const (
 	recall                     // to a new parent: the result that the sender has got already
 )
 
-// value is what is agreed on.
 type value struct {
 	flags  uint64
 	max    [2]uint64
@@ -28,7 +26,6 @@ type value struct {
 	acked  Set // of these, those that all that contributed have acknowledged
 }
 
-// with combines what two members know.
 func (v value) with(o value) value {
 	return value{
 		flags:  v.flags & o.flags,
@@ -113,7 +110,6 @@ func appendSet(b []byte, s Set, size int) []byte {
 	return b
 }
 
-// parse reads a message of a group of that size.
 func parse(b []byte, size int) (m message, err error) {
 	if len(b) < minSize || len(b) > MaxMessage(size) {
 		return m, fmt.Errorf("%w: %d bytes, with %d members they are %d to %d", ErrMessage, len(b), size, minSize, MaxMessage(size))
@@ -143,7 +139,6 @@ func parse(b []byte, size int) (m message, err error) {
 	return m, nil
 }
 
-// parseSet reads a set, and returns what comes behind it.
 func parseSet(b []byte, size int) (s Set, rest []byte, err error) {
 	if len(b) == 0 {
 		return s, nil, fmt.Errorf("%w: it ends before a set", ErrMessage)
@@ -184,7 +179,6 @@ func parseRuns(b []byte, size int) (s Set, rest []byte, err error) {
 	return s, b, err
 }
 
-// varint reads a number of at most limit.
 func varint(b []byte, limit int) (int, []byte, error) {
 	n, used := binary.Uvarint(b)
 	if used <= 0 || limit < 0 || n > uint64(limit) {

@@ -68,7 +68,7 @@ func (s *Set) add(rank int) {
 	s.words[rank/64] |= 1 << (rank % 64)
 }
 
-// nextIn is the lowest rank of the set from one on, or -1.
+// nextIn returns the lowest rank of the set that is at least from, or -1.
 func (s Set) nextIn(from int) int {
 	for i := from / 64; i < len(s.words); i++ {
 		w := s.words[i]
@@ -82,7 +82,7 @@ func (s Set) nextIn(from int) int {
 	return -1
 }
 
-// firstNot is the lowest rank that is not in the set.
+// firstNot returns the lowest rank that is not in the set.
 func (s Set) firstNot() int {
 	for i, w := range s.words {
 		if w != ^uint64(0) {
@@ -113,7 +113,6 @@ func (s Set) intersect(o Set) Set {
 	return d.trim()
 }
 
-// within reports whether all ranks of s are in o.
 func (s Set) within(o Set) bool { return len(s.Without(o).words) == 0 }
 
 func (s Set) trim() Set {

@@ -52,7 +52,6 @@ func (t *tree) leader(site int, failed Set) int {
 	return -1
 }
 
-// children returns the members of which rank is the parent.
 func (t *tree) children(rank int, failed Set) (list []int) {
 	list = t.below(list, t.site[rank], t.place[rank], failed)
 	if t.leader(t.site[rank], failed) != rank {

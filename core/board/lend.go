@@ -21,7 +21,6 @@ type Offer struct {
 	Key     [2]uint64
 }
 
-// offerSize is what an Offer takes on the board.
 const offerSize = int(unsafe.Sizeof(Offer{}))
 
 // Cores are the CPUs that a proc may use: how many, and the first of them, by which procs that are
@@ -119,13 +118,13 @@ func (p *Place) Lenders(t Turn, what uint8, n int) (lenders uint64) {
 	return lenders
 }
 
-// publish makes entry e that of t.
+// publish fills entry e and makes it the entry of t for the other members.
 func publish(p *Place, e int, t Turn, what uint8, n int) {
 	fill(p, e, t, what, n)
 	p.b.word(e).Swap(uint64(t))
 }
 
-// fill is publish but for what the others look for.
+// fill is publish without the turn that the other members look for.
 func fill(p *Place, e int, t Turn, what uint8, n int) {
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
 	p.Written[t.index()%entries] = t

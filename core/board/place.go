@@ -76,7 +76,7 @@ func (p *Place) Index() int { return p.slot }
 
 func (p *Place) part(m int) int { return p.base + slotHead + m*memberSize }
 
-// turn is the memory that says how far a member is.
+// turn returns the word that says how far a member is.
 func (p *Place) turn(m int) *atomic.Uint64 { return p.b.word(p.part(m)) }
 
 func (p *Place) entry(m int, t Turn) int {
@@ -334,7 +334,7 @@ func (p *Place) Vacant(t Turn, n int) Wait {
 	return p.Taken(p.Others(), was)
 }
 
-// lastUse is when this member last wrote what it needs to post n bytes in t.
+// lastUse returns the turn in which this member last wrote what it needs to post n bytes in t.
 func (p *Place) lastUse(t Turn, n int) Turn {
 	was := p.Written[t.index()%entries]
 	if n > roomSize {
@@ -343,7 +343,7 @@ func (p *Place) lastUse(t Turn, n int) Turn {
 	return was
 }
 
-// slowest is the turn that all the others have reached.
+// slowest returns the turn that all the other members have reached.
 func slowest(p *Place) Turn {
 	least := ^uint64(0)
 	for m := range p.n {

@@ -2,7 +2,6 @@ package coll
 
 import "github.com/openimpi/impi/core/datatype"
 
-// allgathers plans Allgather and Allgatherv.
 type allgathers struct{ plan }
 
 // Allgather brings everybody's send, all of one length, to everybody's recv, by rank (MPI-4.1,

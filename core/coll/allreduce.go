@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// allreductions plans Allreduce and the forms of ReduceScatter.
 type allreductions struct{ reductions }
 
 // Allreduce combines everybody's send, element by element, into everybody's recv. A nil send means

@@ -14,7 +14,6 @@ const (
 	farAtOnce = 256
 )
 
-// exchanges plans the forms of Alltoall.
 type exchanges struct {
 	plan
 	here bool // what stays inside the client is exchanged already

@@ -2,7 +2,6 @@ package coll
 
 import "github.com/openimpi/impi/core/datatype"
 
-// barriers plans Barrier.
 type barriers struct{ plan }
 
 // Barrier completes when every member has begun it (MPI-4.1, 6.3); on an intercommunicator, every

@@ -4,7 +4,6 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// bcasts plans Bcast.
 type bcasts struct{ plan }
 
 func (p plan) bcasting() bcasts { return bcasts{p} }
@@ -91,7 +90,6 @@ func (p bcasts) bcastTeam(buf []byte, root int) {
 	}
 }
 
-// bcastTree broadcasts the whole buffer down a binomial tree of the team.
 func (p bcasts) bcastTree(buf []byte, root int) {
 	n := p.team.size()
 	v := (p.team.me - root + n) % n

@@ -39,7 +39,6 @@ const (
 	differs = 2 * recordLen
 )
 
-// record writes c, as the call of a rank, to b.
 func (c *Call) record(b []byte, rank int) {
 	clear(b[:recordLen])
 	copy(b[:nameLen-1], c.Name)
@@ -58,7 +57,6 @@ func alike(a, b []byte) bool {
 	return bytes.Equal(a[:rankAt], b[:rankAt]) && bytes.Equal(a[rankAt+4:recordLen], b[rankAt+4:recordLen])
 }
 
-// describe returns a record in words, for an error.
 func describe(b []byte) string {
 	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 	s := fmt.Sprintf("rank %d calls %s", binary.BigEndian.Uint32(b[rankAt:]), text(b[:nameLen]))

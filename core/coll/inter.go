@@ -29,7 +29,6 @@ const (
 	tagInterCheck    wire.Tag = 460
 )
 
-// remote is the other group of an intercommunicator.
 type remote struct {
 	m     *comm.Masters
 	n     int
@@ -88,7 +87,6 @@ func (p plan) swap(tag wire.Tag, out, in []byte) {
 	}
 }
 
-// interRoot checks the root of an operation between groups.
 func (p plan) interRoot(root int) error {
 	if root != Root && root != ProcNull && uint(root) >= uint(p.remote.n) {
 		return fmt.Errorf("coll: %w: %d, the remote group has %d members", ErrRoot, root, p.remote.n)
@@ -96,7 +94,7 @@ func (p plan) interRoot(root int) error {
 	return nil
 }
 
-// only reports an operation that intercommunicators do not have.
+// only returns an error on an intercommunicator, which does not have the operation what.
 func (p *Planner) only(what string) error {
 	if p.remote == nil {
 		return nil
@@ -132,7 +130,6 @@ func (p plan) apart(bytes int) bool {
 	return bytes/p.k.Size()*datatype.External32.Size(p.k) >= p.profile.Tuning.WideLong
 }
 
-// equalBlocks divides a buffer among n members.
 func equalBlocks(name string, buf []byte, k datatype.Kind, n int) (block int, err error) {
 	block = len(buf) / n
 	if block*n != len(buf) || block%k.Size() != 0 {

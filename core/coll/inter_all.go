@@ -102,7 +102,6 @@ func (p reductions) combine(own []byte) (result []byte) {
 	return result
 }
 
-// interAllreduce gives each group the combination of the other's operands.
 func (p allreductions) interAllreduce(send, recv []byte) error {
 	if len(send) != len(recv) {
 		return fmt.Errorf("coll: %w: %d bytes to reduce into %d", ErrBuffer, len(send), len(recv))

@@ -12,7 +12,6 @@ import (
 // operations; the tag is the project's own.
 const tagNeighbor wire.Tag = 350
 
-// neighbours are those of the calling process.
 type neighbours struct {
 	comm.Neighbours
 	err error
@@ -41,7 +40,6 @@ func (p *Planner) findNeighbors() *neighbours {
 	return &neighbours{n, err}
 }
 
-// neighbourhoods plans operations between the neighbours of a topology.
 type neighbourhoods struct{ plan }
 
 // NeighborAllgather sends send to all neighbours and puts what comes from them, all of one length,
@@ -73,10 +71,8 @@ func (p *Planner) NeighborAlltoallv(s *Schedule, send []byte, scounts, sdispls [
 	return n.exchange(send, recv, n.counted(scounts, sdispls), n.counted(rcounts, rdispls))
 }
 
-// division divides a buffer among n neighbours.
 type division func(name string, buf []byte, n int) (parts, error)
 
-// counted divides by counts and displacements.
 func (p neighbourhoods) counted(counts, displs []int) division {
 	return func(name string, buf []byte, n int) (parts, error) { return p.layout(name, buf, counts, displs, n) }
 }
@@ -179,7 +175,6 @@ func (p neighbourhoods) meetNeighbors(n *comm.Neighbours, from, to shares) error
 	return p.done(nil)
 }
 
-// ownEdges copies what the caller sends to itself.
 func (p neighbourhoods) ownEdges(n *comm.Neighbours, from, to *shares) error {
 	at := 0
 	next := func() int {

@@ -21,7 +21,6 @@ type parts struct {
 	n      int
 }
 
-// even returns parts of block bytes each, one after the other.
 func even(buf []byte, block int) parts { return parts{buf: buf, block: block} }
 
 // divided returns buf cut into n parts of nearly equal numbers of elements; parts from n on are
@@ -30,7 +29,6 @@ func divided(buf []byte, k datatype.Kind, n int) parts {
 	return parts{buf: buf, size: k.Size(), n: n}
 }
 
-// where returns where part i begins and ends.
 func (b *parts) where(i int) (start, end int) {
 	if b.via != nil {
 		place, _ := b.via.At(i)
@@ -68,7 +66,6 @@ func (b parts) of(some *comm.Group) parts {
 	return b
 }
 
-// at returns part i.
 func (b *parts) at(i int) []byte {
 	start, end := b.where(i)
 	return b.buf[start:end:end]
@@ -131,7 +128,6 @@ type chosen struct {
 	plan  plan
 }
 
-// master returns the first of the ranks.
 func (c *chosen) master() int {
 	rank, _ := c.ranks.At(0)
 	return int(rank)
@@ -141,7 +137,6 @@ func (c *chosen) wants(bytes int) bool {
 	return bytes > 0 && (!c.short || c.plan.short(bytes/c.plan.k.Size()))
 }
 
-// any reports whether there is something in the chosen parts.
 func (c *chosen) any() bool {
 	total, _, _ := c.bytes()
 	return total > 0

@@ -30,13 +30,12 @@ func (p plan) own(phase Phase, op *datatype.Op) bool {
 	return p.profile.Phases != nil && !p.isHosts && p.remote == nil && p.team.size() > 1 && p.profile.Phases(phase, p.k, op)
 }
 
-// phase adds one. What follows waits for it.
+// phase adds a phase that the client's own MPI does. What follows waits for it.
 func (p plan) phase(phase Phase, root int, src, dst []byte) {
 	p.add(Step{Action: Joint, Phase: phase, Peer: wire.CommRank(root), Kind: p.k, Src: src, Dst: dst})
 	p.wait()
 }
 
-// ownBarrier makes the client's members wait for each other.
 func (p barriers) ownBarrier() bool {
 	ok := p.own(PhaseBarrier, nil)
 	if ok {
@@ -45,7 +44,6 @@ func (p barriers) ownBarrier() bool {
 	return ok
 }
 
-// ownReduce combines the team's values in the accumulator of the process in place root.
 func (p reductions) ownReduce(a *accumulator, root int) bool {
 	if len(a.cur) == 0 || !p.own(PhaseReduce, p.op) {
 		return false
@@ -65,7 +63,6 @@ func (p reductions) ownReduce(a *accumulator, root int) bool {
 	return true
 }
 
-// ownAllreduce is Allreduce of a communicator inside one client.
 func (p allreductions) ownAllreduce(own, recv []byte) bool {
 	if !p.single() || len(own) == 0 || !p.own(PhaseAllreduce, p.op) {
 		return false
@@ -77,7 +74,6 @@ func (p allreductions) ownAllreduce(own, recv []byte) bool {
 	return true
 }
 
-// ownAllgather is Allgather of a communicator inside one client.
 func (p allgathers) ownAllgather(own, recv []byte) bool {
 	if n := len(own); n > 0 && same(own, recv[p.me*n:]) {
 		own = nil
@@ -116,7 +112,6 @@ func (p rooted) ownGather(own []byte, all parts, root int) bool {
 	return true
 }
 
-// ownExchange exchanges the blocks among the processes of a client, by rank.
 func (p exchanges) ownExchange(from, to *parts) bool {
 	if from.block == 0 || !p.own(PhaseAlltoall, nil) {
 		return false

@@ -16,19 +16,16 @@ type plan struct {
 	k datatype.Kind
 }
 
-// begin starts the plan of an operation on elements of a kind.
 func (p *Planner) begin(s *Schedule, k datatype.Kind) plan {
 	s.Reset()
 	return plan{p, s, k}
 }
 
-// done ends the schedule and returns err, with which planning has ended.
 func (p plan) done(err error) error {
 	p.finish()
 	return err
 }
 
-// of is the same plan for elements of another kind.
 func (p plan) of(k datatype.Kind) plan {
 	p.k = k
 	return p

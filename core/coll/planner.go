@@ -211,7 +211,6 @@ func (p *Planner) WithPhases(does func(Phase, datatype.Kind, *datatype.Op) bool)
 
 func (p *Planner) single() bool { return p.m.Count() == 1 }
 
-// commRank returns the communicator's rank of one of this planner's ranks.
 func (p *Planner) commRank(rank int) wire.CommRank {
 	if p.ranks != nil {
 		r, _ := p.ranks.At(rank)
@@ -302,7 +301,6 @@ func (p plan) significant(everybody, roots []byte, root int) (e, r []byte) {
 	return nil, nil
 }
 
-// checkBuffer returns an error if b is not a whole number of elements.
 func checkBuffer(name string, b []byte, k datatype.Kind) error {
 	if !k.Valid() {
 		return fmt.Errorf("coll: %w: %d", datatype.ErrKind, k)

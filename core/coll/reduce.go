@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// reductions plans Reduce, and has what all operations that combine need.
 type reductions struct {
 	plan
 	op *datatype.Op
@@ -213,7 +212,6 @@ func (p reductions) upTree(a *accumulator, rn int, stand func(number int) int) {
 	}
 }
 
-// reduceTeam is the reduction inside one client.
 func (p reductions) reduceTeam(own, recv []byte, root int) {
 	if len(own) > 0 && p.own(PhaseReduce, p.op) {
 		a := p.accumulate(own, recv)

@@ -54,7 +54,6 @@ func (p rooted) keep(own, place []byte) {
 	}
 }
 
-// names returns what errors call the buffers of one block and of all.
 func (p rooted) names() (part, whole string) {
 	if p.scatter {
 		return "the receive buffer", "the send buffer"
@@ -87,7 +86,6 @@ func (p *Planner) Scatter(s *Schedule, send, recv []byte, k datatype.Kind, root 
 	return p.begin(s, k).scattering().equal(recv, send, root)
 }
 
-// equal plans an operation on blocks of one length.
 func (p rooted) equal(part, whole []byte, root int) error {
 	part, whole, err := p.check(part, whole, root)
 	if err == nil && p.remote != nil {

@@ -21,7 +21,6 @@ func (p *Planner) Scatterv(s *Schedule, send []byte, counts, displs []int, recv 
 	return p.begin(s, k).scatteringv().varied(recv, send, counts, displs, root)
 }
 
-// varied plans an operation on blocks of different lengths.
 func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error {
 	part, whole, err := p.check(part, whole, root)
 	if err != nil {
@@ -82,7 +81,6 @@ func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
 	p.recvLengths(n, func(lengths []int) { p.variedMaster(own, lengths, root) })
 }
 
-// variedRoot plans what the processes of the root's client do.
 func (p rooted) variedRoot(own []byte, all parts, root int) {
 	if p.me != root {
 		if len(own) > 0 {

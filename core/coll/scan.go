@@ -2,7 +2,6 @@ package coll
 
 import "github.com/openimpi/impi/core/datatype"
 
-// scans plans Scan and Exscan.
 type scans struct{ reductions }
 
 // Scan leaves in everybody's recv the combination of all operands up to its own, in rank order
@@ -199,7 +198,6 @@ func (p scans) exscanTeam(a *accumulator, recv []byte) {
 	p.shift(a, recv)
 }
 
-// shift sends what scanTeam has found to the next place.
 func (p scans) shift(a *accumulator, recv []byte) {
 	if len(recv) == 0 {
 		return

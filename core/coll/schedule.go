@@ -159,7 +159,6 @@ func (s *Schedule) close() {
 	s.encoded = Step{}
 }
 
-// finish ends the last round.
 func (s *Schedule) finish() {
 	s.wait()
 	if n := len(s.ends); n == 0 && len(s.steps) > 0 || n > 0 && s.ends[n-1] < len(s.steps) {
@@ -183,5 +182,4 @@ func (s *Schedule) ints(n int) []int {
 	return s.numbers[from : from+n : from+n]
 }
 
-// same reports whether two buffers begin at one address.
 func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }

@@ -41,7 +41,6 @@ func (p reductions) combines() bool {
 	return p.op.Commutative() || p.sites.ours && p.sites.ordered
 }
 
-// striped reports whether buf goes between clients in stripes.
 func (p plan) striped(buf []byte) bool {
 	return p.sites.stripes > 1 && len(buf) >= p.profile.Tuning.StripesLong && len(buf)/p.k.Size() >= p.sites.stripes
 }
@@ -55,7 +54,6 @@ func (p *Planner) carrier(number, stripe int) int {
 	return int(rank)
 }
 
-// carries reports whether this process is the carrier of a stripe.
 func (p *Planner) carries() bool { return p.team.me < p.sites.stripes }
 
 // bcastStripes makes the root scatter the buffer over processes of its client. Each sends its
@@ -100,7 +98,6 @@ func (p plan) everywhere(tag wire.Tag, stripes *parts, full int) {
 	p.ringBut(tag, stripes, p.team.me, full)
 }
 
-// reduceStripes reduces each stripe separately and collects them at the root.
 func (p reductions) reduceStripes(own, recv []byte, root int) {
 	a := p.reduceToStripes(own, recv)
 	rn := p.m.Number(root)
@@ -128,7 +125,6 @@ func (p reductions) reduceStripes(own, recv []byte, root int) {
 	}
 }
 
-// allreduceStripes reduces each stripe separately and passes all of them around in each client.
 func (p allreductions) allreduceStripes(own, recv []byte) {
 	a := p.reduceToStripes(own, recv)
 	stripes := divided(recv, p.k, p.sites.stripes)
@@ -194,8 +190,8 @@ func (p allreductions) allSites(a *accumulator, result []byte, stand func(number
 	}
 }
 
-// swapsValues reports whether short vectors are reduced by swapValues. Two clients have done so before there
-// was Direct.
+// swapsValues reports whether short vectors are reduced by swapValues: if clients exchange messages
+// all at once, or there are two clients of ours, and the operation is exact.
 func (p reductions) swapsValues() bool {
 	return (p.direct() || p.sites.ours && p.m.Count() == 2) && exact(p.op, p.k)
 }

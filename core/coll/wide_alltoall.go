@@ -45,7 +45,6 @@ func (p exchanges) alltoallBundled(from, to *parts) {
 	})
 }
 
-// eachAway goes over the ranks of the other clients, client by client.
 func (p exchanges) eachAway(f func(number, rank int)) {
 	for i := range p.m.Count() {
 		if i == p.mine {
@@ -83,8 +82,8 @@ func (p exchanges) swapBundles(outs []byte, away, block int) (bundles []byte) {
 	return bundles
 }
 
-// sortBundles puts what the master got from others in the order of the processes of its client that
-// it is for.
+// sortBundles sorts what the master got from the others by the processes of its client that it is
+// for.
 func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 	if p.team.me != 0 {
 		return
@@ -98,7 +97,6 @@ func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 	}
 }
 
-// exchangeTeam is exchange inside the client, between its processes.
 func (p exchanges) exchangeTeam(from, to *parts) {
 	if p.ownExchange(from, to) {
 		return

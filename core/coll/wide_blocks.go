@@ -23,7 +23,6 @@ func (p allgathers) swapSites(tag wire.Tag, b parts) {
 	p.wait()
 }
 
-// picked returns the parts of some ranks, one after the other.
 func (p plan) picked(b parts, ranks *comm.Group) []byte {
 	c := chosen{parts: b, ranks: ranks}
 	whole, own := p.together(&c)

@@ -114,7 +114,6 @@ func (k *Keys) Free(f Family, n Keyval) error {
 	return nil
 }
 
-// find returns a key that exists.
 func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	x := k.keys[n]
 	switch {
@@ -130,7 +129,6 @@ func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	return x, nil
 }
 
-// release drops a reference to x.
 func (k *Keys) release(x *key) {
 	x.holders--
 	k.bury(x)

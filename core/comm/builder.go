@@ -9,15 +9,12 @@ type builder struct {
 	size int
 }
 
-// add adds p.
 func (b *builder) add(p Proc) { b.addRun(run{first: int32(p), step: 1, n: 1}) }
 
-// addRange adds the procs from first to first+n-1.
 func (b *builder) addRange(first Proc, n int) {
 	b.addRun(run{first: int32(first), step: 1, n: int32(n)})
 }
 
-// addRun adds the members of r.
 func (b *builder) addRun(r run) {
 	if r.n < 1 {
 		return

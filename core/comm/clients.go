@@ -65,7 +65,6 @@ func (t *Clients) add(end Proc, client wire.ClientRank, n Proc) {
 	t.ranges = append(t.ranges, procRange{end, client, n})
 }
 
-// begin returns the first proc of a range.
 func (t *Clients) begin(k int) Proc {
 	if k == 0 {
 		return 0
@@ -79,7 +78,6 @@ func (t *Clients) Of(p Proc) wire.ClientRank {
 	return client
 }
 
-// find returns the index of the range of p.
 func (t *Clients) find(p Proc) int {
 	if len(t.ranges) > scan {
 		return sort.Search(len(t.ranges), func(i int) bool { return p < t.ranges[i].end })

@@ -49,7 +49,6 @@ func (g *Group) same(h *Group) bool {
 	return true
 }
 
-// count is how many members g and h have in common.
 func (g *Group) count(h *Group) (n int) {
 	m := newMeeting(g, h)
 	for k := range g.runs {

@@ -67,7 +67,6 @@ func divisorsOf(n int) []int {
 	return append(low, high...)
 }
 
-// splitter searches all ways to write a number as a product of k divisors.
 type splitter struct {
 	best, current []int
 }

@@ -12,7 +12,6 @@ type meeting struct {
 	found []hits
 }
 
-// newMeeting prepares to find which members of g are in h.
 func newMeeting(g, h *Group) *meeting {
 	m := &meeting{other: h}
 	if len(g.runs)*len(h.runs) > scan*scan+(g.size+h.size)/scan {
@@ -21,7 +20,6 @@ func newMeeting(g, h *Group) *meeting {
 	return m
 }
 
-// mark makes the bit set.
 func (m *meeting) mark() {
 	low, high := m.other.ends()
 	m.low = low
@@ -32,7 +30,6 @@ func (m *meeting) mark() {
 	}
 }
 
-// has reports whether p is in the bit set.
 func (m *meeting) has(p Proc) bool {
 	i := int(p) - int(m.low)
 	return i >= 0 && i/64 < len(m.bits) && m.bits[i/64]>>(i%64)&1 != 0
@@ -63,7 +60,6 @@ func (m *meeting) of(r *run) []hits {
 	return m.found
 }
 
-// hit adds a member to the last hits, or begins new ones.
 func (m *meeting) hit(i int) {
 	if k := len(m.found); k > 0 && m.found[k-1].from+m.found[k-1].n == i {
 		m.found[k-1].n++
@@ -82,7 +78,6 @@ func (g *Group) ends() (low, high Proc) {
 	return low, high
 }
 
-// alternate reports whether members of different hits alternate.
 func alternate(found []hits) bool {
 	for k := 1; k < len(found); k++ {
 		if found[k-1].last() >= found[k].from {

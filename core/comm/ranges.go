@@ -43,7 +43,6 @@ func (g *Group) checkRanges(ranges []Range) (*Group, error) {
 	return list, nil
 }
 
-// run returns the ranks of a range, in a group of this size.
 func (r Range) run(size int) (run, error) {
 	steps, err := r.steps()
 	if err != nil {

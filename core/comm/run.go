@@ -8,10 +8,8 @@ type run struct {
 	rank, n     int32
 }
 
-// at is member i.
 func (r *run) at(i int) Proc { return Proc(int64(r.first) + int64(i)*int64(r.step)) }
 
-// ends returns the smallest and the largest member.
 func (r *run) ends() (low, high Proc) {
 	low, high = Proc(r.first), r.at(int(r.n)-1)
 	if low > high {
@@ -20,13 +18,11 @@ func (r *run) ends() (low, high Proc) {
 	return low, high
 }
 
-// low is the smallest member.
 func (r *run) low() Proc {
 	low, _ := r.ends()
 	return low
 }
 
-// index returns which member p is; ok is false if it is none.
 func (r *run) index(p Proc) (i int, ok bool) {
 	steps := int(p) - int(r.first)
 	if r.step != 1 {
@@ -44,7 +40,6 @@ func (r *run) index(p Proc) (i int, ok bool) {
 // hits are members of a run: n of them, those with the indices from, from+step, …
 type hits struct{ from, step, n int }
 
-// last is the index of the last one.
 func (h hits) last() int { return h.from + (h.n-1)*h.step }
 
 // common returns the members of r that are in s too. The intersection of two arithmetic
@@ -81,7 +76,6 @@ func (r *run) common(s *run) hits {
 	return hits{from: i, step: step, n: (to-i)/step + 1}
 }
 
-// single is common if r or s has one member.
 func (r *run) single(s *run) hits {
 	if s.n == 1 {
 		if i, ok := r.index(Proc(s.first)); ok {

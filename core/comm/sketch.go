@@ -50,7 +50,6 @@ func ReadGroup(b []byte, limit int) (g *Group, rest []byte, err error) {
 	return g, b[n*runSize:], nil
 }
 
-// read adds an encoded run.
 func (b *builder) read(from []byte, limit int) error {
 	r := run{
 		first: int32(binary.BigEndian.Uint32(from)), step: int32(binary.BigEndian.Uint32(from[4:])),

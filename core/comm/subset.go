@@ -67,12 +67,11 @@ func (b *builder) between(r *run, h hits) {
 	}
 }
 
-// part returns some members of r.
 func (r *run) part(h hits) run {
 	return run{first: int32(r.at(h.from)), step: r.step * int32(h.step), n: int32(h.n)}
 }
 
-// or returns what was built of members of g, or g itself if that is all of them.
+// or returns the group that b has built of members of g, or g itself if that is all of them.
 func (g *Group) or(b *builder) *Group {
 	if b.size == g.size {
 		return g
@@ -99,7 +98,6 @@ func (g *Group) Excl(ranks []int) (*Group, error) {
 	return g.without(list), nil
 }
 
-// checkRanks returns the ranks as a group.
 func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	b := builder{}
 	for i, r := range ranks {
@@ -166,7 +164,6 @@ func (g *Group) numbered() bool {
 	return len(g.runs) == 1 && g.runs[0].first == 0 && (g.runs[0].step == 1 || g.size == 1)
 }
 
-// without returns the members of g whose ranks are not members of list.
 func (g *Group) without(list *Group) *Group {
 	all := NewGroup(0, g.size)
 	rest := all.Difference(list)

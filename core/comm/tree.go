@@ -46,7 +46,6 @@ func (t Tree) Ranks(from, to int) *Group {
 // Position returns the position of a rank.
 func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.Place(rank) }
 
-// number returns the number of the master of a position's client.
 func (t Tree) number(position int) int {
 	n := 0
 	for t.starts[n+1] <= position {
@@ -96,7 +95,6 @@ func (t Tree) Children(position int) []int {
 	return below
 }
 
-// children returns the children of node i in a binomial tree of n nodes.
 func children(i, n int) (below []int) {
 	limit := bits.Len(uint(n))
 	if i > 0 {

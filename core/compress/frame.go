@@ -26,14 +26,12 @@ const (
 // ErrFrame is wrapped by the error for bytes of a peer that are no frames, beside link.ErrBroken.
 var ErrFrame = errors.New("malformed compressed link")
 
-// frame is what a header says.
 type frame struct {
 	compressed bool
 	size       int // bytes that the user gets
 	body       int
 }
 
-// put writes the header to the first headerSize bytes of b.
 func (f frame) put(b []byte) {
 	b[0], b[1] = version, kindPlain
 	if f.compressed {

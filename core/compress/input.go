@@ -17,7 +17,6 @@ const (
 
 var errShort = errors.New("the link has ended within it")
 
-// input is the receiving side.
 type input struct {
 	codec Codec
 
@@ -41,13 +40,13 @@ type input struct {
 	given uint64
 }
 
-// release lets go of the memory of frames. Nothing is received any more.
+// release drops the memory of frames. Nothing may be received afterwards.
 func (in *input) release() {
 	in.buf, in.memory, in.plain = nil, nil, nil
 	in.r, in.w = 0, 0
 }
 
-// buffered reports whether recv returns something, or an error, without the link below.
+// buffered reports whether recv would return bytes or an error without reading from the link below.
 func (in *input) buffered() bool {
 	have := in.w - in.r
 	switch {
@@ -61,7 +60,6 @@ func (in *input) buffered() bool {
 	return have >= headerSize
 }
 
-// recv is Recv of a Link.
 func (in *input) recv(below link.Link, batch [][]byte) (n int, err error) {
 	in.batch = append(in.batch[:0], batch...)
 	in.dry, in.only = in.only, false
@@ -81,10 +79,9 @@ func (in *input) recv(below link.Link, batch [][]byte) (n int, err error) {
 	return 0, err
 }
 
-// errNothing is what step returns if nothing more has come.
 var errNothing = errors.New("nothing has come")
 
-// step moves some bytes on: to the user, how many of them it returns, or from the link below.
+// step passes bytes to the user and returns how many, or moves bytes from the link below.
 func (in *input) step(below link.Link, left [][]byte) (n int, err error) {
 	have := in.buf[in.r:in.w]
 	switch {
@@ -111,7 +108,6 @@ func (in *input) step(below link.Link, left [][]byte) (n int, err error) {
 	return 0, in.fill(below, first)
 }
 
-// begin reads a header.
 func (in *input) begin(have []byte) error {
 	in.at = in.read - uint64(len(have))
 	f, err := parse(have[:headerSize])
@@ -128,7 +124,6 @@ func (in *input) begin(have []byte) error {
 	return nil
 }
 
-// decompress makes the user's bytes of a body.
 func (in *input) decompress(body []byte) error {
 	if in.memory == nil {
 		in.memory = make([]byte, MaxCompressed)
@@ -203,7 +198,6 @@ func (in *input) take(below link.Link, want int) (n int, err error) {
 	return n, err
 }
 
-// spread copies to a batch and returns how many bytes.
 func spread(to [][]byte, from []byte) (n int) {
 	for _, b := range to {
 		n += copy(b, from[n:])

@@ -27,7 +27,6 @@ type output struct {
 	taken, written uint64
 }
 
-// send is Send of a Link.
 func (o *output) send(below link.Link, batch [][]byte) (n int, err error) {
 	if o.err != nil {
 		return 0, o.err
@@ -51,7 +50,6 @@ func (o *output) send(below link.Link, batch [][]byte) (n int, err error) {
 	return n, nil // the next call returns the error
 }
 
-// release lets go of the memory of frames. Nothing is sent any more.
 func (o *output) release() { o.plain, o.packed, o.pending = nil, nil, nil }
 
 // finish writes what is left of the present frame, and reports how many of the user's bytes that has

@@ -5,19 +5,16 @@ const (
 	lastPause  = 16 << 20
 )
 
-// pause decides when it is tried to compress, by how the last tries went.
+// pause decides when to try to compress, by how the last tries went.
 type pause struct {
 	left int // bytes that are still sent plain without trying
 	last int // the last pause; 0: the last try made bytes fewer
 }
 
-// tries reports whether the next block should be tried.
 func (p *pause) tries() bool { return p.left <= 0 }
 
-// passed counts bytes that were sent without trying.
 func (p *pause) passed(n int) { p.left -= min(n, p.left) }
 
-// tried says whether a try was worth it.
 func (p *pause) tried(worth bool) {
 	if worth {
 		p.last = 0
@@ -27,5 +24,4 @@ func (p *pause) tried(worth bool) {
 	p.left = p.last
 }
 
-// worth reports whether a block that has become smaller is sent compressed.
 func worth(size, compressed int) bool { return compressed <= size-size/8 && compressed < size }

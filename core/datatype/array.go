@@ -75,7 +75,6 @@ func (g *grower) dim(i int) int {
 	return i
 }
 
-// take selects pieces of a dimension of the given size.
 func (g *grower) take(size int64, pieces []piece) {
 	if g.err != nil {
 		return

@@ -138,7 +138,6 @@ func known(d *def) *Type {
 	return handle(d)
 }
 
-// olds returns the types that d was made of.
 func (d *def) olds() []*def {
 	switch {
 	case d.old != nil:
@@ -175,7 +174,6 @@ func (d *def) contents() Contents {
 	return c
 }
 
-// arguments returns the integers and addresses of d's constructor.
 func (d *def) arguments() (ints, addrs []int64) {
 	switch d.combiner {
 	case CombinerContiguous:

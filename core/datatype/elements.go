@@ -53,7 +53,6 @@ func (t *Type) Stream(r Representation, n int64) (int64, bool) {
 	return total, !c.over
 }
 
-// elementsIn counts the elements in the first n bytes of an item.
 func (d *def) elementsIn(c class, n int64) (int64, bool) {
 	if n == 0 {
 		return 0, true
@@ -112,7 +111,6 @@ func (d *def) bytesOf(c class, n int64) int64 {
 	}
 }
 
-// valueBytes returns the bytes of the value of a pair.
 func (d *def) valueBytes(c class) int64 {
 	l := &layouts[d.kind]
 	switch {

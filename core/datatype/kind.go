@@ -148,7 +148,6 @@ var layouts = [kinds]layout{
 	Logical128:        number("logical128", 16, 16, 1, true),
 }
 
-// pair reports whether l is a value and an index.
 func (l *layout) pair() bool { return l.index > 0 || l.twin }
 
 func number(name string, width, wire, count uint8, signed bool) layout {

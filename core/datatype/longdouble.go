@@ -28,7 +28,6 @@ func quads() *wide {
 		func(b []byte, q quad) { putQuad(b, q, hostBig) }}
 }
 
-// overElements makes a loop of a function that combines single elements.
 func overElements(k Kind, f func(in, inout []byte)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		size := k.Size()

@@ -92,19 +92,16 @@ func (e *edges) place(child *def, first, last int64) {
 	}
 }
 
-// block adds n items of child from disp on.
 func (e *edges) block(child *def, disp, n int64) {
 	far := e.add(disp, e.mul(n-1, child.extent()))
 	e.place(child, min(disp, far), max(disp, far))
 }
 
-// grid adds count blocks of n items.
 func (e *edges) grid(child *def, count, n, stride int64) {
 	rows, row := e.mul(count-1, stride), e.mul(n-1, child.extent())
 	e.place(child, e.add(min(0, rows), min(0, row)), e.add(max(0, rows), max(0, row)))
 }
 
-// measure computes the fields that follow from the shape.
 func (d *def) measure(c calc) error {
 	d.align, d.sig = 1, emptySignature
 	e := edges{calc: c}
@@ -144,7 +141,6 @@ func (d *def) measureStruct(e *edges) {
 	}
 }
 
-// items returns how many items block i has.
 func (d *def) items(i int) int64 {
 	if d.lens != nil {
 		return d.lens[i]
@@ -152,7 +148,6 @@ func (d *def) items(i int) int64 {
 	return d.length
 }
 
-// contains counts n more items of child.
 func (d *def) contains(c *calc, child *def, n int64) {
 	d.size = c.add(d.size, c.mul(n, child.size))
 	d.elements = c.add(d.elements, c.mul(n, child.elements))

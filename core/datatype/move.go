@@ -2,7 +2,6 @@ package datatype
 
 import "unsafe"
 
-// mode is what a mover does.
 type mode uint8
 
 const (
@@ -37,7 +36,6 @@ func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64
 	return before - len(m.buf)
 }
 
-// done reports whether m cannot continue.
 func (m *mover) done() bool { return len(m.buf) == 0 || m.stuck }
 
 // move moves x, the origin of whose parent is disp bytes from base, from byte off of its
@@ -128,7 +126,6 @@ func (x *node) split(off int64, c class) (items, rest int64) {
 	return off / size, off % size
 }
 
-// part returns the index of the part that has byte off of the stream.
 func (x *node) part(off int64, c class) int {
 	lo, hi := 0, len(x.starts)
 	for hi-lo > 1 {
@@ -141,7 +138,6 @@ func (x *node) part(off int64, c class) int {
 	return lo
 }
 
-// block returns the index of the block that has an item.
 func (x *node) block(item int64) int {
 	lo, hi := 0, len(x.disps)
 	for hi-lo > 1 {
@@ -181,7 +177,6 @@ var reversed = func() (all [representations]uint64) {
 	return all
 }()
 
-// run moves n bytes of memory at disp that are elements of kind.
 func (m *mover) run(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 	switch m.mode {
 	case packing:
@@ -195,7 +190,6 @@ func (m *mover) run(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 	}
 }
 
-// memory returns n bytes from disp bytes after base on.
 func memory(base unsafe.Pointer, disp, n int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(base, int(disp))), int(n))
 }

@@ -54,7 +54,6 @@ const (
 	minlocs
 )
 
-// over makes a loop of a function that combines typed slices.
 func over[T any](f func(in, inout []T)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		f(unsafe.Slice((*T)(in), n), unsafe.Slice((*T)(inout), n))
@@ -72,7 +71,6 @@ func arithmetic(w which) *[kinds]loop {
 	}
 }
 
-// withSums replaces the loops of sums for which there are faster ones.
 func withSums(loops *[kinds]loop) *[kinds]loop {
 	for k := range loops {
 		switch k := Kind(k); k {

@@ -9,7 +9,6 @@ type program struct {
 	kinds *node // with runs whose elements are all of one kind
 }
 
-// op is the type of a node.
 type op uint8
 
 const (
@@ -34,7 +33,6 @@ type node struct {
 	size   [classes]int64   // stream bytes, by class
 }
 
-// program returns the program of d. The first call makes it.
 func (d *def) program() *program {
 	if p := d.prog.Load(); p != nil {
 		return p
@@ -89,7 +87,6 @@ func buildStruct(d *def, byKind bool) *node {
 	return seqOf(parts)
 }
 
-// at returns x with its displacement increased by disp bytes.
 func (x *node) at(disp int64) *node {
 	y := *x
 	y.disp += disp

@@ -38,7 +38,6 @@ func decodeQuads(dst, src []byte, l *layout, r Representation) {
 	}
 }
 
-// putLong writes a long double into 16 bytes.
 func (r Representation) putLong(b []byte, q quad) {
 	if r == NativeX86 {
 		putX87(b, q)
@@ -54,7 +53,6 @@ func (r Representation) getLong(b []byte) quad {
 	return getQuad(b, r.big())
 }
 
-// loadLongDouble reads a long double of this host.
 func loadLongDouble(b []byte) quad {
 	if x87 {
 		return getX87(b)
@@ -114,7 +112,6 @@ func fromX87(top uint16, mant uint64) quad {
 	return quad{uint64(top&0x8000)<<48 | exp<<48 | frac>>16, frac << 48}
 }
 
-// x87 rounds q to an x87 number.
 func (q quad) x87() (top uint16, mant uint64) {
 	top, exp := uint16(q.hi>>63)<<15, uint16(q.hi>>48)&quadExp
 	hi := q.hi & quadFrac

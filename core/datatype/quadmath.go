@@ -99,7 +99,6 @@ func (q quad) plus(b quad, digits int) quad {
 	return roundQuad(sum, digits)
 }
 
-// by returns a * b, rounded to the given digits.
 func (q quad) by(b quad, digits int) quad {
 	neg := q.neg() != b.neg()
 	switch {
@@ -113,7 +112,6 @@ func (q quad) by(b quad, digits int) quad {
 	return roundQuad(new(big.Float).SetPrec(2*quadDigits).Mul(q.big(), b.big()), digits)
 }
 
-// less compares numbers that are not NaNs.
 func (q quad) less(b quad) bool {
 	if q.zero() && b.zero() {
 		return false

@@ -25,7 +25,6 @@ func making(combiner Combiner, ints, addrs []int64) (construct func([]*Type) (*T
 	return construct, types, nil
 }
 
-// arity reports whether a combiner takes so many arguments.
 func arity(combiner Combiner, ints []int64, addrs int) bool {
 	n, first := len(ints), int64(-1) // the first argument, if there is one
 	if n > 0 {
@@ -61,7 +60,6 @@ func arity(combiner Combiner, ints []int64, addrs int) bool {
 	}
 }
 
-// ofOne calls a constructor that takes one other type.
 func ofOne(combiner Combiner, ints, addrs []int64, old *Type) (*Type, error) {
 	n := len(ints)
 	switch combiner {

@@ -106,7 +106,6 @@ func putInteger(b []byte, v uint64, big bool) {
 	}
 }
 
-// floatWidth is the size of a float.
 const floatWidth = 4
 
 // narrow writes the doubles of this host in src as floats, little-endian, rounded to nearest even (IEEE

@@ -34,14 +34,12 @@ func reduceHash(x uint64) uint64 {
 	return x
 }
 
-// then returns the signature of a's sequence with b's behind it.
 func (a signature) then(b signature) signature {
 	return signature{len: a.len + b.len, hash: reduceHash(mulHash(a.hash, b.pow) + b.hash), pow: mulHash(a.pow, b.pow)}
 }
 
 var emptySignature = signature{pow: 1}
 
-// times returns the signature of n times a's sequence.
 func (a signature) times(n int64) signature {
 	s := emptySignature
 	for ; n > 0; n >>= 1 {
@@ -133,7 +131,6 @@ func (s Signature) String() string {
 	return fmt.Sprintf("%d elements of several types", s.Len)
 }
 
-// listed is how many elements Sequence lists one by one.
 const listed = 8
 
 // Sequence describes the elements of count items of t for people.
@@ -172,7 +169,6 @@ func (d *def) signatureOf(s signature) Signature {
 	return Signature{Len: s.len, Hash: s.hash}
 }
 
-// prefix returns the signature of the first n elements of an item.
 func (d *def) prefix(n int64) signature {
 	if n == 0 {
 		return emptySignature

@@ -69,7 +69,6 @@ type shape struct {
 	children []*def // of each block: a struct
 }
 
-// form is the kind of a shape.
 type form uint8
 
 const (

@@ -116,7 +116,6 @@ func (a *Acceptor) takeHello(m []byte) {
 	a.state = wantProof
 }
 
-// readHello reads the fields behind the nonce.
 func (a *Acceptor) readHello(k kind, b []byte) {
 	a.hello.set(k)
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(b))

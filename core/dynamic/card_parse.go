@@ -101,7 +101,6 @@ func once(to *string, field, value string) error {
 	return nil
 }
 
-// check returns what is wrong with a card, as any reader would say it.
 func (c *Card) check() error {
 	switch {
 	case c.Unexpected < 0 || c.Unexpected > MaxUnexpected:

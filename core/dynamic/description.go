@@ -72,7 +72,6 @@ func least(a, b int32) int32 {
 	return a
 }
 
-// check returns what is wrong with limits that another world has sent.
 func (l *Limits) check() error {
 	switch {
 	case l.DataLen < 1 || l.DataLen > 1<<31-1:

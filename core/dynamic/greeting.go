@@ -100,7 +100,6 @@ const (
 	OfChannel                // channels between hosts, each with a token of its own
 )
 
-// purpose returns what the token of a greeting of that kind is for.
 func (k kind) purpose() Purpose {
 	switch k {
 	case kindConnect:
@@ -136,7 +135,6 @@ func (h *Hello) String() string {
 // Session names a link that outlives its connections. Nobody can guess it, but greetings show it.
 type Session [SessionSize]byte
 
-// kind returns the kind of the message that says h.
 func (h *Hello) kind() kind {
 	switch {
 	case h.Probe:
@@ -163,7 +161,6 @@ func (h *Hello) kind() kind {
 	return kindResumable
 }
 
-// set sets the fields of h that a message of kind k implies.
 func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
 	h.Status = k == kindStatus
@@ -242,7 +239,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("dynamic: %v was refused: %v", &e.Hello, e.Verdict)
 }
 
-// kind is the kind of a message of the greeting.
 type kind uint32
 
 const (
@@ -281,7 +277,6 @@ func appendHead(b []byte, k kind) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(k))
 }
 
-// parseHead reads b[:headSize].
 func parseHead(b []byte) (kind, error) {
 	m := binary.BigEndian.Uint32(b)
 	switch {

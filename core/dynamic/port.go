@@ -77,7 +77,6 @@ func portWord(text string) string {
 	return b.String()
 }
 
-// portText returns the text of a portWord.
 func portText(word string) (string, error) {
 	b := make([]byte, 0, len(word))
 	for i := 0; i < len(word); i++ {

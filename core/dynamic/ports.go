@@ -295,7 +295,6 @@ func (p *Ports[O, C]) refuse(owner O, request uint64, why error) {
 
 func (p *Ports[O, C]) gone(c C) bool { return p.Gone != nil && p.Gone(c) }
 
-// sweep drops connections that their other ends have closed.
 func (p *Ports[O, C]) sweep(x *openPort[O, C]) {
 	x.waiting = slices.DeleteFunc(x.waiting, func(c C) bool {
 		gone := p.gone(c)

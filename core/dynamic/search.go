@@ -91,7 +91,6 @@ type Search struct {
 	unsureEnd time.Time
 }
 
-// rules are what is different in searches for different purposes.
 type rules struct {
 	passes      Fault              // faults after which the same way is dialled again
 	final       func(Verdict) bool // reports whether the peer's verdict makes all other ways useless
@@ -101,7 +100,6 @@ type rules struct {
 	hopeless    bool               // it ends when all ways are Impossible
 }
 
-// pairLink is the link of a pair of procs that may both dial.
 type pairLink interface {
 	wanted() bool
 	lost() bool
@@ -175,7 +173,6 @@ func (s *Search) Begin(now time.Time) SearchStep {
 	return s.begin(now)
 }
 
-// begin begins a round.
 func (s *Search) begin(now time.Time) SearchStep {
 	s.round++
 	s.way, s.retry, s.missed = 0, 0, nil
@@ -255,7 +252,6 @@ func (s *Search) double(most time.Duration) (d time.Duration) {
 	return d
 }
 
-// rest decides what to do when all ways have failed.
 func (s *Search) rest(now time.Time) SearchStep {
 	if s.first == 0 || s.limit > 0 && !now.Before(s.end) || s.hopeless && s.allImpossible() {
 		return s.giveUp(SearchStep{})
@@ -283,7 +279,6 @@ func (s *Search) allImpossible() bool {
 	return true
 }
 
-// refused handles a verdict that is final for this round.
 func (s *Search) refused(v Verdict) SearchStep {
 	_, alone := s.pair.(oneDialler)
 	switch {
@@ -320,7 +315,6 @@ func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
 	return s.begin(now)
 }
 
-// made handles a link that the peer has accepted.
 func (s *Search) made(now time.Time) SearchStep {
 	switch used, later := s.pair.made(); {
 	case used:
@@ -360,12 +354,10 @@ type worldPair[K comparable] struct{ directPair[K] }
 func (t *worldPair[K]) made() (used, later bool) { return t.t.Use(t.x), true }
 func (t *worldPair[K]) gaveUp() bool             { return t.t.Fail(t.x) }
 
-// onDemandPair is two hosts whose channel is made on demand.
 type onDemandPair[K comparable] struct{ directPair[K] }
 
 func (t *onDemandPair[K]) gaveUp() bool { return t.t.Fail(t.x) }
 
-// oneDialler is for links that only one end dials.
 type oneDialler struct{}
 
 func (oneDialler) wanted() bool             { return true }

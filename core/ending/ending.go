@@ -95,7 +95,8 @@ func (e *Ending) ProcUnlinked(now time.Time, p Proc, peer, why string) {
 // reported: the job goes on, and fails by it only if by nothing else.
 func (e *Ending) Late(f *Failure) { _ = e.noteLate(f) }
 
-// noteLate gives f if it is the first.
+// noteLate records f as the first late failure and returns it; it returns nil if there was one
+// before, or the job is over.
 func (e *Ending) noteLate(f *Failure) *Failure {
 	if e.over || e.late != nil {
 		return nil

@@ -33,7 +33,7 @@ type Exit struct {
 	At     time.Time
 }
 
-// ended is the failure that a proc's end is, or nil.
+// ended returns the failure that the proc's end means, or nil.
 func (p *Proc) ended(x Exit) *Failure {
 	text := p.Name + " " + x.Text
 	switch inOrder := x.Status == 0 || x.Unseen; {
@@ -58,12 +58,13 @@ func (p *Proc) aborted(code int, reason string, at time.Time) *Failure {
 	return p.failure(text, code&0xff, at)
 }
 
-// unlinked is the failure of a job in which the proc has lost its link to peer, for why.
+// unlinked returns the failure of a proc that has lost its link to peer, and why.
 func (p *Proc) unlinked(peer, why string) *Failure {
 	return &Failure{Text: fmt.Sprintf("%s has lost its link to %s: %s", p.Name, peer, why), Status: StatusNode, Weight: Unlinked}
 }
 
-// failure is a consequence if something had happened to the proc.
+// failure returns a failure of the proc. It is a consequence if something had happened to the proc
+// before.
 func (p *Proc) failure(text string, status int, at time.Time) *Failure {
 	f := &Failure{Text: text, Status: status, Weight: Died, Proc: p.Number + 1, At: at}
 	if f.Status == 0 {

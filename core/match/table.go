@@ -43,7 +43,6 @@ func (t *table[V]) first(k Key, c class) *Entry[V] {
 	return t.slots[i].head
 }
 
-// push puts e at the end of the list of its key in class c.
 func (t *table[V]) push(e *Entry[V], c class) {
 	if 2*(t.used+1) > len(t.slots) {
 		t.grow()
@@ -63,7 +62,6 @@ func (t *table[V]) push(e *Entry[V], c class) {
 	s.tail = e
 }
 
-// remove takes e out of its list in class c.
 func (t *table[V]) remove(e *Entry[V], c class) {
 	prev, next := e.equal[c].prev, e.equal[c].next
 	e.equal[c] = hook[V]{}

@@ -70,7 +70,6 @@ type Step struct {
 	Err   error
 }
 
-// neighbour is the parent or a child.
 type neighbour struct {
 	there    bool
 	heard    time.Time // when something came from it last
@@ -365,7 +364,6 @@ func (m *Member) gather() {
 	m.steps = append(m.steps, Step{Kind: kind, Parts: parts})
 }
 
-// finish adds the Finished step once all hosts have finished.
 func (m *Member) finish() {
 	if m.told || !m.finished {
 		return

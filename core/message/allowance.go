@@ -74,7 +74,6 @@ type allowance struct {
 // pool is the memory that is given to peers beyond their base.
 type pool struct{ size, given int64 }
 
-// allow sets the initial allowances of p here and of this proc at p.
 func (e *procs) allow(p *peer) {
 	theirs, mine := e.allowances(p)
 	if theirs <= 0 || mine <= 0 || e.cfg.Dialect == wire.Draft {
@@ -108,7 +107,6 @@ func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	return Allowance(limit, n), Allowance(e.cfg.Unexpected, n)
 }
 
-// charged returns how much of its allowance at p this proc has used.
 func (p *peer) charged() int64 {
 	if p.fastBoxes == nil {
 		return p.spent
@@ -121,7 +119,6 @@ func (p *peer) affords(n int64) bool {
 	return !p.on || p.charged()+cost(n) <= p.may
 }
 
-// charge counts a first packet of n bytes to p.
 func (p *peer) charge(n int64) {
 	if p.on {
 		p.spent += cost(n)
@@ -164,7 +161,6 @@ func (e *linkTable) NeedsAllowance(l LinkID) bool {
 	return true
 }
 
-// arrives counts a first packet from p with n bytes of data.
 func (p *peer) arrives(n int64) {
 	if p.on {
 		p.came += cost(n)
@@ -187,7 +183,7 @@ func (p *peer) used() int64 {
 	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken()) - p.held
 }
 
-// review arranges that p is told a new allowance if it has used up enough of the last one.
+// review has a new allowance sent to p if p has used up enough of the last one.
 func (e *linkTable) review(p *peer) {
 	if p.on && !p.due && p.down == nil && p.used() >= p.next {
 		p.due = true
@@ -225,7 +221,6 @@ func (e *procs) grant(p *peer) uint64 {
 	return uint64(p.said)
 }
 
-// giveBack returns the share of a peer that has gone to the pool.
 func (e *procs) giveBack(p *peer) {
 	e.pool.given -= p.extra
 	p.extra = 0

@@ -70,7 +70,6 @@ func (e *sender) UseBufferSpace(context wire.ContextID, o *BufferSpace) {
 	e.rooms[context] = o
 }
 
-// roomOf returns the BufferSpace of a buffered send in a context.
 func (e *sender) roomOf(context wire.ContextID) *BufferSpace {
 	for o := e.rooms[context]; o != nil; o = o.Next {
 		if o.on {
@@ -80,7 +79,6 @@ func (e *sender) roomOf(context wire.ContextID) *BufferSpace {
 	return &e.room
 }
 
-// reserveRoom takes the room that r needs, and reports whether there was enough.
 func (e *sender) reserveRoom(r *Request) bool {
 	o := e.roomOf(r.env.Context)
 	if !o.on || o.size-o.used < BsendOverhead || int64(o.size-o.used-BsendOverhead) < r.total {
@@ -91,7 +89,6 @@ func (e *sender) reserveRoom(r *Request) bool {
 	return true
 }
 
-// giveRoom returns the room that reserveRoom took for r.
 func (r *Request) giveRoom() {
 	if r.taken != nil {
 		r.taken.used -= int(r.room)
@@ -99,7 +96,6 @@ func (r *Request) giveRoom() {
 	}
 }
 
-// keepSource packs all data of a buffered send into memory.
 func (e *operations) keepSource(r *Request) {
 	r.data, r.pooled = e.buffers.get(int(r.total)), true
 	if r.total > 0 {

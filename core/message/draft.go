@@ -16,7 +16,6 @@ import (
 // Messages are matched by the peers that they come from, and Config.RankOf says which ranks
 // those have.
 
-// draftOut converts the context and tag of a header that is to be sent.
 func draftOut(o *wire.Packet) {
 	if o.Context&1 != 0 {
 		o.Tag = -o.Tag
@@ -24,7 +23,6 @@ func draftOut(o *wire.Packet) {
 	o.Context >>= 1
 }
 
-// draftIn converts the context and tag of a header that came from p.
 func draftIn(in *wire.Packet, p *peer) {
 	in.Context <<= 1
 	if in.Tag < 0 {

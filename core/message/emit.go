@@ -21,7 +21,6 @@ func (e *sender) emit(s *linkState, p *peer) bool {
 	return e.emitData(s, p)
 }
 
-// emitData commits the next packet of one of the sends to p.
 func (e *sender) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
@@ -82,7 +81,6 @@ func (s *outputState) commitData(r *Request, n int) {
 	r.flights++
 }
 
-// packetCommitted updates the send after a packet of n bytes was committed.
 func (e *sender) packetCommitted(p *peer, r *Request, n int64) {
 	r.pos += n
 	if r.state == stateRest {

@@ -29,7 +29,6 @@ var ErrProtocol = errors.New("message: peer breaks the IMPI protocol")
 // ErrConfig is wrapped by the errors of New and AddWorld.
 var ErrConfig = errors.New("message: configuration")
 
-// errForgotten is the error of requests to a world that was forgotten.
 var errForgotten = errors.New("its world is not connected any more")
 
 // ProtocolError says how a peer has broken the protocol. The link it came from cannot be

@@ -99,7 +99,6 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	return progress, s.err
 }
 
-// keyOf is what a fast-box message is matched by.
 func keyOf(n *link.EagerMessage) match.Key {
 	return match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
 }
@@ -165,7 +164,6 @@ func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage, size uint32) er
 	return nil
 }
 
-// badFastBox returns the error for a fast-box message that breaks the protocol.
 func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32, whole bool) error {
 	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
 	switch {

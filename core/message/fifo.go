@@ -23,7 +23,6 @@ func (f *fifo[T]) grow() {
 	f.ring, f.head = ring, 0
 }
 
-// at returns the i-th element from the front.
 func (f *fifo[T]) at(i int) *T { return &f.ring[(f.head+i)&(len(f.ring)-1)] }
 
 // pop removes the front; the ring keeps no reference to it.
@@ -40,7 +39,6 @@ func (f *fifo[T]) clear() {
 	f.head, f.len = 0, 0
 }
 
-// requests is a list of requests, linked through their prev and next.
 type requests struct {
 	head, tail *Request
 }

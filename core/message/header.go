@@ -113,7 +113,6 @@ func (e *reader) plausible(p *peer) bool {
 		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
 }
 
-// implausible returns the error for a packet that is not plausible.
 func (e *reader) implausible(s *linkState, p *peer) error {
 	in := &e.in
 	switch {
@@ -128,7 +127,6 @@ func (e *reader) implausible(s *linkState, p *peer) error {
 	}
 }
 
-// dataHeader handles the header of a packet with data.
 func (e *reader) dataHeader(s *linkState, p *peer) error {
 	if !e.plausible(p) {
 		return e.implausible(s, p)
@@ -149,7 +147,6 @@ func (e *reader) dataHeader(s *linkState, p *peer) error {
 	return nil
 }
 
-// fault returns the error for the packet in e.in.
 func (e *linkTable) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
 	err := &ProtocolError{
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,

@@ -39,7 +39,6 @@ func (t *ids) find(id wire.RequestID) *Request {
 	return nil
 }
 
-// drop removes the number of r, if it has one.
 func (t *ids) drop(r *Request) {
 	if r.id == 0 {
 		return

@@ -17,7 +17,6 @@ const (
 	bulkAhead = 1 << 10
 )
 
-// inputState is the receiving side of one link.
 type inputState struct {
 	buf     []byte // receive buffer; bytes [r,w) have not been parsed yet
 	r, w    int
@@ -216,7 +215,6 @@ func (e *linkTable) startPayload(s *linkState, p *peer, dst []byte) {
 	}
 }
 
-// packetArrived handles a data packet that is complete.
 func (e *reader) packetArrived(s *linkState) {
 	p, r, m := s.sender, s.recv, s.msg
 	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil

@@ -8,7 +8,6 @@ func (e *operations) newRequest() *Request {
 	return r
 }
 
-// end finishes a request inside the engine.
 func (e *operations) end(r *Request, err error) {
 	e.ids.drop(r)
 	if r.kind == kindSend {

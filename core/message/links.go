@@ -8,7 +8,6 @@ type LinkID int32
 // NoLink is the LinkID that says that there is no link.
 const NoLink LinkID = -1
 
-// linkState is the engine's side of one link.
 type linkState struct {
 	id   LinkID
 	peer *peer // of a direct link: the only peer whose packets may come by it

@@ -7,7 +7,6 @@ package message
 // bytes, is not late.
 const commitLimit = 1 << 20
 
-// outputState is the sending side of one link.
 type outputState struct {
 	stage     stage
 	segments  fifo[segment] // committed, in order

@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// peer is the state of one proc.
 type peer struct {
 	index     Peer
 	proc      wire.Proc

@@ -42,7 +42,6 @@ func (t *peers) add(p *peer) {
 	t.rebuild(max(firstPeers, 2*len(t.slots)))
 }
 
-// rebuild enters all peers into a new table of n slots.
 func (t *peers) rebuild(n int) {
 	t.slots = make([]*peer, n)
 	t.shift = uint8(32 - bits.Len(uint(n-1)))
@@ -51,13 +50,11 @@ func (t *peers) rebuild(n int) {
 	}
 }
 
-// remove removes the peers for which gone returns true.
 func (t *peers) remove(gone func(p *peer) bool) {
 	t.made = slices.DeleteFunc(t.made, gone)
 	t.rebuild(len(t.slots))
 }
 
-// sorted returns the peers ordered by index.
 func (t *peers) sorted() []*peer {
 	return slices.SortedFunc(slices.Values(t.made), func(a, b *peer) int { return cmp.Compare(a.index, b.index) })
 }
@@ -70,7 +67,6 @@ func (t *peers) put(p *peer) {
 	t.slots[at&uint32(len(t.slots)-1)] = p
 }
 
-// peer returns the state of a peer, which it adds if it is new.
 func (e *procs) peer(i Peer) *peer {
 	if p := e.peers.find(i); p != nil {
 		return p

@@ -34,7 +34,6 @@ func (e *Engine) Pending() iter.Seq[Pending] {
 	}
 }
 
-// pendingOnLinks returns requests without an ID whose data is being sent or received.
 func (e *Engine) pendingOnLinks(yield func(Pending) bool) bool {
 	for _, s := range e.links {
 		if s == nil {
@@ -98,7 +97,6 @@ func (r *Request) pending() Pending {
 	return p
 }
 
-// blockage says why sends to p do not leave.
 func (p *peer) blockage() string {
 	switch {
 	case p.link == nil:

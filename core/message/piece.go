@@ -11,7 +11,6 @@ const longPiece = 1 << 20
 // such procs: little enough to be copied, and to be kept if the message is unexpected.
 const shortPiece = defaultStageLimit
 
-// piece returns how many bytes of r the next packet may have.
 func (p *peer) piece(r *Request) int64 {
 	if r.total <= p.as.maxData || r.apart != nil || p.link.boxes == nil || !p.link.boxes.FastBoxesAgreed() {
 		return p.as.maxData

@@ -2,7 +2,6 @@ package message
 
 import "math/bits"
 
-// maxPooled is how many bytes of buffers are kept for reuse at most.
 const maxPooled = 16 << 20
 
 const (
@@ -38,7 +37,6 @@ func (p *buffers) get(n int) []byte {
 	return b[:n]
 }
 
-// put takes back memory that get returned.
 func (p *buffers) put(b []byte) {
 	if cap(b) == 0 {
 		return
@@ -51,7 +49,6 @@ func (p *buffers) put(b []byte) {
 	p.kept += cap(b)
 }
 
-// slab allocates records of one type and reuses them.
 type slab[T any] struct {
 	free  []*T
 	chunk []T

@@ -102,7 +102,6 @@ func (e *matcher) firstPacket(s *linkState, p *peer) {
 	e.startPayload(s, p, r.data)
 }
 
-// begin records which message the receive has matched.
 func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
@@ -177,7 +176,6 @@ func (e *matcher) findRest(p *peer, srcReq wire.RequestID) *Request {
 	return nil
 }
 
-// recvProgress counts n bytes that arrived for the receive.
 func (e *matcher) recvProgress(r *Request, n int64) {
 	r.pos += n
 	if r.pos < r.total {

@@ -31,7 +31,6 @@ func (e *operations) newApart(x scattered) *scattered {
 	return a
 }
 
-// putApart releases r's scattered, if it has one.
 func (e *operations) putApart(r *Request) {
 	*r.apart = scattered{}
 	e.aparts.put(r.apart)
@@ -45,7 +44,6 @@ const (
 	packBeside = 4 << 10
 )
 
-// pack fills dst with the next bytes of r's Source.
 func (r *Request) pack(dst []byte) {
 	r.apart.source.Pack(dst, r.apart.packed)
 	r.apart.packed += int64(len(dst))
@@ -58,7 +56,6 @@ func (r *Request) unpack(b []byte, off int64) {
 	}
 }
 
-// store copies the first bytes of r's message to their destination.
 func (r *Request) store(b []byte) {
 	if r.apart == nil {
 		copy(r.data, b)
@@ -141,7 +138,6 @@ func (e *operations) leave(s *linkState) {
 	}
 }
 
-// packing returns the memory into which Sources pack.
 func (s *outputState) packing() *stage {
 	if s.packed.buf == nil {
 		s.packed.buf = make([]byte, stageSize)

@@ -29,7 +29,6 @@ func (e *matcher) sendSelf(s *Request) {
 	e.end(s, nil)
 }
 
-// copySelf finishes a send and a receive of this proc that have matched.
 func (e *matcher) copySelf(s, r *Request) {
 	e.move(s, r)
 	e.end(s, nil)

@@ -134,7 +134,6 @@ func (e *procs) worldOf(p Peer) *met {
 	return e.worlds[i]
 }
 
-// identity returns a peer's identity on the wire, and the worldTerms of its world.
 func (e *procs) identity(p Peer) (wire.Proc, *worldTerms) {
 	if p >= 0 && int(p) < e.directory.Len() {
 		return e.directory.Proc(p), &e.own

@@ -26,14 +26,14 @@ func (b *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(b) }
 func (s *Status) in() *proc.Status         { return (*proc.Status)(s) }
 func (w *Win) in() *window.Win             { return (*window.Win)(w) }
 
-// inner returns a slice as one of the room's type, which has the same layout.
+// inner returns a slice as one of the engine's type, which has the same layout.
 func inner[U, T any](s []T) []U {
 	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
 func outRoster(a *proc.MemberTable, err error) (*Roster, error) { return (*Roster)(a), err }
 
-// commHandler is an error handler's function for the engine.
+// commHandler adapts an error handler to the engine's types.
 func commHandler(f func(c *Comm, err error)) func(*proc.Comm, error) {
 	if f == nil {
 		return nil
@@ -41,7 +41,6 @@ func commHandler(f func(c *Comm, err error)) func(*proc.Comm, error) {
 	return func(c *proc.Comm, err error) { f((*Comm)(c), err) }
 }
 
-// winHandler is commHandler for windows.
 func winHandler(f func(w *Win, err error)) func(*window.Win, error) {
 	if f == nil {
 		return nil
@@ -49,7 +48,7 @@ func winHandler(f func(w *Win, err error)) func(*window.Win, error) {
 	return func(w *window.Win, err error) { f((*Win)(w), err) }
 }
 
-// onComm is a CopyFunc for the engine.
+// onComm adapts a CopyFunc to the engine's types.
 func onComm(f CopyFunc[*Comm]) object.CopyFunc[*proc.Comm] {
 	if f == nil {
 		return nil
@@ -59,7 +58,7 @@ func onComm(f CopyFunc[*Comm]) object.CopyFunc[*proc.Comm] {
 	}
 }
 
-// onCommEnd is a DeleteFunc for the engine.
+// onCommEnd adapts a DeleteFunc to the engine's types.
 func onCommEnd(f DeleteFunc[*Comm]) object.DeleteFunc[*proc.Comm] {
 	if f == nil {
 		return nil
@@ -67,7 +66,6 @@ func onCommEnd(f DeleteFunc[*Comm]) object.DeleteFunc[*proc.Comm] {
 	return func(c *proc.Comm, key Keyval, value, extra any) error { return f((*Comm)(c), key, value, extra) }
 }
 
-// onWin is onComm for windows.
 func onWin(f CopyFunc[*Win]) object.CopyFunc[*window.Win] {
 	if f == nil {
 		return nil
@@ -77,7 +75,6 @@ func onWin(f CopyFunc[*Win]) object.CopyFunc[*window.Win] {
 	}
 }
 
-// onWinEnd is onCommEnd for windows.
 func onWinEnd(f DeleteFunc[*Win]) object.DeleteFunc[*window.Win] {
 	if f == nil {
 		return nil

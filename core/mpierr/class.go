@@ -27,7 +27,6 @@ var extensions = [...]struct{ name, text string }{
 // communicator is revoked, so that the program can go on.
 func (c Class) OfLoss() bool { return c.extends() }
 
-// extends reports whether the class is one of extensions.
 func (c Class) extends() bool { return c >= ProcFailed && c <= Revoked }
 
 // String returns the class's name in MPI.

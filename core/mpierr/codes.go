@@ -13,7 +13,6 @@ var ErrCode = errors.New("invalid error code")
 // which counts a terminator).
 const MaxString = 511
 
-// maxCode is the largest code that fits into C's int.
 const maxCode = 1<<31 - 1
 
 // Error is an error with a code: one of the program's, or a class of MPI. It carries the

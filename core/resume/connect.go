@@ -116,7 +116,7 @@ func (l *Link) Accept(lower link.Link, h Hello) error {
 	return nil
 }
 
-// over is the error of an attempt to use a Link that has ended, or nil.
+// over returns the error of using a Link that has ended, or nil.
 func (l *state) over() error {
 	if l.closed {
 		return link.ErrClosed
@@ -176,7 +176,6 @@ func (l *state) wants() (want link.Interest) {
 	return want
 }
 
-// install replaces the underlying link by another one.
 func (l *state) install(lower link.Link) {
 	if l.lower != nil {
 		l.lower.Close()
@@ -213,7 +212,6 @@ func (l *state) fail(why error) {
 	l.leave()
 }
 
-// wrap adds to an error which Link it is about.
 func (l *state) wrap(why error) error {
 	return fmt.Errorf("resume: session %v, epoch %d: %w", l.config.Session, l.epoch, why)
 }

@@ -9,10 +9,8 @@ import (
 // Version is the version of the protocol of docs/decisions/0015-link-resume.md that this package speaks.
 const Version = 1
 
-// headerSize is the size of a frame's header in bytes.
 const headerSize = 32
 
-// kind is a frame's type.
 type kind uint8
 
 const (
@@ -100,7 +98,6 @@ func parseHeader(b []byte, summed bool) (h header, err error) {
 	return h, h.checkLength()
 }
 
-// flags are the flags that a frame of this kind may have.
 func (k kind) flags() uint16 {
 	if k == kindHello {
 		return flagSum | flagWantSum
@@ -110,8 +107,8 @@ func (k kind) flags() uint16 {
 
 func (k kind) alwaysSummed() bool { return k == kindHello || k == kindGone }
 
-// checkLength checks that a frame of this type may have this length. For DATA the window
-// decides, elsewhere.
+// checkLength checks that a frame of this type may have this length. The length of DATA is limited
+// by the window, which is checked elsewhere.
 func (h *header) checkLength() error {
 	switch {
 	case h.kind == kindData && h.length == 0:

@@ -62,7 +62,6 @@ func ParseHello(b []byte) (Hello, error) {
 	return parseHello(&head, b[headerSize:HelloSize])
 }
 
-// parseHelloHead reads the header of what must be a HELLO.
 func parseHelloHead(b []byte) (header, error) {
 	head, err := parseHeader(b, true)
 	if err == nil && head.kind != kindHello {

@@ -76,7 +76,6 @@ func (l *state) step() bool {
 	return true
 }
 
-// pull reads from the underlying link into scratch.
 func (l *state) pull() int {
 	n, err := l.lower.Recv(l.scratch)
 	clear(l.scratch)
@@ -100,7 +99,6 @@ func (l *state) reject(err error) {
 	l.fail(err)
 }
 
-// begin handles a header. A frame without a body is complete then.
 func (l *state) begin() error {
 	r := &l.rx
 	h, err := parseHeader(r.buf[:], l.summed || l.joining)

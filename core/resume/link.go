@@ -306,7 +306,6 @@ func (l *Link) Arm(want link.Interest) bool {
 // something is ready.
 const maxArm = 4
 
-// holds reports whether a Recv, or a Send, would have a result.
 func (l *state) holds(want link.Interest) bool {
 	if l.closed || l.err != nil {
 		return true

@@ -10,10 +10,8 @@ type writer struct {
 	head [HelloSize]byte
 }
 
-// busy reports whether a part of a frame is still to be sent.
 func (w *writer) busy() bool { return w.off < w.size || w.left > 0 }
 
-// begin starts a frame with the header h and, for DATA, bytes of the stream.
 func (w *writer) begin(h header) {
 	w.kind, w.size, w.off, w.left = h.kind, headerSize, 0, uint64(h.length)
 	h.put(w.head[:])
@@ -32,7 +30,6 @@ func (l *state) greet() {
 	l.push()
 }
 
-// flush sends what is pending, as far as the underlying link takes it.
 func (l *state) flush() {
 	for l.lower != nil && l.tx.err == nil && (l.tx.busy() || l.compose()) {
 		if !l.push() {
@@ -44,7 +41,6 @@ func (l *state) flush() {
 	}
 }
 
-// compose starts the next frame, if there is one to send.
 func (l *state) compose() bool {
 	if l.joining {
 		return false

@@ -33,7 +33,6 @@ func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
 	return append(dst, r.buf[i:i+n])
 }
 
-// write copies b, which must fit, to a position.
 func (r *ring) write(at uint64, b []byte) {
 	var room [2][]byte
 	for _, part := range r.parts(room[:0], at, uint64(len(b))) {
@@ -41,7 +40,6 @@ func (r *ring) write(at uint64, b []byte) {
 	}
 }
 
-// sum is the CRC-32C of the parts.
 func sum(parts [][]byte) (sum uint32) {
 	for _, part := range parts {
 		sum = checksum(sum, part)
@@ -67,7 +65,6 @@ type outgoing struct {
 	stop   uint64   // position after its last byte
 }
 
-// room is the number of bytes that the ring has room for.
 func (o *outgoing) room() uint64 {
 	if o.fin {
 		return 0
@@ -98,7 +95,6 @@ func (o *outgoing) take(batch [][]byte) (n int) {
 	return n
 }
 
-// lend begins a call of Lend.
 func (o *outgoing) lend(batch [][]byte) {
 	o.lent, o.lentAt = batch, o.end-o.owed
 	o.stop = o.lentAt + uint64(link.Len(batch))
@@ -158,7 +154,6 @@ func (o *outgoing) unsent(window uint64) uint64 {
 	return limit - min(limit, o.next)
 }
 
-// sent moves next on by n.
 func (o *outgoing) sent(n uint64) {
 	o.next += n
 	o.reached = max(o.reached, o.next)

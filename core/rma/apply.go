@@ -26,7 +26,6 @@ func (x *Items) Whole() bool {
 	return err == nil && int64(x.Count)*x.Type.Packed(datatype.Native) <= hi-lo
 }
 
-// batch is how many bytes of elements are combined at a time.
 const batch = 4096
 
 // Scratch is memory for the elements that are combined. It can be reused.

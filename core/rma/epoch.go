@@ -18,7 +18,6 @@ type Epochs struct {
 	locks   map[int]LockType
 }
 
-// access is how the access epoch was opened.
 type access uint8
 
 const (
@@ -32,7 +31,6 @@ const (
 var accessNames = [...]string{"no epoch is open", "an epoch opened by Fence is", "an epoch opened by Start is",
 	"locks are held", "LockAll is in force"}
 
-// wrong returns the error of a call that does not fit the open epochs.
 func (e *Epochs) wrong(what string) error {
 	return fmt.Errorf("%w: %s, while %s", ErrSync, what, accessNames[e.access])
 }

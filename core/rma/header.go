@@ -227,7 +227,6 @@ func (h *Header) tail(rest []byte, inline bool) error {
 	return h.consistent(len(rest), inline)
 }
 
-// consistent reports whether the header's fields agree with each other.
 func (h *Header) consistent(rest int, inline bool) error {
 	ok := rest == 0
 	switch {

@@ -100,7 +100,7 @@ func wish(c *dynamic.Card, to wire.ClientRank) string {
 	return ""
 }
 
-// understood gives external32 instead of no wish, and of one that only a later release understands.
+// understood returns w, or external32 if w is empty or only a later release understands it.
 func understood(w string) string {
 	if r, err := datatype.ParseRepresentation(w); err != nil || r == datatype.Native {
 		return datatype.External32.String()

@@ -63,7 +63,6 @@ func NewSlotRequest(commands []Command, hosts []int) (w SlotRequest, r *Refusal)
 	return w, nil
 }
 
-// slotRequest is a part that waits.
 type slotRequest[P comparable] struct {
 	SlotRequest
 	part    P
@@ -180,7 +179,6 @@ func (s *Slots[P]) drop(which func(*slotRequest[P]) bool) {
 	})
 }
 
-// try answers a part. It returns false if the part has to wait.
 func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 	room := s.Total - s.taken
 	granted := make([]int, len(w.Commands))
@@ -222,7 +220,6 @@ func (s *Slots[P]) mayFit(w *SlotRequest) bool {
 	return true
 }
 
-// loads returns how many slots are taken on a host.
 func (s *Slots[P]) loads() func(host int) int {
 	taken := make(map[int]int)
 	for _, h := range s.holders {

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// maxRanges is how many numbers and ranges an info key soft may have.
 const maxRanges = 256
 
 // Soft is the set of numbers of procs that a command may be started with (MPI-4.1, 11.8.4, info key

@@ -220,7 +220,6 @@ func (s *Spares[L, W]) Tick(now time.Time) {
 	})
 }
 
-// why says why a site is not there.
 func (s *Spares[L, W]) why(w spareWait[W]) string {
 	const remedy = "start impi-node on its machine, or let spawn wait longer by the info key timeout, in seconds"
 	x := s.called(w.site)

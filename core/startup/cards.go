@@ -28,7 +28,6 @@ func takeEntry(b []byte, limit int) (entry, rest []byte, err error) {
 	return b[:n:n], b[n:], nil
 }
 
-// appendCards appends this client's value of wire.LabelCards.
 func (c *ClientConfig) appendCards(b []byte) []byte {
 	b = appendEntry(b, c.Token[:])
 	for i := range c.Hosts {
@@ -60,7 +59,6 @@ func (c *Client) keepCards() {
 	j.Procs = procs
 }
 
-// takeCards reads the values of all clients into the job.
 func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
 	if all := wire.MaskOf(d.size); mask != all {
 		return fmt.Errorf("%w: came from clients %v only", ErrValue, mask)
@@ -80,7 +78,6 @@ func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
 	return nil
 }
 
-// takeClientCards adds a client's procs, with their cards, to procs.
 func (d *derivation) takeClientCards(c *ClientInfo, data []byte, procs *Procs) (rest []byte, err error) {
 	token, data, err := takeEntry(data, TokenSize)
 	if err != nil {

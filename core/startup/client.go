@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// clientState says what a client waits for.
 type clientState uint8
 
 const (
@@ -130,7 +129,6 @@ func (c *Client) Receive(b []byte, now time.Time) error {
 	return c.err
 }
 
-// step handles the next command if it is complete.
 func (c *Client) step(now time.Time) (more bool, err error) {
 	if c.state == clientAuth {
 		return c.stepAuth()
@@ -335,7 +333,6 @@ func (c *Client) Fail(reason error) {
 	}
 }
 
-// fail ends the client with an error and tells the server.
 func (c *Client) fail(err error) {
 	if c.state != clientNew {
 		c.out = wire.AppendFail(c.out, err.Error())

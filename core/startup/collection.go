@@ -17,7 +17,6 @@ type collection struct {
 	sent    []wire.Label    // ascending: labels that were answered; there is no second answer to a label
 }
 
-// submitter is what one client has submitted so far.
 type submitter struct {
 	highest wire.Label // that it has submitted
 	last    wire.Label // that it submitted last, which is not the highest if they did not ascend
@@ -26,7 +25,6 @@ type submitter struct {
 	done    bool
 }
 
-// pendingLabel is a label that somebody has submitted.
 type pendingLabel struct {
 	label wire.Label
 	mask  wire.ClientMask

@@ -74,7 +74,6 @@ type ProcConfig struct {
 	Card []byte    // business card, at most MaxCard bytes
 }
 
-// nprocs counts the procs of all hosts.
 func (c *ClientConfig) nprocs() int {
 	n := 0
 	for i := range c.Hosts {
@@ -91,7 +90,6 @@ func (c *ClientConfig) Who() string {
 	return fmt.Sprintf("client %d", c.Rank)
 }
 
-// limit returns Limit or its default, plus Grace.
 func (c *ClientConfig) limit() time.Duration {
 	if c.Limit > 0 {
 		return c.Limit + Grace
@@ -140,7 +138,6 @@ func (p *Params) validate() error {
 	return nil
 }
 
-// validateLabels checks Versions and Omit.
 func (c *ClientConfig) validateLabels() error {
 	if n := len(c.versions()); n > MaxVersions {
 		return fmt.Errorf("%w: %d versions; a client may list %d", ErrTooLong, n, MaxVersions)

@@ -94,7 +94,6 @@ func (d *derivation) dispatch(info wire.LabelInfo, mask wire.ClientMask, data []
 	return d.finish(info.Label)
 }
 
-// count returns the number of values that client c has of a label.
 func (d *derivation) count(s wire.Scope, c int) int {
 	switch s {
 	case wire.PerHost:
@@ -121,7 +120,6 @@ func (d *derivation) checkSize(info wire.LabelInfo, mask wire.ClientMask, have i
 	return nil
 }
 
-// takeClient handles the values of one client.
 func (d *derivation) takeClient(info wire.LabelInfo, c int, data []byte) error {
 	width := info.WidthIn(d.dialect)
 	for i := 0; len(data) > 0; i, data = i+1, data[width:] {
@@ -144,7 +142,6 @@ func (d *derivation) takeClient(info wire.LabelInfo, c int, data []byte) error {
 	return nil
 }
 
-// finish checks and derives what needs the values of all clients.
 func (d *derivation) finish(l wire.Label) error {
 	switch l {
 	case wire.LabelNHosts:

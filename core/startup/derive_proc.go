@@ -88,7 +88,6 @@ func (d *derivation) checkIdentities() error {
 	return nil
 }
 
-// checkPIDs looks for equal pids among all procs with one host ID.
 func (d *derivation) checkPIDs(homes []home) error {
 	ascending, n := true, 0
 	last := int64(0)
@@ -121,7 +120,6 @@ func (d *derivation) checkPIDs(homes []home) error {
 	return nil
 }
 
-// clientOf returns the client that a rank belongs to.
 func (d *derivation) clientOf(rank int32) wire.ClientRank {
 	c := len(d.job.Clients) - 1
 	for c > 0 && int32(d.job.Clients[c].FirstProc) > rank {

@@ -55,8 +55,8 @@ func (p *Procs) Describe(head []byte) []byte {
 	return b
 }
 
-// blankCard is the card of procs that worlds which meet this one cannot reach, as another client's
-// procs in a job with clients of others: one of a proc with a card, without its offers.
+// blankCard returns the card of procs that other worlds cannot reach, such as another client's in a
+// job with clients of others: that of a proc with a card, without its node and its offers.
 func (p *Procs) blankCard() []byte {
 	for x := range p.Runs() {
 		if c, err := dynamic.ParseCard(x.Card); err == nil {

@@ -81,7 +81,6 @@ func (p *Procs) Add(x ProcInfo) {
 	p.runs = append(p.runs, r)
 }
 
-// extend adds a proc to the last run, if it fits.
 func (p *Procs) extend(r *procRun, x *ProcInfo) bool {
 	card := p.card(r.card)
 	if r.host != x.Host || r.client != x.Client || r.id != x.ID.Host || (card == nil) != (x.Card == nil) || !bytes.Equal(card, x.Card) {
@@ -109,7 +108,6 @@ func (p *Procs) extend(r *procRun, x *ProcInfo) bool {
 	return true
 }
 
-// card returns one of the cards.
 func (p *Procs) card(i int32) []byte {
 	if i == absent {
 		return nil
@@ -124,7 +122,6 @@ func (p *Procs) card(i int32) []byte {
 	return p.text[from:to:to]
 }
 
-// pid returns the PID of the i-th proc of a run.
 func (p *Procs) pid(r *procRun, i int32) int64 {
 	pid := r.pid + int64(i)*r.step
 	if r.offsets != absent && i > 0 { // that of the first one is 0
@@ -133,7 +130,6 @@ func (p *Procs) pid(r *procRun, i int32) int64 {
 	return pid
 }
 
-// run returns the run of a rank.
 func (p *Procs) run(rank wire.WorldRank) *procRun {
 	// Most jobs have as many procs on each host.
 	if k := int(rank) * len(p.runs) / p.n; k < len(p.runs) && p.runs[k].first <= rank && rank-p.runs[k].first < wire.WorldRank(p.runs[k].n) {

@@ -89,7 +89,7 @@ func (p *Procs) check() error {
 	return nil
 }
 
-// flat are types of which any bytes are a value.
+// flat are the types of which any bytes are a valid value.
 type flat interface {
 	procRun | int32 | uint32 | int16
 }

@@ -21,7 +21,6 @@ type frame struct {
 	payload []byte
 }
 
-// feed adds bytes of the connection.
 func (r *reader) feed(b []byte) {
 	n := min(r.skip, len(b))
 	r.skip -= n

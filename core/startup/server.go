@@ -51,7 +51,6 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	return c
 }
 
-// connState says what the server expects on a connection.
 type connState uint8
 
 const (
@@ -64,7 +63,6 @@ const (
 	connSpare // a spare site, whose end is no matter of the job
 )
 
-// conn is one connection of the server.
 type conn struct {
 	id    ConnID
 	peer  string
@@ -79,7 +77,6 @@ type conn struct {
 	answer time.Time
 }
 
-// serverState says how far the job is.
 type serverState uint8
 
 const (

@@ -26,7 +26,6 @@ func (s *Server) blameOrRefuse(c *conn, err error) {
 	}
 }
 
-// blame names the client in front of its error.
 func (s *Server) blame(c *conn, err error) error {
 	return fmt.Errorf("client %d (%s): %w", c.rank, c.peer, err)
 }
@@ -122,11 +121,9 @@ func (s *Server) fail(err error) {
 	s.end(err)
 }
 
-// errNotYours is what a connection hears that has not named its client rank when the job
-// fails.
+// errNotYours is what a connection is told that has not named its client rank when the job fails.
 var errNotYours = errors.New("the job failed before this client had joined; the server's log says why")
 
-// missing lists the clients that have not joined, for a message.
 func (s *Server) missing() string {
 	var mask wire.ClientMask
 	for r, c := range s.clients {
@@ -137,7 +134,6 @@ func (s *Server) missing() string {
 	return fmt.Sprintf("clients %v of %d", mask, s.cfg.Clients)
 }
 
-// refusedPeers lists the refused connections, which may be those of the missing clients.
 func (s *Server) refusedPeers() string {
 	if len(s.refused) == 0 {
 		return ""

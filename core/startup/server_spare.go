@@ -15,7 +15,6 @@ import (
 // ErrSpares says that a server takes no spare site, or no further one.
 var ErrSpares = fmt.Errorf("spare sites: %w", ErrFull)
 
-// spareConns are the connections of spare sites.
 func spareConns(s *Server) iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for _, c := range s.conns {
@@ -26,7 +25,6 @@ func spareConns(s *Server) iter.Seq[*conn] {
 	}
 }
 
-// takeSpare makes a connection that of a spare site.
 func takeSpare(s *Server, c *conn, payload []byte) error {
 	version, err := wire.ParseSpare(payload)
 	n := 0
@@ -59,7 +57,6 @@ func letSpareGo(s *Server, c *conn, err error) {
 	s.tell(Event{Kind: EventSpareGone, Conn: c.id, Peer: c.peer, Err: err})
 }
 
-// endSpares tells spare sites that the job went well.
 func endSpares(s *Server) {
 	for c := range spareConns(s) {
 		s.do(Action{Kind: ActSend, Conn: c.id, Bytes: wire.AppendCommand(nil, wire.CmdFini, 0)})

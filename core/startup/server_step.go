@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// step handles the next message of a connection if it is complete.
 func (s *Server) step(c *conn, now time.Time) (more bool, err error) {
 	if c.state == connKey {
 		b, ok := c.in.raw(wire.KeySize)
@@ -264,7 +263,6 @@ func (s *Server) endIfAllLeft() {
 	s.end(nil)
 }
 
-// end closes all connections that are still open.
 func (s *Server) end(err error) {
 	s.state, s.err = serverEnded, err
 	for _, c := range s.conns {

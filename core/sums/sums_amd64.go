@@ -2,7 +2,8 @@ package sums
 
 import "unsafe"
 
-// All processors of the kind have what the loops need, but for vectors.
+// floats and integers are the loops by the size of an element. All amd64 processors have what they
+// need, except for vectors.
 var floats, integers = map[int]Loop{4: float32s, 8: float64s}, map[int]Loop{4: int32s, 8: int64s}
 
 // vectors says that the processor adds 32 bytes at a time, which the loops then do.

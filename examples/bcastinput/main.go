@@ -11,10 +11,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that a rank has received another text than rank 0 has read.
 var errDiffers = errors.New("not everybody has what was read")
 
-// most is the most bytes that are read.
 const most = 1 << 20
 
 func main() {

@@ -84,10 +84,8 @@ func share(world *mpi.Comm, servers int) (served int, err error) {
 	return served, errors.Join(err, all.Free(), own.Free())
 }
 
-// answer is a server's answer to a question.
 func answer(server, question int) int { return question*question + 1000*server }
 
-// serve answers each client once.
 func serve(clients *mpi.Comm, server int) (served int, err error) {
 	n, err := clients.RemoteSize()
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errCount means that the number of primes is wrong.
 var errCount = errors.New("wrong number of primes")
 
 // plan has the size of the team for each block of numbers. It begins and ends with the
@@ -85,7 +84,6 @@ func resize(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	return team, nil
 }
 
-// grow adds procs to the team, and disconnects from the old one.
 func grow(team *mpi.Comm, n int) (*mpi.Comm, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -99,7 +97,6 @@ func grow(team *mpi.Comm, n int) (*mpi.Comm, error) {
 	return more, errors.Join(err, team.Disconnect())
 }
 
-// shrink leaves out the last members.
 func shrink(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	color := 0
 	if team.Rank() >= size {
@@ -109,7 +106,6 @@ func shrink(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	return rest, errors.Join(err, team.Disconnect())
 }
 
-// count counts the primes of a block.
 func count(team *mpi.Comm, state []int64) error {
 	n := []int64{0}
 	for i := int(state[0])*block + team.Rank(); i < int(state[0]+1)*block; i += team.Size() {
@@ -137,7 +133,6 @@ func prime(n int) bool {
 	return n > 1
 }
 
-// report checks the sum.
 func report(team *mpi.Comm, sum int64) error {
 	if sum != primes {
 		return fmt.Errorf("%w: %d, want %d", errCount, sum, primes)

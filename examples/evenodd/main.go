@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errData means that the data received is not what was sent.
 var errData = errors.New("wrong data")
 
 func main() {
@@ -41,7 +40,6 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// exchange does the part of one rank, and returns how many messages it has received.
 func exchange(c *mpi.Comm) (served int, err error) {
 	me := c.Rank()
 	if me%2 == 0 {
@@ -60,7 +58,6 @@ func exchange(c *mpi.Comm) (served int, err error) {
 	return 1, nil
 }
 
-// letter returns what a rank sends.
 func letter(rank int) []int32 {
 	s := make([]int32, 100)
 	for i := range s {

@@ -80,7 +80,6 @@ func family(world *mpi.Comm) (calls int, err error) {
 	return calls, errors.Join(b.Free(), count(2, 2), c.Free(), count(2, 1), other.Free(), count(2, 0))
 }
 
-// count compares how many plans were made, and how many exist, with what is expected.
 func count(wantBuilt, wantAlive int) error {
 	if built != wantBuilt || alive != wantAlive {
 		return fmt.Errorf("%w: %d made and %d alive, want %d and %d", errPlan, built, alive, wantBuilt, wantAlive)
@@ -88,7 +87,6 @@ func count(wantBuilt, wantAlive int) error {
 	return nil
 }
 
-// checkedSum adds up the ranks and checks the sum.
 func checkedSum(c *mpi.Comm) error {
 	n := c.Size()
 	got, err := ringSum(c, c.Rank())

@@ -14,7 +14,6 @@ type plan struct {
 // How many plans were made in this process, and how many exist.
 var built, alive int
 
-// key is the attribute's key, made at the first use.
 var key = mpi.KeyvalInvalid
 
 // ringSum is a collective operation: it adds up a number of each member. It keeps

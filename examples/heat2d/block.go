@@ -6,7 +6,6 @@ import "math"
 // step. From 0.25 on the scheme would be unstable.
 const rate = 0.22
 
-// side is one of the four sides of a block.
 type side int
 
 const (
@@ -93,7 +92,6 @@ func (b *block) pack(s side, buf []float64) {
 	}
 }
 
-// unpack copies buf to the halo of a side.
 func (b *block) unpack(s side, buf []float64) {
 	r := b.rim(s)
 	for i, t := range buf {
@@ -116,7 +114,6 @@ func (b *block) relaxInner() {
 	}
 }
 
-// relaxEdges computes the others.
 func (b *block) relaxEdges() {
 	b.relax(0, b.width, 0)
 	if b.height > 1 {
@@ -148,7 +145,6 @@ func (b *block) relax(x0, x1, y int) {
 	}
 }
 
-// step makes the computed temperatures the current ones.
 func (b *block) step() { b.now, b.next = b.next, b.now }
 
 // change is the largest change of a cell in the last step. The largest of

@@ -79,7 +79,6 @@ func (l layout) part(rank int) rect {
 
 func (l layout) ranks() int { return l.rows * l.cols }
 
-// check refuses fields that are too small for their ranks.
 func (l layout) check() error {
 	if l.rows > l.height || l.cols > l.width {
 		return fmt.Errorf("%d x %d cells are too few for %d x %d ranks: start fewer", l.width, l.height, l.cols, l.rows)
@@ -87,7 +86,6 @@ func (l layout) check() error {
 	return nil
 }
 
-// counts says how many cells each rank has.
 func (l layout) counts() []int {
 	n := make([]int, l.ranks())
 	for rank := range n {
@@ -108,7 +106,6 @@ func (l layout) split(f *field) []float64 {
 	return out
 }
 
-// join is the opposite of split.
 func (l layout) join(parts []float64) *field {
 	f := newField(l.width, l.height)
 	for rank := range l.ranks() {

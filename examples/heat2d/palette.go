@@ -34,7 +34,6 @@ func makePalette() (p [1024]color.NRGBA) {
 	return p
 }
 
-// hueAt goes smoothly through all of hues.
 func hueAt(t float64) (chroma, hue float64) {
 	k := 0
 	for k < len(hues)-2 && t > hues[k+1].at {

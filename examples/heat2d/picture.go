@@ -14,7 +14,6 @@ import (
 // levels is how many steps between isotherms the scale has.
 const levels = 16
 
-// errPicture is wrapped by the errors for a picture that cannot be used as a field.
 var errPicture = errors.New("unusable picture")
 
 // maxSide bounds the fields that we load, in pixels.
@@ -75,7 +74,6 @@ func draw(f *field, scale int, isotherms bool) image.Image {
 	return img
 }
 
-// shade is the colour of a temperature.
 func shade(t float64) color.NRGBA {
 	t = min(max(t, 0), 1)
 	return palette[int(math.Round(t*float64(len(palette)-1)))]
@@ -94,7 +92,6 @@ func line(t, slope float64) float64 {
 	return cover * min(max(1.5-5*slope, 0), 1)
 }
 
-// lighten mixes a colour with white.
 func lighten(c color.NRGBA, by float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(float64(v) + by*(255-float64(v)))) }
 	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), 255}

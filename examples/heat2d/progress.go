@@ -15,7 +15,6 @@ type progressLine struct {
 	tenth   int
 }
 
-// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -33,7 +32,6 @@ func (p *progressLine) show(step int, change float64) {
 	}
 }
 
-// close ends the line that is written over.
 func (p *progressLine) close() {
 	if p.rewrite && p.steps > 0 {
 		fmt.Fprintln(p.out)

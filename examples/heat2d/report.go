@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that the job's result differs from that of a single process.
 var errDiffers = errors.New("the result differs from that of one process")
 
 // reporter prints progress and draws the pictures, at rank 0; the other ranks only take
@@ -46,7 +45,6 @@ func (r *reporter) begin(initial *field) error {
 	return err
 }
 
-// draw writes a picture and returns its full name.
 func (r *reporter) draw(name string, f *field, isotherms bool) (string, error) {
 	path, err := filepath.Abs(filepath.Join(r.o.out, name))
 	if err != nil {

@@ -1,6 +1,5 @@
 package main
 
-// neighbours exchanges a block's edges with those of other blocks.
 type neighbours interface {
 	// start begins to exchange the edges of b with the halos of the others.
 	start(b *block) error
@@ -10,7 +9,6 @@ type neighbours interface {
 	largest(v float64) (float64, error)
 }
 
-// rules say when to stop.
 type rules struct {
 	steps     int     // at most
 	check     int     // steps between two looks at the change

@@ -100,7 +100,6 @@ func join(conn net.Conn) (*mpi.Comm, error) {
 	return mpi.CommJoin(int(f.Fd()))
 }
 
-// square answers each number with its square.
 func square(inter *mpi.Comm) error {
 	n := []int64{0}
 	for range count {
@@ -115,7 +114,6 @@ func square(inter *mpi.Comm) error {
 	return nil
 }
 
-// ask asks for the squares of the numbers up to count.
 func ask(inter *mpi.Comm) error {
 	sum, n, squared := int64(0), []int64{0}, []int64{0}
 	for n[0] < count {

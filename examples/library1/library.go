@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errShift means that the library has returned a wrong block.
 var errShift = errors.New("wrong block from the left")
 
 // library is one instance of a parallel library: it moves blocks round a ring. It has a
@@ -37,7 +36,6 @@ func (l *library) start(block []float64) error {
 	return err
 }
 
-// end returns the block from the left.
 func (l *library) end() ([]float64, error) {
 	statuses := make([]mpi.Status, len(l.pending))
 	if err := mpi.Waitall(l.pending, statuses); err != nil {

@@ -65,7 +65,6 @@ func use(world *mpi.Comm) (sum int, err error) {
 	return total[0], nil
 }
 
-// block returns what a rank passes to an instance.
 func block(instance, rank int) []float64 {
 	b := make([]float64, 1000*(instance+1))
 	for i := range b {

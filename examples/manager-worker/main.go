@@ -17,7 +17,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errPicture means that the picture is not symmetric about the real axis.
 var errPicture = errors.New("the picture is not symmetric")
 
 // The messages: a worker sends a row with its number; the manager answers with the number
@@ -112,7 +111,6 @@ func manage(workers *mpi.Comm) (*image.Gray, error) {
 	return picture, err
 }
 
-// work computes rows until there are none.
 func work(manager *mpi.Comm) error {
 	row := make([]int32, 1+*size)
 	for row[0] = noRow; ; {
@@ -142,7 +140,6 @@ func steps(re, im float64) (n int32) {
 	return n
 }
 
-// show checks the picture and writes it.
 func show(p *image.Gray, file string, workers int) error {
 	inside := 0
 	for y := range *size {

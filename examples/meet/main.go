@@ -80,7 +80,6 @@ func serve(world *mpi.Comm, jobs int) (err error) {
 	return errors.Join(mpi.UnpublishName(service, nil, port), mpi.ClosePort(port))
 }
 
-// answer counts what each proc of the other job asks for.
 func answer(clients *mpi.Comm) error {
 	n, err := clients.RemoteSize()
 	if err != nil {
@@ -99,7 +98,6 @@ func answer(clients *mpi.Comm) error {
 	return nil
 }
 
-// primes counts the primes from low on and below high.
 func primes(low, high int64) (count int64) {
 	for n := max(low, 2); n < high; n++ {
 		prime := true
@@ -162,7 +160,6 @@ func ask(world *mpi.Comm, limit int64, patience time.Duration) (err error) {
 	return nil
 }
 
-// lookUp looks the port up until somebody has published it.
 func lookUp(patience time.Duration) (port string, err error) {
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if port, err = mpi.LookupName(service, nil); !errors.Is(err, mpi.ErrName) {

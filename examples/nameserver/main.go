@@ -52,7 +52,6 @@ func run() error {
 // names are those under which the two groups meet, one after the other.
 var names = []int{42, 7, 42}
 
-// play does the part of the server, or of a member of one of two groups.
 func play(c *mpi.Comm) error {
 	s, err := serviceOf(c)
 	if err != nil {
@@ -87,7 +86,6 @@ func play(c *mpi.Comm) error {
 	return group.Free()
 }
 
-// greet makes both groups add up the ranks of the other one.
 func greet(s *service, group *mpi.Comm, name int) error {
 	other, err := s.meet(group, name)
 	if err != nil {

@@ -27,7 +27,6 @@ type service struct {
 	server *mpi.Comm // intercommunicator of the server and its clients
 }
 
-// key is the attribute's key, made at the first use.
 var key = mpi.KeyvalInvalid
 
 // newService makes rank 0 of c the name server of the others. All members call it.
@@ -63,7 +62,6 @@ func endService(_ *mpi.Comm, _ mpi.Keyval, value, _ any) error {
 	return errors.Join(s.server.Free(), s.world.Free())
 }
 
-// serviceOf returns the service of c.
 func serviceOf(c *mpi.Comm) (*service, error) {
 	value, ok, err := c.Attr(key)
 	if err != nil {
@@ -105,7 +103,6 @@ func (s *service) serve() (pairs int, err error) {
 	}
 }
 
-// refuse tells those that still wait that nobody will send their name.
 func (s *service) refuse(waiting map[int]int) error {
 	for _, client := range waiting {
 		if err := mpi.Send(s.server, []int{stop}, client, tagAnswer); err != nil {
@@ -128,7 +125,6 @@ func (s *service) ask(name int) (leader int, err error) {
 	return answer[0], err
 }
 
-// end stops the server.
 func (s *service) end() error { return mpi.Send(s.server, []int{stop}, 0, tagAsk) }
 
 // meet joins the group of local with the group that calls it with the same name. The leader

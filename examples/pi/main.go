@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errBound means that the result is further from π than the method can be.
 var errBound = errors.New("the error is above its bound")
 
 func main() {

@@ -50,7 +50,6 @@ const (
 	tagSecond = 12
 )
 
-// numbers are what the first group produces.
 func numbers() []int64 {
 	s := make([]int64, 16)
 	for i := range s {
@@ -59,7 +58,6 @@ func numbers() []int64 {
 	return s
 }
 
-// produce sends the numbers to all of the second group.
 func produce(own, world *mpi.Comm) error {
 	next, err := own.IntercommCreate(0, world, 1, tagFirst)
 	if err != nil {
@@ -93,7 +91,6 @@ func multiply(own, world *mpi.Comm) error {
 	return errors.Join(mpi.Reduce(next, s, nil, mpi.Sum, 0), before.Free(), next.Free())
 }
 
-// collect gets the sums, at its first member.
 func collect(own, world *mpi.Comm) error {
 	before, err := own.IntercommCreate(0, world, 1, tagSecond)
 	if err != nil {
@@ -120,7 +117,6 @@ func collect(own, world *mpi.Comm) error {
 	return before.Free()
 }
 
-// check compares the sums with the expected ones.
 func check(sums []int64, members int) error {
 	want := numbers()
 	for i := range want {

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errToken means that the token has come back with wrong signatures.
 var errToken = errors.New("the token took a wrong way")
 
 func main() {
@@ -87,7 +86,6 @@ func (t *token) sign(rank int) {
 	t[path] = t[path]*0x9e3779b97f4a7c15 + uint64(rank) + 1
 }
 
-// check compares the token with one that has passed all ranks in order.
 func (t *token) check(ranks, rounds int) error {
 	var want token
 	for range rounds {

@@ -59,7 +59,6 @@ func run(rounds int) error {
 	return errors.Join(others[(mine+1)%3].Free(), others[(mine+2)%3].Free(), own.Free(), mpi.Finalize())
 }
 
-// tag returns the tag for making the intercommunicator of two groups.
 func tag(a, b int) int {
 	switch min(a, b)*10 + max(a, b) {
 	case 1:

@@ -32,7 +32,6 @@ var (
 	spare   = flag.String("spare", "", "the spare site at which -replace spawns; empty: those that are left share their machine")
 )
 
-// errResult means that the rod is not as warm as it must be.
 var errResult = errors.New("wrong result")
 
 // state is a copy of the rod at a step. All procs have one, but not all have the latest.
@@ -141,12 +140,10 @@ func (s *state) share(team *mpi.Comm) error {
 	return nil
 }
 
-// part returns the cells of a member.
 func part(team *mpi.Comm, rank int) (first, end int) {
 	return rank * cells / team.Size(), (rank + 1) * cells / team.Size()
 }
 
-// compute does the steps that are left, and keeps copies.
 func (s *state) compute(team *mpi.Comm) error {
 	me := team.Rank()
 	first, end := part(team, me)
@@ -179,7 +176,6 @@ func (s *state) compute(team *mpi.Comm) error {
 	return nil
 }
 
-// halos exchanges the cells at the ends of parts with the neighbours.
 func halos(team *mpi.Comm, rod []float64, first, end int) error {
 	left, right := team.Rank()-1, team.Rank()+1
 	if left < 0 {
@@ -195,7 +191,6 @@ func halos(team *mpi.Comm, rod []float64, first, end int) error {
 	return err
 }
 
-// begin is the rod at the start: warm in the middle.
 func begin() []float64 {
 	rod := make([]float64, cells)
 	for i := cells / 3; i < cells/2; i++ {
@@ -204,7 +199,6 @@ func begin() []float64 {
 	return rod
 }
 
-// lost reports whether this proc is of the site that is lost.
 func lost() bool {
 	if mpi.Parent() != nil {
 		return false
@@ -220,7 +214,6 @@ func (s *state) lostAgain() bool {
 	return *twice && s.spawned && s.since < doomed && mpi.World().Rank() == 0
 }
 
-// report compares the rod with one that a single proc computes.
 func (s *state) report(team *mpi.Comm) error {
 	alone := state{rod: begin()}
 	if err := alone.compute(mpi.Self()); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errCount means that the tables have wrong numbers.
 var errCount = errors.New("the primes were counted wrong")
 
 func main() {
@@ -68,7 +67,6 @@ func newTables(c *mpi.Comm) (*tables, error) {
 	return t, err
 }
 
-// work takes blocks until there are no more, and returns how many it has done.
 func (t *tables) work(limit, block int) (blocks int, err error) {
 	if err := t.w.LockAll(0); err != nil {
 		return 0, err
@@ -101,7 +99,6 @@ func (t *tables) add(found [digits]int64) error {
 	return t.w.FlushLocalAll()
 }
 
-// report makes rank 0 read all tables and print the result.
 func (t *tables) report(limit, block int, machine int64) error {
 	var all [digits]int64
 	if err := t.w.Fence(mpi.NoPrecede); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that the job's count differs from that of one process.
 var errDiffers = errors.New("the count differs from a sequential one")
 
 func main() {

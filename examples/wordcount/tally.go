@@ -17,7 +17,6 @@ const (
 	lengths  = 32
 )
 
-// tally is what was counted.
 type tally struct {
 	numbers [alphabet + lengths]int64
 	words   map[string]int64
@@ -39,7 +38,6 @@ func count(text []byte) *tally {
 	return t
 }
 
-// total is the number of words.
 func (t *tally) total() (n int64) {
 	for _, k := range t.numbers[alphabet:] {
 		n += k
@@ -91,7 +89,6 @@ func (t *tally) encode() []byte {
 	return out
 }
 
-// errEncoding means bytes that encode did not make.
 var errEncoding = errors.New("garbled words")
 
 // decode adds the words of any number of encoded tallies.
@@ -113,7 +110,6 @@ func (t *tally) decode(data []byte) error {
 	return nil
 }
 
-// difference describes a difference between two tallies; "" if there is none.
 func (t *tally) difference(u *tally) string {
 	for i, n := range t.numbers {
 		switch {

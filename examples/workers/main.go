@@ -51,7 +51,6 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// hire makes a communicator of all but rank 0.
 func hire(world *mpi.Comm) (*mpi.Comm, error) {
 	everybody, err := world.Group()
 	if err != nil {

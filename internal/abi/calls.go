@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// callsFile has the exported functions of callTable.
 const callsFile = library + "/calls.go"
 
 // packages are those that the tables may name, with their import paths.
@@ -90,7 +89,6 @@ func Calls(fns []Function) (string, error) {
 	return string(text), err
 }
 
-// exported gives the function of one row.
 func exported(p Pair, name, statement string, anytime bool) (string, error) {
 	p.Small.Args = slices.Clone(p.Small.Args)
 	for i, a := range p.Small.Args {
@@ -126,7 +124,7 @@ func (w *writer) body(statement string, anytime bool) (string, error) {
 	return "", fmt.Errorf("%q is neither a return nor an assignment", statement)
 }
 
-// around is the function of cmd/libmpi that does the rest of the call.
+// around wraps body in a call of the function of cmd/libmpi that does the rest.
 func (w *writer) around(body string, anytime bool) string {
 	head := fmt.Sprintf("on(%q, \x00, func() error", w.fn)
 	switch {
@@ -140,7 +138,8 @@ func (w *writer) around(body string, anytime bool) string {
 	return fmt.Sprintf("return %s {\n%s})", head, body)
 }
 
-// assign is a call that stores its results. Where handles go is asked before it is made.
+// assign returns the code of a call that stores its results. The places of handles are looked up
+// before the call.
 func (w *writer) assign(s *ast.AssignStmt) string {
 	var outs, stores, to []string
 	fails := false
@@ -189,7 +188,8 @@ func (w *writer) assign(s *ast.AssignStmt) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// call is the call itself: of a function of cmd/libmpi, of another package's or of a method.
+// call returns the code of the call itself: of a function of cmd/libmpi, of another package's or of
+// a method.
 func (w *writer) call(x ast.Expr) string {
 	call, _ := x.(*ast.CallExpr)
 	if call == nil {
@@ -209,7 +209,7 @@ func (w *writer) call(x ast.Expr) string {
 // flags are the results that are truth values.
 var flags = []string{"flag", "commute", "weighted"}
 
-// store is what stores a result, and what has to be done before the call.
+// store returns the code that stores a result, and the code that has to come before the call.
 func (w *writer) store(x ast.Expr, out string) (before, store string) {
 	if call, ok := x.(*ast.CallExpr); ok {
 		name := call.Fun.(*ast.Ident).Name
@@ -258,7 +258,6 @@ func (w *writer) store(x ast.Expr, out string) (before, store string) {
 	return "", fmt.Sprintf("put(%q, %s, %s)", a.Name, a.Name, out)
 }
 
-// session is the session that a new group is of.
 func (w *writer) session() string {
 	var groups []string
 	if w.object >= 0 {
@@ -273,7 +272,6 @@ func (w *writer) session() string {
 	return "sessionOf(" + strings.Join(groups, ", ") + ")"
 }
 
-// arg is the argument of a name; its type is "" if there is none.
 func (w *writer) arg(name string) Arg {
 	if i := slices.IndexFunc(w.p.Small.Args, func(a Arg) bool { return a.Name == name }); i >= 0 {
 		return w.p.Small.Args[i]
@@ -281,8 +279,8 @@ func (w *writer) arg(name string) Arg {
 	return Arg{Name: name}
 }
 
-// width says how wide the numbers are that an argument points to: 0 for ints, 1 for MPI_Counts and
-// the like, and the variable that knows where the two functions differ.
+// width returns how wide the numbers are that an argument points to: 0 for ints, 1 for MPI_Counts
+// and the like, or a placeholder where the two functions differ.
 func (w *writer) width(name string) string {
 	i := slices.IndexFunc(w.p.Small.Args, func(a Arg) bool { return a.Name == name })
 	small := ints(w.p.Small.Args[i])
@@ -295,10 +293,10 @@ func (w *writer) width(name string) string {
 	return "1"
 }
 
-// ints tells whether an argument points to ints.
 func ints(a Arg) bool { return strings.HasPrefix(strings.TrimPrefix(a.Type, "const "), "int ") }
 
-// value is an expression with arguments that are Go's. used says that a method of it is called.
+// value returns the code of an expression whose arguments are Go's values. used says that a method
+// of it is called.
 func (w *writer) value(x ast.Expr, used bool) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -351,7 +349,6 @@ func (w *writer) arguments(name string, xs []ast.Expr, width bool) string {
 	return strings.Join(args, ", ")
 }
 
-// argument is an argument as Go has it.
 func (w *writer) argument(a Arg, used bool) string {
 	if w.object >= 0 && a.Name == w.p.Small.Args[w.object].Name {
 		if a.Type == "MPI_Comm" && !used {
@@ -382,13 +379,13 @@ func (w *writer) argument(a Arg, used bool) string {
 	return w.raw(ast.NewIdent(a.Name))
 }
 
-// shape is that of the exported function's argument.
 func (w *writer) shape(name string) Shape {
 	shapes, _ := w.p.Shapes()
 	return shapes[slices.IndexFunc(w.p.Small.Args, func(a Arg) bool { return a.Name == name })]
 }
 
-// hoist does what gives an error before the call, once.
+// hoist puts a call that may fail before the statement, once for each key, and returns the name of
+// its result.
 func (w *writer) hoist(key, call string) string {
 	if w.read[key] == "" {
 		w.read[key] = fmt.Sprintf("in%d", len(w.read)+1)
@@ -397,8 +394,8 @@ func (w *writer) hoist(key, call string) string {
 	return w.read[key]
 }
 
-// raw is an expression with arguments as they come from C. fn is the name of the function, which is
-// 1 for the one with large counts, and args are all arguments.
+// raw returns the code of an expression whose arguments are as they come from C. In it fn stands
+// for the function's name, which for whether it has large counts, and args for all arguments.
 func (w *writer) raw(x ast.Expr) string {
 	ast.Inspect(x, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)

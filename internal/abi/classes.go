@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// classesFile has the error classes of mpi.h as Go knows them.
 const classesFile = "core/mpierr/classes.go"
 
 var errorClass = regexp.MustCompile(`(?m)^#define (MPI_(?:ERR_)?(\w+)) +(\d+) +/\* (.+) \*/$`)
 
-// goWords are the words of classes that Go does not write in small letters behind the first.
+// goWords replaces words in the names of classes that Go does not spell with only the first letter
+// in upper case.
 var goWords = strings.NewReplacer("Nokey", "NoKey", "Locktype", "LockType", "Rma", "RMA", "Io", "IO", "Abi", "ABI")
 
 // Classes gives the text of the file of error classes: their names in Go and in C and what they mean, which

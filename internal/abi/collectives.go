@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// collectivesFile has the exported functions of all forms of the collective operations.
 const collectivesFile = library + "/collectives.go"
 
 // collective says how cmd/libmpi does an operation: take is the function of coll.go that takes the
@@ -73,7 +72,6 @@ func Collectives(fns []Function) (string, error) {
 	return b.String(), nil
 }
 
-// export gives the function of one form.
 func (c collective) export(form string, p Pair) string {
 	params, which := p.goParams()
 	w := &writer{p: p}
@@ -103,7 +101,6 @@ func (c collective) export(form string, p Pair) string {
 
 var sides = regexp.MustCompile(`\b(send|recv)\b`)
 
-// side is what the arguments say about what is sent, or received.
 func (w *writer) side(name string) string {
 	find := func(names ...string) string {
 		i := slices.IndexFunc(w.p.Small.Args, func(a Arg) bool { return slices.Contains(names, a.Name) })

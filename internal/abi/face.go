@@ -64,14 +64,12 @@ var facePrefixes = map[string]string{
 	"*Errhandler": "Errhandler.", "*Group": "Group.", "*Info": "Info.", "*SendBuffer": "SendBuffer.", "Status": "Status.", "*Status": "Status.",
 }
 
-// faceImports are the packages that generated files may need.
 var faceImports = []string{
 	"core/comm", "core/datatype", "plugins/sdk/link", "core/message", "core/mpierr", "core/rma", "internal/engine/calls", "internal/engine/collective", "internal/engine/construct",
 	"internal/engine/file", "internal/engine/life", "internal/engine/meet", "internal/engine/object", "internal/engine/p2p",
 	"internal/engine/proc", "internal/engine/window",
 }
 
-// faceFn is an entry of the table.
 type faceFn struct {
 	form     string
 	room     string
@@ -83,7 +81,6 @@ type faceFn struct {
 	comment  []string
 }
 
-// faceFiles reads the table.
 func faceFiles(table string) (names []string, files map[string][]faceFn, err error) {
 	files = map[string][]faceFn{}
 	var room, me, kind string
@@ -168,7 +165,6 @@ func faceFile(table, body string) (string, error) {
 // method tells whether the function is a method of the receiver.
 func (f faceFn) method() bool { return f.form == "m" || f.form == "b" }
 
-// text is the function as Go.
 func (f faceFn) text() string {
 	var b strings.Builder
 	for _, line := range f.comment {
@@ -189,7 +185,6 @@ func (f faceFn) text() string {
 	return b.String()
 }
 
-// body are the statements.
 func (f faceFn) body() []string {
 	if strings.HasPrefix(f.callee, "return ") {
 		return []string{f.callee}
@@ -230,7 +225,8 @@ func (f faceFn) body() []string {
 	return slices.Concat([]string{"p, err := proc.Current()"}, declared, []string{"if err == nil {", "\t" + given + " = " + call, "}", told})
 }
 
-// handler is whose Failed hears of an error, with what has to be done before the call to know.
+// handler returns whose Failed is told of an error, and the statements before the call that find
+// it.
 func (f faceFn) handler() (before []string, who string) {
 	name, kind := f.me, f.kind
 	if params := f.decl.Type.Params.List; f.form == "f" || f.form == "p" {
@@ -250,7 +246,6 @@ func (f faceFn) handler() (before []string, who string) {
 	return nil, "proc"
 }
 
-// call is the call of the engine's function.
 func (f faceFn) call() string {
 	callee, args := f.callee, []string(nil)
 	switch {
@@ -288,8 +283,8 @@ func (f faceFn) call() string {
 	return call
 }
 
-// fileCall does something with a file that can be used. Package file puts the name before an error, of
-// which no handler hears.
+// fileCall returns the code that does something with a file that can be used. Package file puts the
+// name before an error, which no handler is told.
 func (f faceFn) fileCall(what string) string {
 	do, result := "Do", "error"
 	if types, _ := f.results(); len(types) > 0 {
@@ -328,7 +323,6 @@ func out(t, value string) string {
 	return fmt.Sprintf("%s(%s)", t, value)
 }
 
-// typeText is a type as it is written.
 func typeText(t ast.Expr) string {
 	switch x := t.(type) {
 	case *ast.Ident:

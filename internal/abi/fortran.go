@@ -49,7 +49,6 @@ func GenerateFortran(root fs.FS) (map[string]string, error) {
 	}, nil
 }
 
-// role is what an argument is in Fortran.
 type role int
 
 const (
@@ -64,7 +63,6 @@ const (
 	function              // of the program
 )
 
-// dummy is an argument as Fortran has it.
 type dummy struct {
 	Arg
 	role    role
@@ -75,7 +73,6 @@ type dummy struct {
 	length  string // of an array, in C
 }
 
-// procedure is a function of MPI as Fortran has it.
 type procedure struct {
 	Function
 	dummies []dummy
@@ -224,8 +221,9 @@ func (p *procedure) changes(a Arg) bool {
 	return slices.Contains(changed, a.Name)
 }
 
-// lengths are those of arrays, in C, by their names, or by function and name where that is not
-// enough. What has a form for large counts needs none: there INTEGERs of 8 bytes are as C has them.
+// lengths maps arrays, by name or where that is not enough by function and name, to their lengths
+// in C. Functions that have a form for large counts need none: there INTEGERs of 8 bytes are as C
+// has them.
 var lengths = map[string]string{
 	"ranks": "*n", "ranks1": "*n", "ranks2": "*n", "ranges": "3 * *n",
 	"dims": "*ndims", "periods": "*ndims", "remain_dims": "impi_cartdim(*comm)",

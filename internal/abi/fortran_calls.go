@@ -38,7 +38,6 @@ func fortranFunctions(all []*procedure, eight bool) string {
 // functions for large counts, and what they are made of is elsewhere.
 var ofLarge = map[string]bool{"Type_get_envelope": true, "Type_get_contents": true}
 
-// fortranCall is one call from Fortran while it is written.
 type fortranCall struct {
 	p             *procedure
 	eight         bool
@@ -75,7 +74,7 @@ func fortranFunction(p, to *procedure, eight bool) string {
 	return b.String()
 }
 
-// conversion is what the names of MPI_X_fromint and MPI_X_toint have for X.
+// conversion returns what MPI_X_fromint and MPI_X_toint have in their names for X.
 func conversion(kind string) string {
 	if kind == "Datatype" {
 		return "Type"
@@ -83,7 +82,8 @@ func conversion(kind string) string {
 	return kind
 }
 
-// argument gives an argument as Fortran's parameter and as C's, which is of the type that t has.
+// argument returns an argument as a parameter of the Fortran procedure and as an argument of C's
+// function, of the type that t has.
 func (c *fortranCall) argument(d, t dummy) (param, arg string) {
 	name := d.Name
 	switch d.role {
@@ -121,7 +121,7 @@ func (c *fortranCall) argument(d, t dummy) (param, arg string) {
 	return "integer *" + name, arg
 }
 
-// number is an INTEGER or LOGICAL, or an array of them.
+// number returns C's argument for an INTEGER or LOGICAL, or an array of them.
 func (c *fortranCall) number(d, t dummy) string {
 	behind := strings.HasSuffix(d.Type, "*")
 	same := !c.eight || t.role == wide
@@ -161,7 +161,7 @@ func (c *fortranCall) number(d, t dummy) string {
 	return "c_" + d.Name
 }
 
-// list declares c_name, a list of so many things as C has them.
+// list declares c_name, a list of length elements as C has them.
 func (c *fortranCall) list(ctype, name, length string) {
 	c.before = append(c.before, "struct impi_list l_"+name+";",
 		fmt.Sprintf("%s *c_%s = impi_list(&l_%s, %s, sizeof(%s), &code);", ctype, name, name, length, ctype))
@@ -172,7 +172,8 @@ func (c *fortranCall) each(name, what string) string {
 	return fmt.Sprintf("for (int i = 0; i < l_%s.n; i++) %s", name, what)
 }
 
-// handle is a handle, or an array of them. One that the call makes is given if it was made.
+// handle returns C's argument for a handle, or an array of them. A handle that the call makes is
+// stored only if it was made.
 func (c *fortranCall) handle(d dummy) string {
 	kind, name := conversion(d.kind), d.Name
 	from := "MPI_" + kind + "_fromint(%s)"
@@ -201,8 +202,8 @@ func (c *fortranCall) handle(d dummy) string {
 	return "&c_" + name
 }
 
-// status is a status or an array of them, which are the same memory in both languages, but for
-// INTEGERs of 8 bytes.
+// status returns C's argument for a status or an array of them, which are the same memory in both
+// languages, except with INTEGERs of 8 bytes.
 func (c *fortranCall) status(d dummy) string {
 	if !c.eight {
 		return "impi_status(" + d.Name + ")"
@@ -219,7 +220,7 @@ func (c *fortranCall) status(d dummy) string {
 	return fmt.Sprintf("impi_ignored(%s) ? MPI_STATUS_IGNORE : c_%s", d.Name, d.Name)
 }
 
-// text is a string, which the call gets or gives.
+// text adds what surrounds the call for a string that the call takes or returns.
 func (c *fortranCall) text(d dummy) {
 	name := d.Name
 	if !d.in {

@@ -134,8 +134,8 @@ func (p *procedure) counted(i int) bool {
 	return strings.HasSuffix(count.Name, "count") && !count.array && datatype.kind == "Datatype" && !datatype.array && (!reduces || accumulates)
 }
 
-// retyped is the count or the datatype of a buffer before it, which a section that is not
-// contiguous has of its own.
+// retyped returns what is passed for the argument i. For the count or the datatype of a buffer
+// before it that is the section's, which has its own if it is not contiguous.
 func retyped(p *procedure, i int) string {
 	d := p.dummies[i]
 	switch {

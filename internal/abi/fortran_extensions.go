@@ -13,7 +13,6 @@ const (
 	fortranExtensions = "cmd/impifort/library/extensions.c"
 )
 
-// readExtensions reads mpi-ext.h, and gives its text and its functions as Fortran has them.
 func readExtensions(root fs.FS) (text string, all []*procedure, err error) {
 	data, err := fs.ReadFile(root, extensionHeader)
 	if err != nil {
@@ -37,7 +36,6 @@ func readExtensions(root fs.FS) (text string, all []*procedure, err error) {
 // INTEGERs of 8 bytes there is no place for it.
 var writtenLater = map[string]bool{"MPIX_Comm_iagree": true}
 
-// extensions writes the calls.
 func extensions(all []*procedure) string {
 	var b strings.Builder
 	b.WriteString(generatedC + "#include \"fortran.h\"\n#include <mpi-ext.h>\n\n#ifndef IMPI_INTEGER8\n")

@@ -45,7 +45,6 @@ func Names(root fs.FS) (map[string]string, error) {
 	return map[string]string{namesFile: text}, err
 }
 
-// renamer writes declarations of the names of a package that are wanted.
 type renamer struct {
 	pkg    string
 	wanted []string
@@ -69,7 +68,6 @@ func (r *renamer) file(root fs.FS, name string) error {
 	return nil
 }
 
-// declaration writes those of a declaration, in parentheses if that has some.
 func (r *renamer) declaration(g *ast.GenDecl, source []byte) {
 	var specs strings.Builder
 	for _, s := range g.Specs {
@@ -103,7 +101,6 @@ func (r *renamer) takes(id *ast.Ident) bool {
 	return i >= 0
 }
 
-// typ is what a type is.
 func (r *renamer) typ(s *ast.TypeSpec, source []byte) string {
 	name := s.Name.Name
 	_, value := faceTypes[name]
@@ -121,7 +118,6 @@ func (r *renamer) typ(s *ast.TypeSpec, source []byte) string {
 	return r.pkg + "." + name
 }
 
-// comment is a comment as it is written.
 func comment(c *ast.CommentGroup) string {
 	if c == nil {
 		return ""

@@ -36,8 +36,8 @@ const nonblockingHead = `
 // not memory as it stands when the call returns, but that is not to be relied on.
 `
 
-// callFields are the fields of the engine's Call that arguments of functions over slices go to, by
-// their names: what is sent, received, or both.
+// callFields maps the names of arguments of functions over slices to the fields of the engine's
+// Call that they go to: what is sent, received, or both.
 var callFields = map[string]string{
 	"buf": "Send: datatype.Bytes(buf)", "send": "Send: datatype.Bytes(send)", "recv": "recv: datatype.Bytes(recv)",
 	"scounts": "counts: scounts", "sdispls": "displs: sdispls", "root": "Root: root",
@@ -46,8 +46,8 @@ var callFields = map[string]string{
 // exportedOps are the operations that other rooms of the engine call by their numbers.
 var exportedOps = []string{"Barrier", "Bcast"}
 
-// stagedAs has the methods of the engine's staging that take Buffers, of operations that have none
-// of their own name.
+// stagedAs maps operations without a method of their own name in the engine's staging to the method
+// that takes their Buffers.
 var stagedAs = map[string]string{
 	"Allreduce": "combine", "ReduceScatterBlock": "combine", "Scan": "combine", "Exscan": "combine",
 	"NeighborAlltoall": "neighborAllgather",
@@ -91,10 +91,9 @@ func operations(table string) (map[string]string, error) {
 
 func lowerFirst(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
-// begun is the name of the function that begins what another one does.
+// begun returns the name of the nonblocking form of a function.
 func begun(blocking string) string { return "I" + lowerFirst(blocking) }
 
-// beginning is the entry of the table for the function that begins what f does.
 func (f faceFn) beginning() string {
 	name, article := f.decl.Name.Name, "a"
 	if strings.ContainsAny(name[:1], "AE") {

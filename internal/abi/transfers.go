@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// transfersFile has the exported functions that read and write files.
 const transfersFile = library + "/transfers.go"
 
-// transfersFace has what Go programs see of them.
 const transfersFace = "core/mpi/file_transfers.go"
 
 var transferName = regexp.MustCompile(`^MPI_(File_(i?)(read|write)(_at|_shared|_ordered|)(?:_all)?(_begin|_end|))$`)
 
-// places are what the engine has for each way to say which bytes of a file are meant.
+// places maps suffixes of functions, which say which bytes of a file are meant, to the engine's
+// names.
 var places = map[string]string{"": "Own", "_at": "At", "_shared": "Shared", "_ordered": "Ordered"}
 
 // accessOf is the text of the engine's description of what a function does, by the parts of its name.
@@ -79,7 +78,7 @@ func (p Pair) goParams() (params, which string) {
 	return strings.Join(append(all, "which int32"), ", "), "which"
 }
 
-// facePlaces are those ways for people.
+// facePlaces describes the places for documentation, by the suffix of the function's name.
 var facePlaces = map[string]string{
 	"":         "at the individual pointer, which moves on",
 	"_at":      "from an offset on, in etypes of the view",
@@ -136,7 +135,7 @@ func TransfersFace(fns []Function) (string, error) {
 	return faceFile("face.txt", text)
 }
 
-// camel is a name of C's as one of Go's.
+// camel converts a name in C's style to Go's.
 func camel(name string) string {
 	var b strings.Builder
 	for _, w := range strings.Split(name, "_") {

@@ -100,7 +100,6 @@ func (m *Managed) giveUp(why error) {
 	_ = m.manager.Abort(1, text) // the process manager may be gone
 }
 
-// open speaks to the process manager as VersionVariable wants it.
 func open(how string) (manager, error) {
 	if how == "" {
 		how = "1"
@@ -232,7 +231,6 @@ func (m *Managed) start(program string, o Order) error {
 
 func keyOf(block int) string { return "impi-node-" + strconv.Itoa(block) }
 
-// placeOf returns what the first rank of a block has published.
 func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
 	text, found, err := m.manager.Get(keyOf(block), blocks[block].First)
 	if err == nil && !found {
@@ -244,7 +242,6 @@ func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
 	return DecodePlace(text, block, len(blocks))
 }
 
-// tellPlaces gives the node the places of all.
 func (m *Managed) tellPlaces(blocks []Block) error {
 	places := make([]Place, len(blocks))
 	for i := range blocks {

@@ -54,7 +54,7 @@ func Serve(socket io.ReadWriteCloser) (*Node, error) {
 	return n, nil
 }
 
-// refuse tells who has started this that it cannot do its work.
+// refuse tells the process that has started this node that it cannot do its work, and returns err.
 func (n *Node) refuse(err error) error {
 	_ = n.line.send(Place{Problem: "impi-node: " + err.Error()}) // it may be gone
 	return err
@@ -121,14 +121,13 @@ func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc
 	return a.places, procs, a.err
 }
 
-// answer is what the starter of a node says of the blocks.
 type answer struct {
 	places []Place
 	err    error
 }
 
-// hearStarter hears of the blocks, after which procs have limit to connect, and of the end of the
-// process that has started this.
+// hearStarter receives the places of the blocks, after which procs have limit to connect, and
+// notices the end of the process that has started this node.
 func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel context.CancelCauseFunc) {
 	var a answer
 	a.err = n.line.receive(&a.places, maxLine)
@@ -159,7 +158,6 @@ func closeAll(procs []Proc) {
 	}
 }
 
-// admit takes a connection and hears whose it is.
 func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
 	a, err := wireup.Admit(c)
 	if err != nil {

@@ -47,7 +47,6 @@ func Blocks(machines []int) (blocks []Block) {
 // SurviveVariable, if it is 1, has the job go on without procs that are lost.
 const SurviveVariable = "IMPI_SURVIVE"
 
-// survive reads SurviveVariable.
 func survive(value string) (bool, error) {
 	switch value {
 	case "", "0":
@@ -106,7 +105,7 @@ func DecodePlace(text string, block, blocks int) (p Place, err error) {
 	return p, nil
 }
 
-// outcome is a node's last word.
+// outcome is a node's last message.
 type outcome struct {
 	Status int `json:"status"`
 }
@@ -122,7 +121,6 @@ func newLine(c io.ReadWriteCloser) *line { return &line{c, bufio.NewReader(c)} }
 
 func (l *line) send(what any) error { return json.NewEncoder(l).Encode(what) }
 
-// receive reads a line of at most some bytes.
 func (l *line) receive(what any, most int) error {
 	var text []byte
 	for {

@@ -22,7 +22,6 @@ it has found something new. [campaign.json](campaign.json) has what this page is
 |---|---|---|---|
 `
 
-// about says what each kind does.
 var about = map[string]struct{ text, unit, goal string }{
 	Seeds:  {"[the simulator](simulator.md) runs jobs with losses, cuts and stalls; nothing may be lost, doubled or overtaken, and nobody may hang", "seeds", "1,000,000"},
 	Worlds: {"the same with jobs that meet, spawn and part", "seeds", ""},
@@ -54,7 +53,6 @@ func (r *Record) WritePage(w io.Writer) error {
 	return err
 }
 
-// extent is what of a kind a piece is.
 func (p *Piece) extent() string {
 	switch p.Kind {
 	case Seeds, Worlds:

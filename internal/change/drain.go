@@ -26,7 +26,6 @@ var DrainHelp string
 // statusInUse is the exit status if a plugin is still used when the time is over.
 const statusInUse = 3
 
-// lookAgain is how often a host is asked what still uses its plugins.
 const lookAgain = 250 * time.Millisecond
 
 type drainOptions struct {
@@ -73,7 +72,6 @@ func (o *drainOptions) run(args []string, out, errs io.Writer) (int, error) {
 	return o.conclude(a, out, errs)
 }
 
-// node finds the node of the host.
 func (o *drainOptions) node() (*links.Found, error) {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{})
 	found = slices.DeleteFunc(found, func(f links.Found) bool {
@@ -120,7 +118,6 @@ func (o *drainOptions) ask(f *links.Found, op links.Op) (*links.Drain, error) {
 	return a.Drain, nil
 }
 
-// askTime is how long a node may take for an answer.
 const askTime = 10 * time.Second
 
 // follow asks again until nothing uses the plugins, or the time is over, and prints what changes.
@@ -148,7 +145,6 @@ func (o *drainOptions) follow(f *links.Found, a *links.Drain, out io.Writer) (_ 
 	}
 }
 
-// progress says what uses the plugins.
 func (o *drainOptions) progress(a *links.Drain) string {
 	var b strings.Builder
 	for _, t := range a.Transports {
@@ -173,7 +169,6 @@ func (o *drainOptions) progress(a *links.Drain) string {
 	return b.String()
 }
 
-// conclude says what the operator can do now.
 func (o *drainOptions) conclude(a *links.Drain, out, errs io.Writer) (int, error) {
 	status := statusOK
 	if !o.undrain && a.InUse() {

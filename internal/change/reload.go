@@ -40,7 +40,6 @@ type common struct {
 	deadline time.Duration
 }
 
-// command returns a command with the flags.
 func (o *common) command(name, help string) *cmdline.Command {
 	f := cmdline.NewFlags()
 	f.BoolVar(&o.json, "json", false, "")
@@ -60,7 +59,6 @@ func (o *common) check([]string) error {
 	return nil
 }
 
-// surveyTime is how long nodes may take to say who they are.
 const surveyTime = 2 * time.Second
 
 // find returns the nodes on this machine that are of the selected job, or of the only one there is.
@@ -86,7 +84,6 @@ func (o *common) find() ([]links.Found, error) {
 	return found, nil
 }
 
-// bySite returns one node of each site.
 func bySite(found []links.Found) (list []links.Found) {
 	for _, f := range found {
 		if !slices.ContainsFunc(list, func(x links.Found) bool {
@@ -98,7 +95,6 @@ func bySite(found []links.Found) (list []links.Found) {
 	return list
 }
 
-// result is what a site has made of a request.
 type result struct {
 	Job   string         `json:"job"`
 	Site  string         `json:"site"`
@@ -148,7 +144,6 @@ func (o *common) reload(_ []string, out, errs io.Writer) (int, error) {
 	return status, nil
 }
 
-// ask asks a node on this machine.
 func ask(f *links.Found, limit time.Duration, r links.Request) (*links.Answer, error) {
 	if f.Err != nil {
 		return nil, f.Err
@@ -196,7 +191,8 @@ func (r *result) print(out, errs io.Writer) {
 	}
 }
 
-// each writes lines of hosts, with those that say them unless all do.
+// each writes the lines of hosts, each line once, with the names of the hosts that have it unless
+// all do.
 func each(w io.Writer, title string, hosts []links.Reread, lines func(*links.Reread) []string, end string) {
 	var order []string
 	who := make(map[string][]string)

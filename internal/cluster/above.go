@@ -105,14 +105,14 @@ type unreached struct {
 
 func (u *unreached) Unwrap() error { return u.error }
 
-// silence is the time in which a host was not reached.
 type silence struct {
 	host  int
 	since time.Time
 	told  bool // the log
 }
 
-// lasts counts an attempt, and reports whether the host was not reached for as long as may be.
+// lasts counts a failed attempt, and reports whether the host has been unreachable for at least
+// reach.
 func (s *silence) lasts(u *unreached) bool {
 	if s.since.IsZero() || s.host != u.host {
 		s.host, s.since = u.host, u.began
@@ -120,7 +120,6 @@ func (s *silence) lasts(u *unreached) bool {
 	return time.Since(s.since) >= reach
 }
 
-// reach makes a TCP connection to a host.
 func (c *Config) reach(ctx context.Context, host int, address string) (net.Conn, error) {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, reach)
@@ -133,8 +132,8 @@ func (c *Config) reach(ctx context.Context, host int, address string) (net.Conn,
 	return nc, nil
 }
 
-// refusedByParent says that a parent that is not the head, or this host, does not accept the other, of
-// which the head does not know.
+// refusedByParent is the error if this host, or a parent that is not the head, does not accept the
+// other one. The head does not know of it.
 type refusedByParent struct{ error }
 
 func (r *refusedByParent) Unwrap() error { return r.error }
@@ -261,7 +260,8 @@ func (a *above) attach(ctx context.Context) (err error) {
 	return nil
 }
 
-// judge says why this host does not accept the certificate of another at the end of the connection.
+// judge returns an error if this host does not accept the certificate of the host other at the
+// other end of the connection.
 func (a *above) judge(other int) error {
 	if why, refused := a.link.conn.Peer.(error); refused {
 		return a.h.cfg.notAccepted(a.h.cfg.Self, other, why)
@@ -269,12 +269,10 @@ func (a *above) judge(other int) error {
 	return nil
 }
 
-// notAccepted says that host by does not accept the certificate of host of.
 func (c *Config) notAccepted(by, of int, why error) error {
 	return fmt.Errorf("%w: %s does not accept that of %s: %s; impi-node cert show tells what each has, impi-node cert issue makes a new one", ErrCertificate, c.Name(by), c.Name(of), c.Identity.Explain(why))
 }
 
-// seeks tells the owner which host is waited for.
 func (a *above) seeks(host int) {
 	if a.h.cfg.Seeks != nil {
 		a.h.cfg.Seeks(host)
@@ -286,7 +284,6 @@ func (a *above) hangUp() {
 	_ = a.link.conn.Close() // gRPC may not have taken it over yet
 }
 
-// hear handles the parent's messages until its connection ends.
 func (a *above) hear(stream proto.Cluster_AttachClient) {
 	defer close(a.heard)
 	for {
@@ -385,13 +382,11 @@ func (a *above) leave(ctx context.Context) {
 	a.hangUp()
 }
 
-// read returns a reader of the head's standard input.
 func (a *above) read(ctx context.Context) io.Reader {
 	s, err := a.client.Read(ctx, &proto.Nothing{})
 	return &reader{stream: s, err: err}
 }
 
-// reader reads a stream of input.
 type reader struct {
 	stream proto.Cluster_ReadClient
 	rest   []byte

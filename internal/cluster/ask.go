@@ -95,7 +95,8 @@ func (h *Host) askFor(q *proto.HostQuestion) {
 	})
 }
 
-// fromHead takes a question or an answer of the head, or passes it on.
+// fromHead handles a question or an answer from the head, or passes it on toward the host it is
+// for.
 func (h *Host) fromHead(w *proto.Down) {
 	h.mu.Lock()
 	m, to, pass := h.asks.FromParent(w)

@@ -76,13 +76,11 @@ func (h *Host) accept() {
 	}
 }
 
-// peer is what is known of the other end of a connection.
 type peer struct {
 	refused error        // why its certificate is not accepted; nil: it is
 	told    atomic.Int32 // the host that was told that it has no place, once it hangs up; 0: none was
 }
 
-// parent is the service of a host for those below it.
 type parent struct {
 	proto.UnimplementedClusterServer
 	h *Host
@@ -127,8 +125,8 @@ func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 	return nil
 }
 
-// otherPlugin says which of a host's plugins is another one than ours; "": none. Hosts of one platform
-// have the same file.
+// otherPlugin says which of a host's plugins differs from ours, and what to do about it, or returns
+// "" if none does. Hosts of one platform must have the same file.
 func (c *Config) otherPlugin(host int, theirs []*proto.Plugin) string {
 	for _, p := range theirs {
 		i := slices.IndexFunc(c.Plugins, func(o *proto.Plugin) bool { return o.GetTransport() == p.GetTransport() })
@@ -147,13 +145,13 @@ func (c *Config) otherPlugin(host int, theirs []*proto.Plugin) string {
 	return ""
 }
 
-// refused is why the certificate of the sender of a request is not accepted; nil: it is.
+// refused returns why the certificate of a request's sender is not accepted, or nil if it is.
 func refused(ctx context.Context) error {
 	return rpc.PeerOf(ctx).(*peer).refused
 }
 
-// denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
-// is not there.
+// denied, at the head, tells the owner that a host has another secret, if the connection comes from
+// the address of a host that is still missing.
 func (p parent) denied(from net.Addr, err error) {
 	at, ok := from.(*net.TCPAddr)
 	if !ok || p.h.cfg.HostAt == nil || !errors.Is(err, ErrSecret) {
@@ -282,7 +280,6 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	return <-done
 }
 
-// hearChild handles a child's messages until its connection ends.
 func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 	for {
 		w, err := stream.Recv()
@@ -308,7 +305,6 @@ func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 	}
 }
 
-// fromChild handles a message of a child.
 func (h *Host) fromChild(child int, w *proto.Up) error {
 	var forHead bool
 	err := h.take(func(m *membership.Member, now time.Time) (err error) {

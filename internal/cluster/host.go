@@ -164,7 +164,6 @@ type Host struct {
 	pumping  sync.Once              // starts pump
 }
 
-// outputOf is one of the outputs of a host.
 type outputOf struct {
 	host  int
 	error bool

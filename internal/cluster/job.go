@@ -34,8 +34,8 @@ func EncodePart(h startup.HostConfig) ([]byte, error) {
 	return pb.Marshal(p)
 }
 
-// withoutNext leaves out the numbers at the end that are 1 above the one before. Those of our own procs
-// all are.
+// withoutNext cuts off the trailing numbers that are each 1 above the one before. The numbers of
+// our own procs all are.
 func withoutNext(pids []int64) []int64 {
 	n := len(pids)
 	for n > 1 && pids[n-1] == pids[n-2]+1 {
@@ -44,7 +44,7 @@ func withoutNext(pids []int64) []int64 {
 	return pids[:n]
 }
 
-// withNext yields the numbers of n procs, of which withoutNext has left some out.
+// withNext yields the index and number of n procs; pids is what withoutNext returned for them.
 func withNext(pids []int64, n int) iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		pid := int64(0)
@@ -59,7 +59,8 @@ func withNext(pids []int64, n int) iter.Seq2[int, int64] {
 	}
 }
 
-// goTogether reports whether there may be so many procs, in addition to others, with these numbers.
+// goTogether reports whether pids, as withoutNext returns them, can be those of procs procs, and
+// whether there may be so many in addition to others.
 func goTogether(pids []int64, procs int32, others int) bool {
 	return procs >= 0 && int(procs) <= startup.MaxProcs-others && len(pids) <= int(procs) && (len(pids) > 0) == (procs > 0)
 }
@@ -166,7 +167,6 @@ func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err erro
 	return j, site, nil
 }
 
-// addHost adds the next host with its procs.
 func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
 	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: int(h.GetProcs()), FirstProc: wire.WorldRank(j.Procs.Len())}
 	last := len(j.Hosts) - 1

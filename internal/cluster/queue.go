@@ -14,7 +14,6 @@ type queue[T any] struct {
 
 func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }
 
-// add adds to the queue, unless it has ended.
 func (q *queue[T]) add(x T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -24,7 +23,6 @@ func (q *queue[T]) add(x T) {
 	}
 }
 
-// end says that nothing more comes.
 func (q *queue[T]) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +37,8 @@ func (q *queue[T]) wake() {
 	}
 }
 
-// drain sends what the queue has and gets, until it has ended, an error, or done.
+// drain sends what is in the queue and what is added later, until the queue ends, send fails or
+// done is closed.
 func (q *queue[T]) drain(done <-chan struct{}, send func(T) error) error {
 	for {
 		q.mu.Lock()

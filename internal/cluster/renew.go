@@ -26,7 +26,6 @@ const (
 	renewWarns = 10 // attempts
 )
 
-// errKept says why a connection goes on as it was.
 var errKept = errors.New("the connection goes on with the certificates by which it was made")
 
 // Renew has the connections with other hosts carried on by new ones, whose ends prove who they are by the
@@ -50,7 +49,7 @@ func (h *Host) Renew() {
 	}
 }
 
-// wantsRenewal has renews make another connection.
+// wantsRenewal asks renews for another connection. It does not block.
 func (a *above) wantsRenewal() {
 	select {
 	case a.renew <- struct{}{}:
@@ -58,7 +57,8 @@ func (a *above) wantsRenewal() {
 	}
 }
 
-// renews makes the connection anew each time that it is to be, until it ends.
+// renews replaces the connection each time that wantsRenewal asks for it, until the connection
+// ends.
 func (a *above) renews() {
 	for {
 		select {
@@ -86,7 +86,7 @@ func (a *above) renews() {
 	}
 }
 
-// again carries on the connection by another one.
+// again moves the link to a new connection.
 func (a *above) again() error {
 	h := a.h
 	ctx, cancel := context.WithTimeout(h.ctx, greeting)
@@ -103,7 +103,7 @@ func (a *above) again() error {
 	return m.Move(safe)
 }
 
-// ask makes a connection by which the parent lets this host carry on the one before.
+// ask makes a connection to which the parent agrees to move the link.
 func (a *above) ask(ctx context.Context) (safe *auth.Conn, err error) {
 	h := a.h
 	if safe, err = h.cfg.greet(ctx, a.host, a.link.at, prefaceMove, a.link.id); err != nil {
@@ -156,7 +156,6 @@ func (p parent) serve(safe *auth.Conn) {
 	}
 }
 
-// serveNew serves a connection until its end.
 func (p parent) serveNew(safe *auth.Conn, id [idSize]byte) {
 	m := rpc.NewMoving(safe, nil)
 	defer m.Close()
@@ -179,7 +178,7 @@ func (p parent) serveNew(safe *auth.Conn, id [idSize]byte) {
 	}
 }
 
-// carryOn has a connection carry on the one with an ID.
+// carryOn moves the link that has the ID to the connection safe.
 func (p parent) carryOn(safe *auth.Conn, id [idSize]byte) error {
 	p.h.mu.Lock()
 	m := p.h.moving[id]

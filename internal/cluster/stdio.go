@@ -112,7 +112,6 @@ func (h *Host) pump() {
 	}
 }
 
-// pumped reads what pump has read.
 type pumped struct {
 	h    *Host
 	ctx  context.Context

@@ -84,7 +84,6 @@ func (h *Host) step(s membership.Step) (later func()) {
 	return nil
 }
 
-// whatOfLost says what to do about a host that is lost.
 const whatOfLost = "see on that machine whether impi-node was killed, the machine was restarted or its network is down"
 
 // forget makes Close not wait for a host that is lost. It is called with the lock.
@@ -108,7 +107,7 @@ func (h *Host) fail(why error) {
 	}
 }
 
-// most is how many hosts a message names.
+// most is how many hosts a message names at most.
 const most = 8
 
 func names(name func(host int) string, hosts []int) string {
@@ -123,7 +122,6 @@ func names(name func(host int) string, hosts []int) string {
 	return strings.Join(list, ", ")
 }
 
-// clock calls the member's Tick at its Deadline.
 func (h *Host) clock() {
 	for {
 		h.mu.Lock()

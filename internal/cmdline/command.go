@@ -60,7 +60,7 @@ func Exactly(n int, what string) func(args []string) error {
 	}
 }
 
-// wrong is an error of the command line.
+// wrong is a mistake in the command line.
 type wrong struct{ error }
 
 func (w wrong) Unwrap() error { return w.error }
@@ -82,8 +82,8 @@ func (c *Command) Execute(args []string, out, errs io.Writer) int {
 	return c.execute(c.Name, c.Help, args, out, errs)
 }
 
-// execute runs a command whose name is path, with those of the commands above, and whose help is help if
-// it has none itself.
+// execute runs the command whose full name is path, or one below it. help is that of the nearest
+// command above, used if c has none itself.
 func (c *Command) execute(path, help string, args []string, out, errs io.Writer) int {
 	help = cmp.Or(c.Help, help)
 	if len(args) > 0 {
@@ -166,7 +166,6 @@ func (c *Command) parse(args []string) (rest []string, err error) {
 	}
 }
 
-// known are the names of the commands below that are not hidden.
 func (c *Command) known() (list []string) {
 	for _, sub := range c.Commands {
 		if !sub.Hidden {
@@ -177,7 +176,6 @@ func (c *Command) known() (list []string) {
 	return list
 }
 
-// unknown is the message for a word that is none of the known commands.
 func (c *Command) unknown(word string, known []string) string {
 	if c.Unknown != nil {
 		if text := c.Unknown(word); text != "" {
@@ -197,7 +195,7 @@ func (c *Command) unknown(word string, known []string) string {
 	return fmt.Sprintf("there is no command %q; %s", word, all)
 }
 
-// unknownFlag adds to an error of package flag which flag was meant.
+// unknownFlag adds the flag that was probably meant to an error of package flag.
 func unknownFlag(f *flag.FlagSet, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {

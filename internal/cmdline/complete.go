@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// shells are those for which there are completions.
 var shells = map[string]func(root *Command) string{"bash": bash, "fish": fish, "zsh": zsh}
 
-// jobs is a shell's command that lists the jobs that run here.
 const jobs = "impi-node completion jobs 2>/dev/null"
 
 // kindOf returns the kind of a flag's value, or "" for any and none.
@@ -21,7 +19,6 @@ func kindOf(f *flag.Flag) string {
 	return ""
 }
 
-// text describes a flag: by its usage if that is a text, or as the help does.
 func (p *place) text(f *flag.Flag) string {
 	if kind, text := flag.UnquoteUsage(f); text != "" && text != kind {
 		return text
@@ -143,7 +140,6 @@ if [[ ${funcstack[1]} == _%s ]]; then %[3]s "$@"; else compdef %[3]s %[2]s; fi
 	return b.String()
 }
 
-// item is a word for zsh's _describe, with what it means.
 func item(word, text string) string {
 	word = strings.ReplaceAll(word, ":", `\:`)
 	if text != "" {
@@ -154,8 +150,8 @@ func item(word, text string) string {
 
 func zshQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// fish has lines for each command and flag. The functions tell whether the words before the cursor are
-// those of a command, and whether they begin so.
+// fish returns a script with lines for each command and flag. Its functions _is and _in tell
+// whether the words before the cursor are those of a command, and whether they begin with them.
 func fish(root *Command) string {
 	name := "__" + strings.ReplaceAll(root.Name, "-", "_")
 	var b strings.Builder

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// page returns the man page of a command that has a help text, in section 1.
 func (p *place) page(version string) string {
 	name := strings.ReplaceAll(p.path, " ", "-")
 	var b strings.Builder
@@ -23,13 +22,12 @@ func (p *place) page(version string) string {
 	return b.String()
 }
 
-// section reports whether a line is the heading of a part of a help text.
 func section(line string) (head string, ok bool) {
 	head, ok = strings.CutSuffix(line, ":")
 	return head, ok && head != "" && !strings.Contains(head, " ") && head[0] != '-'
 }
 
-// escape makes text of roff what a reader sees as it is.
+// escape escapes text for roff.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {

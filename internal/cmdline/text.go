@@ -52,7 +52,6 @@ func (p *place) title() string {
 	return strings.TrimRight(strings.TrimSpace(text), ".:")
 }
 
-// place is a command with its place in the tree.
 type place struct {
 	*Command
 	path string // its name, behind those of the commands above
@@ -73,7 +72,6 @@ func places(c *Command, path, help string) []place {
 	return list
 }
 
-// flags lists a command's flags.
 func (c *Command) flags() (list []*flag.Flag) {
 	if c.Flags != nil {
 		c.Flags.VisitAll(func(f *flag.Flag) { list = append(list, f) })
@@ -81,7 +79,7 @@ func (c *Command) flags() (list []*flag.Flag) {
 	return list
 }
 
-// isSwitch reports whether nothing follows a flag.
+// isSwitch reports whether a flag takes no value.
 func isSwitch(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
@@ -131,7 +129,6 @@ func (c *Command) Faults() (list []string) {
 	return list
 }
 
-// usage is a line of usage: the commands that it is about, and the flags that it names.
 type usage struct {
 	of    []place
 	flags []string

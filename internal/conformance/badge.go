@@ -53,7 +53,6 @@ func (r *Report) WriteBadge(w io.Writer) error {
 	})
 }
 
-// badgeVerdict is the verdict in few words.
 func (r *Report) badgeVerdict() string {
 	if r.Verdict != transporttest.Pass {
 		return fmt.Sprintf("%d of %d rules violated", r.Failed, r.Passed+r.Failed)
@@ -68,7 +67,6 @@ func (r *Report) badgeVerdict() string {
 	return words
 }
 
-// planes lists the data planes that were tried.
 func (r *Report) planes() string {
 	var list []string
 	for _, x := range r.Results {

@@ -142,7 +142,7 @@ func unknownNumbers(e *env) {
 	}
 }
 
-// announced waits for the first announcement of a link after an event.
+// announced waits for the first announcement of a link after the event numbered after.
 func (e *env) announced(ctx context.Context, n *node, after uint64) (*proto.Event, error) {
 	stream, err := n.rpc.Events(ctx, &proto.EventsRequest{After: after})
 	if err != nil {
@@ -290,7 +290,6 @@ func (e *env) silent(backlog int) (port int) {
 
 var portPattern = regexp.MustCompile(`(127\.0\.0\.1:)\d+`)
 
-// withPort puts another port into an address that has one.
 func withPort(address string, port int) (string, bool) {
 	if !portPattern.MatchString(address) {
 		return "", false

@@ -36,7 +36,6 @@ type Case struct {
 	run  func(*env)
 }
 
-// env is one run of a case.
 type env struct {
 	transporttest.T
 	c       Case
@@ -81,7 +80,6 @@ func (e *env) dir() string {
 	return d
 }
 
-// node starts the plugin under the simplest node.
 func (e *env) node(o nodeOptions) *node {
 	if o.dir == "" {
 		o.dir = e.dir()
@@ -95,7 +93,6 @@ func (e *env) node(o nodeOptions) *node {
 	return n
 }
 
-// ask makes a request that has to be answered.
 func ask[Q, A any](e *env, method func(context.Context, *Q, ...grpc.CallOption) (*A, error), q *Q) *A {
 	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
 	defer cancel()
@@ -134,18 +131,15 @@ func (e *env) host() *host.Plugin {
 	return p
 }
 
-// at is where to listen.
 func (e *env) at() transports.ListenSpec {
 	return transports.ListenSpec{Host: e.s.Host, Dir: e.dir(), Name: "conform"}
 }
 
-// listenRequest is at, as a node asks for it.
 func (e *env) listenRequest(call *proto.Call) *proto.ListenRequest {
 	at := e.at()
 	return &proto.ListenRequest{Call: call, Host: at.Host, Dir: at.Dir, Name: at.Name}
 }
 
-// listen opens a listener in a bare plugin.
 func (e *env) listen(n *node) (address string) {
 	answer := ask(e, n.rpc.Listen, e.listenRequest(n.request()))
 	if answer.GetError() != nil {
@@ -154,7 +148,6 @@ func (e *env) listen(n *node) (address string) {
 	return answer.GetAddress()
 }
 
-// dial makes a bare plugin dial.
 func (e *env) dial(n *node, address string) *proto.DialResponse {
 	answer := ask(e, n.rpc.Dial, &proto.DialRequest{Call: n.request(), Address: address})
 	return answer
@@ -168,7 +161,6 @@ func (e *env) dialBriefly(n *node, address string) *proto.DialResponse {
 	return ask(e, n.rpc.Dial, &proto.DialRequest{Call: call, Address: address})
 }
 
-// filesIn counts what is left in a directory.
 func filesIn(dir string) (names []string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

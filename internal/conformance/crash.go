@@ -16,14 +16,14 @@ var crashCases = []Case{
 		Rule: "the process does not crash: what goes wrong in one link or listener is an error of that one"},
 }
 
-// crashes are the messages with which processes of the plugin have crashed during a case.
+// crashes are the messages that crashed processes of the plugin have printed during a case.
 type crashes struct {
 	mu    sync.Mutex
 	texts []string
 	all   []context.CancelFunc // of what waits for the process
 }
 
-// endWith has a wait end when the process crashes: nothing will come any more.
+// endWith ends a wait when the process crashes, after which nothing will come.
 func (c *crashes) endWith(cancel context.CancelFunc) {
 	if c == nil {
 		return
@@ -33,7 +33,6 @@ func (c *crashes) endWith(cancel context.CancelFunc) {
 	c.all = append(c.all, cancel)
 }
 
-// add notes a message; an empty one is none.
 func (c *crashes) add(text string) {
 	if c == nil || text == "" {
 		return
@@ -46,7 +45,6 @@ func (c *crashes) add(text string) {
 	}
 }
 
-// first is the message of the first crash, empty if there was none.
 func (c *crashes) first() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,14 +54,13 @@ func (c *crashes) first() string {
 	return c.texts[0]
 }
 
-// What the messages about crashes begin with: of Go's runtime, of C++'s, of Python's, and of the
-// sanitizers of C compilers.
+// lastWords are what messages about crashes begin with: those of the runtimes of Go, C++ and
+// Python, and of the sanitizers of C compilers.
 var lastWords = []string{"panic: ", "fatal error: ", "SIGSEGV", "terminate called", "Traceback ", "==", "Fatal Python error"}
 
 // crashLines is how many lines of a message are shown: a panic's text, and where it was.
 const crashLines = 12
 
-// crashIn finds the message about a crash in what a process has written.
 func crashIn(lines []string) string {
 	for i, line := range lines {
 		for _, words := range lastWords {
@@ -98,7 +95,6 @@ func noCrash(e *env) {
 	}
 }
 
-// crashReason is why a case has failed during which a process has crashed.
 func crashReason(res Result, text string) string {
 	if res.Reason == "" || res.Verdict != transporttest.Fail {
 		return fmt.Sprintf("%s: the plugin's process has crashed; mend what it says:\n%s", res.ID, text)

@@ -18,7 +18,6 @@ var giveUpCases = []Case{
 // less than what is given up would take by itself.
 func (e *env) grace() time.Duration { return max(e.wait/4, 2*time.Second) }
 
-// headStart is how long a dial runs before it is given up.
 const headStart = 300 * time.Millisecond
 
 // dialAbandoned dials what does not answer: a port with no room for connections, one that takes
@@ -44,7 +43,7 @@ func dialAbandoned(e *env) {
 	}
 }
 
-// abandonDial gives up a dial that is under way, and reports whether there was one.
+// abandonDial abandons a dial while it runs; it returns false if the dial ended before.
 func (e *env) abandonDial(n *node, address string) bool {
 	call := n.request()
 	call.TimeoutMs = uint32(4 * e.grace().Milliseconds())

@@ -49,7 +49,7 @@ func idle(e *env) {
 		idleIntervals, idleInterval, used[0], used[1])
 }
 
-// wanted is for how long the threads of a process have run or waited for a processor: other than the
+// wanted is for how long the threads of a process have run or waited for a processor. Unlike the
 // time for which they ran, it does not depend on what else the machine does.
 func (e *env) wanted(pid int) (sum time.Duration) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))

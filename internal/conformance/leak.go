@@ -30,10 +30,9 @@ const (
 // settleTime is how long a process may take to give up what closed links held.
 const settleTime = 12 * time.Second
 
-// most is how much a link may take that nobody reads: many times what sockets and rings hold.
+// most is how many bytes a link that nobody reads may take: many times what sockets and rings hold.
 const most = 64 << 20
 
-// both looks at two plugins' processes.
 func (e *env) both(near, far *host.Plugin) (u [2]host.Usage) {
 	for i, p := range []*host.Plugin{near, far} {
 		var err error
@@ -73,7 +72,6 @@ func processHoldsNothing(e *env) {
 	e.Logf("the process that accepts has %v", after[0])
 }
 
-// churn makes and closes links, one after another.
 func (e *env) churn(from *host.Plugin, ln transports.Listener, links int) {
 	for range links {
 		ctx, cancel := context.WithTimeout(context.Background(), e.wait)

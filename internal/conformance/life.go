@@ -35,7 +35,6 @@ var lifeLinkCases = []Case{
 		Rule: "dials during which it is killed make a link or fail with a typed error, none hangs, and later ones succeed"},
 }
 
-// exitTime is how long a plugin may take to go.
 const exitTime = 5 * time.Second
 
 func nodeDies(e *env) {
@@ -80,7 +79,6 @@ func drain(e *env) {
 	}
 }
 
-// listening is two plugins, and where the first one listens.
 func (e *env) listening() (near, far *host.Plugin, ln transports.Listener) {
 	near, far = e.host(), e.host()
 	ln, err := near.Transport().Listen(e.context(), e.at())
@@ -89,7 +87,6 @@ func (e *env) listening() (near, far *host.Plugin, ln transports.Listener) {
 	return near, far, ln
 }
 
-// connect makes a link between two plugins, which works both ways.
 func (e *env) connect(ctx context.Context, from *host.Plugin, ln transports.Listener) (dialled, accepted link.Link) {
 	dialled, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
 	e.must(err)
@@ -144,8 +141,8 @@ func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	}
 }
 
-// again makes a link that works both ways. What it sends tells the link from those of earlier tries, which may
-// be accepted only now: who took one of these for its own would be answered on none of the tries to come.
+// again makes a link that works both ways. It sends try, which distinguishes the link from those of
+// earlier tries, since these may be accepted only now.
 func again(ctx context.Context, limit time.Duration, try uint64, from transports.Transport, ln transports.Listener) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -234,7 +231,6 @@ func killedMeanwhile(e *env) {
 	e.comeBack(far, ln)
 }
 
-// dialAndClose makes a link within limit, and closes it.
 func dialAndClose(ctx context.Context, limit time.Duration, from *host.Plugin, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

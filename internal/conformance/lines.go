@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// lines collects what a process writes, line by line.
 type lines struct {
 	mu     sync.Mutex
 	part   []byte
@@ -54,7 +53,6 @@ func (l *lines) add(line string) {
 	l.more = make(chan struct{})
 }
 
-// close says that nothing more comes.
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +67,6 @@ func (l *lines) close() {
 
 var errSilent = errors.New("the process ended without a line")
 
-// first waits for the first line.
 func (l *lines) first(ctx context.Context) (string, error) {
 	for {
 		l.mu.Lock()
@@ -98,8 +95,8 @@ func (l *lines) all() []string {
 // levels are those of a log line, the least severe first.
 var levels = []string{"trace", "debug", "info", "warn", "error"}
 
-// levelOf finds the level that a line states, as a node does. It is empty for plain
-// text. JSON that states none is a mistake: its author believes that it does.
+// levelOf finds the level that a line states, as a node does. It is empty for plain text. JSON
+// without a valid level is a mistake: its author believes that it has one.
 func levelOf(line string) (level string, mistaken bool) {
 	for _, l := range levels {
 		if strings.HasPrefix(line, "["+strings.ToUpper(l)+"]") {

@@ -22,7 +22,7 @@ var linkCases = []Case{
 		Rule: "what was sent before CloseSend arrives, also when the link is closed right after: Close of the connection must not discard what Write has taken"},
 }
 
-// passesOn skips a case where the plugin has no more to do with a link's bytes.
+// passesOn skips the case if the plugin has no part in a link once it is made.
 func (e *env) passesOn() {
 	if survives(e.plane) {
 		e.Skipf("by %s the plugin has no more to do with the link", e.plane)
@@ -49,7 +49,7 @@ func lostIsNoEnd(e *env) {
 	}
 }
 
-// dies does to a link what the death of its proc does: the descriptors end.
+// dies closes a link's descriptors, as the death of its proc does.
 func dies(l link.Link) error {
 	r, ok := l.(transports.Relayed)
 	if !ok {
@@ -94,7 +94,6 @@ func closeDelivers(e *env) {
 	}
 }
 
-// drained counts what comes from a link until its end.
 func drained(ctx context.Context, l link.Link, start <-chan struct{}) (n int, err error) {
 	<-start
 	buf := make([]byte, 64<<10)

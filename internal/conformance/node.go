@@ -39,7 +39,6 @@ type node struct {
 	status error // of Wait, valid when exited is closed
 }
 
-// nodeOptions is how a plugin is to be started.
 type nodeOptions struct {
 	dir      string // for its control socket, private
 	level    string // of its log; empty: info
@@ -58,8 +57,7 @@ func (o *nodeOptions) complete() {
 	o.cookie = cmp.Or(o.cookie, proto.CookieValue)
 }
 
-// offered lists the versions of the protocol that a node speaks which is that much newer
-// than this one.
+// offered lists the protocol versions of a node that is ahead of this one by newer versions.
 func offered(newer int) string {
 	var words []string
 	for _, v := range proto.Versions() {
@@ -68,7 +66,6 @@ func offered(newer int) string {
 	return strings.Join(words, ",")
 }
 
-// startNode starts the plugin, waits for its handshake and connects.
 func startNode(ctx context.Context, s Subject, o nodeOptions) (*node, error) {
 	o.complete()
 	n := &node{out: newLines(), err: newLines(), exited: make(chan struct{})}
@@ -89,7 +86,6 @@ func startNode(ctx context.Context, s Subject, o nodeOptions) (*node, error) {
 	return n, nil
 }
 
-// explain adds the plugin's own words to an error.
 func (n *node) explain(err error) error {
 	if words := n.err.all(); len(words) > 0 {
 		return fmt.Errorf("%w; it wrote: %s", err, strings.Join(words[max(0, len(words)-5):], " | "))
@@ -142,14 +138,12 @@ func environment(s Subject, o nodeOptions) []string {
 	return env
 }
 
-// freeze stops the process for a time, as a machine with too much to do does.
 func (n *node) freeze(d time.Duration) {
 	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
 	time.Sleep(d)
 	_ = n.cmd.Process.Signal(syscall.SIGCONT)
 }
 
-// stop stops the process until the function that it returns is called.
 func (n *node) stop() (goOn func()) {
 	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
 	return func() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
@@ -230,7 +224,6 @@ func (n *node) ended(within time.Duration) {
 	}
 }
 
-// call makes a new request's identity and time.
 func (n *node) call(ctx context.Context) *proto.Call {
 	left := time.Minute
 	if at, ok := ctx.Deadline(); ok {
@@ -239,12 +232,10 @@ func (n *node) call(ctx context.Context) *proto.Call {
 	return &proto.Call{Key: fmt.Sprint(n.keys.Add(1)), TimeoutMs: uint32(left.Milliseconds() + 1)}
 }
 
-// request is a call with as much time as cases have for anything.
 func (n *node) request() *proto.Call {
 	return &proto.Call{Key: fmt.Sprint(n.keys.Add(1)), TimeoutMs: uint32(patience.Milliseconds())}
 }
 
-// end kills the process, if it still runs, and waits for it.
 func (n *node) end() {
 	if n.conn != nil {
 		_ = n.conn.Close()
@@ -254,7 +245,6 @@ func (n *node) end() {
 	n.fds.Close()
 }
 
-// gone waits for the process to end by itself.
 func (n *node) gone(within time.Duration) bool {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
@@ -266,12 +256,10 @@ func (n *node) gone(within time.Duration) bool {
 	}
 }
 
-// handshake is the line by which a plugin says that it is ready.
 type handshake struct {
 	core, version, network, address, protocol string
 }
 
-// errHandshake is wrapped by what is wrong with a handshake.
 var errHandshake = errors.New("the first line of its standard output is no handshake")
 
 func parseHandshake(line string) (handshake, error) {

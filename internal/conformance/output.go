@@ -11,7 +11,7 @@ var outputCases = []Case{
 		Rule: "each JSON line of its log has a level and a message that a node understands"},
 }
 
-// life is a short one with everything in it that may be worth a log line.
+// life makes the plugin do, in a short run, everything that may be worth a log line.
 func (e *env) life(level string) *node {
 	n := e.configured(nodeOptions{level: level})
 	address := e.listen(n)

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// statusOf reads /proc/PID/status.
 func statusOf(pid string) (map[string]string, error) {
 	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -76,7 +76,6 @@ type Report struct {
 	Results  []Result              `json:"results"`
 }
 
-// count draws the conclusions.
 func (r *Report) count() {
 	r.Correct, r.Robust, r.Verdict = true, true, transporttest.Pass
 	r.Passed, r.Failed, r.Skipped = report.Tally(r.rows())
@@ -96,7 +95,6 @@ func (r *Report) count() {
 	}
 }
 
-// failures lists the numbers of the rules of a kind that were violated.
 func (r *Report) failures(k Kind) string {
 	var ids []string
 	for _, x := range r.Results {
@@ -111,7 +109,6 @@ func (r *Report) failures(k Kind) string {
 	return strings.Join(ids, ", ")
 }
 
-// tally counts the results of a kind: those that passed and those that ran.
 func (r *Report) tally(k Kind) (passed, ran int) {
 	for _, x := range r.Results {
 		if x.Kind != k || x.Verdict == transporttest.Skip {
@@ -136,7 +133,6 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return report.WriteJUnit(w, s, r.rows())
 }
 
-// rows are the results as the shared writers want them.
 func (r *Report) rows() []report.Row {
 	rows := make([]report.Row, len(r.Results))
 	for i, x := range r.Results {

@@ -38,13 +38,11 @@ type Options struct {
 // ErrNotAPlugin is wrapped when there is nothing to judge: the plugin does not start.
 var ErrNotAPlugin = errors.New("it cannot be judged")
 
-// job is a case on a data plane.
 type job struct {
 	Case
 	plane transports.DataPlane
 }
 
-// matches reports whether a job is chosen.
 func (o Options) matches(j job) bool {
 	if o.Quick && j.Slow {
 		return false
@@ -95,7 +93,6 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	return r.report, nil
 }
 
-// runner is one run.
 type runner struct {
 	ctx    context.Context
 	s      Subject
@@ -107,7 +104,7 @@ type runner struct {
 	report *Report
 }
 
-// look starts the plugin as a site does, and notes what the site sees.
+// look starts the plugin as a site does, and records what a site sees of it.
 func (r *runner) look() error {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*startLimit)
 	defer cancel()
@@ -162,7 +159,7 @@ func (s *Site) Takes(u host.Usage) {
 	s.Resident, s.Own, s.CPUSeconds, s.Threads, s.Descriptors = u.Resident, u.Own, u.CPU.Seconds(), u.Threads, u.Descriptors
 }
 
-// jobs are the cases to do, in the order in which they are best read.
+// jobs are the cases to do, in the order that is best to read.
 func (r *runner) jobs() (jobs []job) {
 	add := func(plane transports.DataPlane, cases ...Case) {
 		for _, c := range cases {
@@ -182,7 +179,7 @@ func (r *runner) jobs() (jobs []job) {
 	return jobs
 }
 
-// choosePlanes tries which data planes of the plugin this node can do.
+// choosePlanes tries which of the plugin's data planes work on this node.
 func (r *runner) choosePlanes() {
 	for _, p := range r.report.Site.Planes {
 		if len(r.o.Planes) > 0 && !slices.Contains(r.o.Planes, p) {
@@ -226,7 +223,6 @@ func (r *runner) linkCase(c transporttest.Case) Case {
 	}}
 }
 
-// do runs one case and notes the result.
 func (r *runner) do(j job, i, all int) {
 	res := Result{ID: j.ID, Name: j.Name, Rule: j.Rule, Kind: j.Kind, Plane: j.plane}
 	r.progress(res, i, all)

@@ -32,7 +32,6 @@ func (s Speed) Latency() float64 { return s.HalfRoundTrip / s.TCPHalfRoundTrip }
 // Throughput is the plugin's stream in units of our tcp's.
 func (s Speed) Throughput() float64 { return s.Stream / s.TCPStream }
 
-// measurement is how long and how often to measure.
 type measurement struct {
 	rounds int
 	each   time.Duration
@@ -52,7 +51,7 @@ func speed(e *env) {
 	*e.speed = e.measure(m)
 }
 
-// transfer bounds one measurement, and says of one that hangs what it was.
+// transfer bounds the time of one measurement, and names it if it hangs.
 func (e *env) transfer(whose, what string, run func(ctx context.Context) (float64, error)) float64 {
 	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
 	defer cancel()
@@ -66,7 +65,6 @@ func (e *env) transfer(whose, what string, run func(ctx context.Context) (float6
 	return x
 }
 
-// measure compares a plugin's links with those of our tcp.
 func (e *env) measure(m measurement) Speed {
 	ours := tcp.New()
 	e.must(ours.Configure(transports.Defaults(ours.Schema())))

@@ -160,8 +160,6 @@ func startGivenUp(e *env) {
 	}
 }
 
-// processesOf finds the running processes of a program that this process has
-// started.
 func processesOf(path string) (pids []string) {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range list {

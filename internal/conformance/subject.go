@@ -35,7 +35,6 @@ type Subject struct {
 	Host string
 }
 
-// settled is the subject with everything filled in.
 func (s Subject) settled(ctx context.Context) (Subject, error) {
 	s.Host = cmp.Or(s.Host, "127.0.0.1")
 	if s.Path != "" {
@@ -82,10 +81,9 @@ func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
 	return nil, better
 }
 
-// fileName is the name that the plugin's file should have.
 func (s Subject) fileName() string { return host.Prefix + s.Name }
 
-// config is how a node would start the plugin. The data plane is pinned; empty: any.
+// config is how a node would start the plugin. The data plane is fixed, unless plane is empty.
 func (s Subject) config(plane transports.DataPlane) host.Config {
 	name := s.Name
 	if name == "" { // not known yet, and of no interest

@@ -68,7 +68,6 @@ func (r *Report) writeSpeed(p report.Printer) {
 	}
 }
 
-// write is what a site sees.
 func (s *Site) write(p report.Printer) {
 	p.Line("a site sees")
 	p.Line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, cmp.Or(s.Vendor, "nobody in particular"), s.SDK, s.Protocol, mtlsWord(s.MTLS))
@@ -137,7 +136,6 @@ func assignment(s Setting) string {
 	}
 }
 
-// literal writes a setting's value as HCL does.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -20,7 +20,6 @@ const (
 	hungMany = 8
 )
 
-// patience bounds whatever the next case waits for.
 func (t trust) patience() time.Duration {
 	if t.hung >= hungSome {
 		return t.most / 6
@@ -28,7 +27,6 @@ func (t trust) patience() time.Duration {
 	return t.most
 }
 
-// limit is how long the whole of the next case may take.
 func (t trust) limit() time.Duration {
 	if t.hung >= hungSome {
 		return 2 * t.most

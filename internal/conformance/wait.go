@@ -12,11 +12,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// spinTime is how long a link is looked at again and again before its user sleeps,
-// as procs do.
+// spinTime is for how long a link is polled before its user sleeps, as in procs.
 const spinTime = 20 * time.Microsecond
 
-// await sleeps until a link may have become want, or the context ends.
+// await sleeps until a link may be as wanted, or the context ends. It may return early.
 func await(ctx context.Context, l link.Link, want link.Interest) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -41,7 +40,6 @@ func await(ctx context.Context, l link.Link, want link.Interest) error {
 	return nil
 }
 
-// move repeats a call until it has moved all of b.
 func move(ctx context.Context, l link.Link, call func([][]byte) (int, error), want link.Interest, b []byte) error {
 	batch := [][]byte{nil}
 	var since time.Time
@@ -76,7 +74,6 @@ func receive(ctx context.Context, l link.Link, b []byte) error {
 	return move(ctx, l, l.Recv, link.Readable, b)
 }
 
-// exchange proves that a link works both ways.
 func exchange(ctx context.Context, a, b link.Link) error {
 	for _, way := range [][2]link.Link{{a, b}, {b, a}} {
 		if err := send(ctx, way[0], []byte("are you there?")); err != nil {

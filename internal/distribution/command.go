@@ -23,13 +23,10 @@ import (
 	"github.com/openimpi/impi/internal/pluginlock"
 )
 
-// statusBad is the exit status if a plugin was not installed, locked or published.
 const statusBad = 1
 
-// jobFile is the job file of install and lock if no other is given.
 const jobFile = "job.hcl"
 
-// options is a command line.
 type options struct {
 	file, dir, platforms, key, oci string
 	upgrade, unsigned, json        bool
@@ -87,7 +84,6 @@ func (o *options) platformList() (list []string) {
 	return list
 }
 
-// installer loads the job file.
 func (o *options) installer(errs io.Writer) (*installer, error) {
 	plugins, found := config.LoadPlugins(o.file)
 	_ = found.WriteText(errs, false)
@@ -125,7 +121,6 @@ func (o *options) lock(ctx context.Context, _ []string, out, errs io.Writer) (in
 	return o.report(in, list, err, out, errs, "lock")
 }
 
-// report prints what was done.
 func (o *options) report(in *installer, list []Result, err error, out, errs io.Writer, verb string) (int, error) {
 	status := 0
 	for _, r := range list {
@@ -201,7 +196,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// progress tells of downloads that take longer than a few seconds: on a terminal in one line, else in few.
+// progress reports downloads that take longer than a few seconds: on a terminal in one line,
+// otherwise in few lines.
 type progress struct {
 	to       io.Writer
 	terminal bool
@@ -210,7 +206,6 @@ type progress struct {
 	what     string
 }
 
-// tell is called often.
 func (p *progress) tell(what string, done, of int64) {
 	now := time.Now()
 	if what != p.what {

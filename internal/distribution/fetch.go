@@ -13,7 +13,6 @@ import (
 	"aead.dev/minisign"
 )
 
-// wanted is a binary and who must have signed it.
 type wanted struct {
 	Binary
 	name, version, platform string
@@ -61,7 +60,6 @@ func fetch(ctx context.Context, from source, w *wanted, to io.Writer, progress f
 
 func keyID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
-// signature reads the signature of the binary.
 func (w *wanted) signature(ctx context.Context, from source) (s minisign.Signature, err error) {
 	if w.Signature == "" {
 		return s, errors.New("the plugin block has keys, and the source has no signature of it: ask its maker for one, or trust sha256 instead of keys")
@@ -95,7 +93,6 @@ func parseSignature(text []byte, file string) (s minisign.Signature, err error) 
 	return s, nil
 }
 
-// verify checks the signature of what was read.
 func (w *wanted) verify(s minisign.Signature, signed *minisign.Reader) error {
 	key, err := w.key(s)
 	if err != nil {
@@ -108,7 +105,6 @@ func (w *wanted) verify(s minisign.Signature, signed *minisign.Reader) error {
 	return err
 }
 
-// key returns the trusted key by which a signature claims to be.
 func (w *wanted) key(s minisign.Signature) (minisign.PublicKey, error) {
 	var ids []string
 	for _, k := range w.keys {

@@ -56,7 +56,6 @@ func FileName(name, version, platform string) string {
 	return pluginlock.FilePrefix + name + "_" + version + "_" + platform
 }
 
-// parseFileName is the reverse of FileName.
 func parseFileName(file string) (name, version, platform string, err error) {
 	parts := strings.Split(strings.TrimPrefix(file, pluginlock.FilePrefix), "_")
 	if len(parts) == 4 {
@@ -132,7 +131,6 @@ func (p Plugin) versions() []*version.Version {
 	return list
 }
 
-// words lists the newest versions of a plugin for a message.
 func (p Plugin) words() string {
 	const most = 8
 	var list []string
@@ -146,5 +144,4 @@ func (p Plugin) words() string {
 	return strings.Join(list, ", ")
 }
 
-// platforms lists those of a release.
 func (r Release) platforms() []string { return slices.Sorted(maps.Keys(r)) }

@@ -42,7 +42,6 @@ type Result struct {
 	platforms []string          // that lock has added
 }
 
-// installer installs the plugins of a job file.
 type installer struct {
 	*config.Plugins
 	upgrade   bool
@@ -52,8 +51,8 @@ type installer struct {
 	lock *pluginlock.Lock
 }
 
-// do has f install or lock each plugin, and keeps the lock file. Nobody else changes it, or the folder of
-// the plugins, at the same time.
+// do has f install or lock each plugin, and writes the lock file. It excludes others that would
+// change the lock file or the folder of the plugins at the same time.
 func (in *installer) do(ctx context.Context, f func(context.Context, *config.Plugin, source) (*Result, error)) (list []Result, err error) {
 	unlock, err := exclusive(filepath.Dir(in.Lock))
 	if err != nil {
@@ -89,7 +88,8 @@ func (in *installer) one(ctx context.Context, p *config.Plugin, f func(context.C
 	return f(ctx, p, from)
 }
 
-// lazy is a source that is opened when it is needed: what is installed needs none.
+// lazy is a source that is opened only when it is needed: a plugin that is already installed needs
+// none.
 type lazy struct {
 	text, base string
 	source     source
@@ -120,7 +120,8 @@ func (l *lazy) Close() error {
 	return l.source.Close()
 }
 
-// locked returns the lock file's entry if its version is to be used.
+// locked returns the lock file's entry for a plugin; ok is false if there is none or it is to be
+// upgraded.
 func (in *installer) locked(p *config.Plugin) (e pluginlock.Entry, ok bool, err error) {
 	if e, ok = in.lock.Plugins[p.Name]; !ok || in.upgrade {
 		return pluginlock.Entry{}, false, nil
@@ -132,7 +133,6 @@ func (in *installer) locked(p *config.Plugin) (e pluginlock.Entry, ok bool, err 
 	return e, true, err
 }
 
-// install installs the binary for this platform.
 func (in *installer) install(ctx context.Context, p *config.Plugin, from source) (*Result, error) {
 	platform := pluginlock.Platform()
 	e, ok, err := in.locked(p)
@@ -278,7 +278,7 @@ func lacks(p *config.Plugin, r Release, v *version.Version, platforms []string) 
 	return ""
 }
 
-// wanted returns the binary for a platform, if checksums do not contradict each other.
+// wanted returns the binary for a platform, or an error if checksums contradict each other.
 func (in *installer) wanted(p *config.Plugin, x *Index, e *pluginlock.Entry, platform string) (*wanted, error) {
 	r := x.Plugins[p.Name][e.Version]
 	v, err := pluginlock.Version(e.Version)
@@ -314,8 +314,8 @@ func (in *installer) progress(w *wanted) func(int64) {
 	return func(n int64) { in.tell(w.String(), n, w.Size) }
 }
 
-// place fetches a binary to its place. It is written beside it, and renamed when everything is checked and
-// on the disk; what a process that was killed has left there is removed first.
+// place fetches a binary to its path. It is written next to it, and renamed once everything is
+// checked and on the disk; what a killed process has left there is removed first.
 func (in *installer) place(ctx context.Context, from source, w *wanted, path string) (signer string, err error) {
 	dir := filepath.Dir(path)
 	if err := makeFolders(in.Dir, dir); err != nil {
@@ -340,7 +340,7 @@ func (in *installer) place(ctx context.Context, from source, w *wanted, path str
 	return signer, in.explain(err)
 }
 
-// explain says of a full disk what it is.
+// explain makes the error of a full file system say what to do.
 func (in *installer) explain(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("the file system of %s is full: nothing was installed; make room there, or choose another one with -dir (%w)", in.Dir, err)
@@ -362,7 +362,6 @@ func makeFolders(top, dir string) error {
 	return nil
 }
 
-// chmod makes a binary that has the right contents executable.
 func chmod(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() == 0o755 {
@@ -384,8 +383,8 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// exclusive waits until no other impi-node installs plugins for job files in a folder. The kernel forgets
-// it when the process ends, however that happens.
+// exclusive waits until no other impi-node installs plugins for job files in a folder. The kernel
+// drops the lock when the process ends, however that happens.
 func exclusive(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -25,13 +25,11 @@ const (
 	maxManifests = 10000
 )
 
-// layout is an OCI image layout on disk.
 type layout struct {
 	*folder
 	manifests int // that were read
 }
 
-// check finds out whether the folder is a layout.
 func (l *layout) check() error {
 	var about ocispec.ImageLayout
 	text, err := l.read(ocispec.ImageLayoutFile, maxManifest)
@@ -73,7 +71,6 @@ func (l *layout) index(context.Context) (*Index, error) {
 	return x, nil
 }
 
-// release adds a version to x.
 func (l *layout) release(x *Index, name, version string, platforms []ocispec.Descriptor) error {
 	r := Release{}
 	for _, d := range platforms {
@@ -109,7 +106,6 @@ func (l *layout) release(x *Index, name, version string, platforms []ocispec.Des
 	return nil
 }
 
-// blob returns the path of a blob below the layout.
 func blob(d ocispec.Descriptor) (string, error) {
 	if err := d.Digest.Validate(); err != nil || d.Digest.Algorithm() != digest.SHA256 {
 		return "", fmt.Errorf("the digest %.100q is not one of SHA-256", d.Digest)

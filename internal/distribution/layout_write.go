@@ -22,7 +22,7 @@ import (
 	"github.com/openimpi/impi/internal/pluginlock"
 )
 
-// writeLayout writes an OCI layout of the files in a folder. A layout that is there is extended: its
+// writeLayout writes an OCI layout of the files in a folder. An existing layout is extended: its
 // other contents stay.
 func writeLayout(at string, from *folder, list []published) error {
 	root, err := makeLayout(at)
@@ -62,7 +62,6 @@ func writeLayout(at string, from *folder, list []published) error {
 	return nil
 }
 
-// putLayers puts a binary and its signature.
 func putLayers(w *layoutWriter, from *folder, b *published) (list []ocispec.Descriptor, err error) {
 	put := func(file, mediaType string, size int64, sum string) error {
 		in, err := from.open(context.Background(), file)
@@ -90,7 +89,6 @@ func putLayers(w *layoutWriter, from *folder, b *published) (list []ocispec.Desc
 	return list, put(b.Signature, signatureType, int64(len(text)), hex.EncodeToString(sum[:]))
 }
 
-// makeLayout makes the folders of a layout.
 func makeLayout(at string) (*os.Root, error) {
 	if err := os.MkdirAll(filepath.Join(at, ocispec.ImageBlobsDir, "sha256"), 0o755); err != nil {
 		return nil, err
@@ -132,7 +130,8 @@ func putBlob(root *os.Root, file string, size int64, in io.Reader) error {
 	return nil
 }
 
-// replaceIndex writes index.json with releases, and with what else it has.
+// replaceIndex writes index.json with releases, which replace those of the same name; its other
+// contents stay.
 func replaceIndex(at string, releases []ocispec.Descriptor) error {
 	x := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
 	file := filepath.Join(at, ocispec.ImageIndexFile)
@@ -164,12 +163,10 @@ func replaceIndex(at string, releases []ocispec.Descriptor) error {
 	return pluginlock.Replace(file, text.Bytes())
 }
 
-// layoutWriter writes an OCI layout.
 type layoutWriter struct {
 	put func(file string, size int64, from io.Reader) error
 }
 
-// json puts a manifest and returns its descriptor.
 func (w *layoutWriter) json(v any, mediaType string) (d ocispec.Descriptor, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -183,7 +180,6 @@ func (w *layoutWriter) json(v any, mediaType string) (d ocispec.Descriptor, err 
 	return d, err
 }
 
-// manifest puts the manifest of one platform, whose blobs are there.
 func (w *layoutWriter) manifest(platform string, layers []ocispec.Descriptor) (ocispec.Descriptor, error) {
 	empty := ocispec.DescriptorEmptyJSON
 	file, _ := blob(empty)
@@ -200,7 +196,6 @@ func (w *layoutWriter) manifest(platform string, layers []ocispec.Descriptor) (o
 	return d, err
 }
 
-// release puts the index of one version.
 func (w *layoutWriter) release(name, version string, platforms []ocispec.Descriptor) (ocispec.Descriptor, error) {
 	d, err := w.json(ocispec.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, ArtifactType: artifactType, Manifests: platforms,

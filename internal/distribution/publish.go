@@ -18,10 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/pluginlock"
 )
 
-// signatureSuffix ends the name of a signature, as minisign has it.
 const signatureSuffix = ".minisig"
 
-// publication is what to publish.
 type publication struct {
 	dir      string
 	keys     []string // that must have signed; none: signatures are not verified
@@ -29,7 +27,6 @@ type publication struct {
 	oci      string   // folder of an OCI layout; empty: none
 }
 
-// published is one binary in the index.
 type published struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
@@ -38,7 +35,6 @@ type published struct {
 	Key string `json:"key,omitempty"` // ID of the key of the signature
 }
 
-// run writes the index of the folder, and the layout.
 func (p *publication) run(ctx context.Context) ([]published, error) {
 	from, err := openFolder(p.dir)
 	if err != nil {
@@ -90,7 +86,6 @@ func (x *Index) add(b *published) {
 	x.Plugins[b.Name][b.Version][b.Platform] = b.Binary
 }
 
-// binary reads one file, checks its signature, and returns what the index says of it.
 func (p *publication) binary(ctx context.Context, from *folder, file string) (*published, error) {
 	b := &published{Binary: Binary{File: file}}
 	var err error
@@ -137,13 +132,12 @@ func (p *publication) binary(ctx context.Context, from *folder, file string) (*p
 	return b, nil
 }
 
-// machines are the processors of ELF files by GOARCH.
 var machines = map[string]elf.Machine{
 	"amd64": elf.EM_X86_64, "386": elf.EM_386, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
 	"ppc64le": elf.EM_PPC64, "ppc64": elf.EM_PPC64, "s390x": elf.EM_S390, "loong64": elf.EM_LOONGARCH,
 }
 
-// fitsPlatform finds binaries whose names say another processor than they are for.
+// fitsPlatform refuses binaries that are for another processor than their names say.
 func fitsPlatform(in io.ReaderAt, platform string) error {
 	system, arch, _ := strings.Cut(platform, "_")
 	f, err := elf.NewFile(in)

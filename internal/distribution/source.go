@@ -44,7 +44,7 @@ func newSource(text, base string) (source, error) {
 	return l, nil
 }
 
-// folder is a mirror in the file system. Its files cannot lead out of it.
+// folder is a mirror in the file system, opened so that no file can lead out of it.
 type folder struct {
 	root *os.Root
 	path string
@@ -95,7 +95,6 @@ func (f *folder) read(file string, most int64) ([]byte, error) {
 	return readAll(in, filepath.Join(f.path, file), most)
 }
 
-// readAll reads all of in, which has at most most bytes.
 func readAll(in io.Reader, name string, most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {

@@ -112,7 +112,7 @@ func (w *web) open(ctx context.Context, file string) (io.ReadCloser, error) {
 
 var errStall = errors.New("the server has sent nothing for a minute")
 
-// body is an answer that ends if the server is silent for too long.
+// body is the body of an answer, whose reads fail if the server is silent for too long.
 type body struct {
 	in     io.ReadCloser
 	name   string

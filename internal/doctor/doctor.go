@@ -42,7 +42,7 @@ const (
 	littleRoom = 64 << 20   // bytes in the folder for sockets, logs and traces, and of memory
 )
 
-// machine is where the checks look; tests have another one.
+// machine is what the checks examine; tests replace it.
 type machine struct {
 	proc   string // /proc
 	groups string // /sys/fs/cgroup
@@ -53,7 +53,6 @@ type machine struct {
 	memory func() error // shared memory can be had
 }
 
-// here is this machine.
 func here() *machine {
 	return &machine{
 		proc:   "/proc",
@@ -91,7 +90,6 @@ func here() *machine {
 	}
 }
 
-// checks are those for which no job file is needed.
 func (m *machine) checks() []Check {
 	return []Check{m.software(), m.cores(), m.files(), m.processes(), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock()}
 }

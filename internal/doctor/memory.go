@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// roomFor returns how much memory procs can share, how much of that is free, and what limits it: the machine,
-// or a control group that this process is in. Procs share memory by memfd, so that /dev/shm and its size do
-// not matter. 0: it is not known.
+// roomFor returns how much memory procs can share, how much of that is free, and what limits it:
+// the machine, or a control group that this process is in. Procs share memory by memfd, so /dev/shm
+// and its size do not matter. total is 0 if it is not known.
 func (m *machine) roomFor() (total, free uint64, of string) {
 	total, free = m.meminfo("MemTotal"), m.meminfo("MemAvailable")
 	of = "the machine's memory (/dev/shm is not used)"
@@ -31,7 +31,7 @@ func (m *machine) roomFor() (total, free uint64, of string) {
 	return total, free, of
 }
 
-// meminfo returns a line of /proc/meminfo, in bytes; 0: it is not there.
+// meminfo returns the value of a line of /proc/meminfo in bytes, or 0 if there is no such line.
 func (m *machine) meminfo(name string) uint64 {
 	b, err := os.ReadFile(m.proc + "/meminfo")
 	if err != nil {
@@ -46,7 +46,6 @@ func (m *machine) meminfo(name string) uint64 {
 	return 0
 }
 
-// memoryGroups are the folders of the control groups that limit this process's memory.
 func (m *machine) memoryGroups() (dirs []string) {
 	b, err := os.ReadFile(m.proc + "/self/cgroup")
 	if err != nil {
@@ -65,7 +64,6 @@ func (m *machine) memoryGroups() (dirs []string) {
 	return dirs
 }
 
-// groupLimit returns the limit of a control group, in bytes, and how much of it is used.
 func groupLimit(dir string) (limit, used uint64, found bool) {
 	for _, names := range [][2]string{{"memory.max", "memory.current"}, {"memory.limit_in_bytes", "memory.usage_in_bytes"}} {
 		l, err1 := number(filepath.Join(dir, names[0]))

@@ -49,7 +49,7 @@ func reach(ctx context.Context, job *config.Job, local func(netip.Addr) bool) []
 	return list
 }
 
-// tries lists what this machine dials, with one port each in Host.
+// tries lists what this machine dials, one port of each rule. Host of a rule has the port as well.
 func tries(job *config.Job, local func(netip.Addr) bool) (rules []firewall.Rule) {
 	seen := make(map[string]bool)
 	for _, r := range firewall.Rules(job) {
@@ -75,7 +75,6 @@ func isLocal(host string, local func(netip.Addr) bool) bool {
 	return err == nil && local(ip)
 }
 
-// fromHere reports whether this machine is among those who connect.
 func fromHere(from []string, local func(netip.Addr) bool) bool {
 	for _, f := range from {
 		if isLocal(f, local) {
@@ -85,7 +84,6 @@ func fromHere(from []string, local func(netip.Addr) bool) bool {
 	return false
 }
 
-// dial connects to a port of another host.
 func dial(ctx context.Context, r firewall.Rule) Check {
 	c := ok("reaches "+r.Host, r.For)
 	d := net.Dialer{Timeout: reachLimit}
@@ -132,7 +130,6 @@ func dialUDP(ctx context.Context, r firewall.Rule) Check {
 	return c
 }
 
-// judge says what an error of a connection means.
 func judge(c Check, err error) Check {
 	var dns *net.DNSError
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// compressed is a compressed link with what else its owner asks a link for.
+// compressed is a compressed link, with the other methods that its owner expects of a link.
 type compressed struct {
 	*compress.Link
 	resumable *Resumable // the link below, or nil

@@ -229,7 +229,6 @@ func (d *Driver) place(p *Endpoint) int {
 	return at
 }
 
-// cool removes p from the polled endpoints.
 func (d *Driver) cool(p *Endpoint) {
 	if i := slices.Index(d.hot[:], p); i >= 0 {
 		copy(d.hot[i:], d.hot[i+1:])

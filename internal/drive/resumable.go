@@ -82,7 +82,6 @@ type Resumable struct {
 	leaving bool      // the user has closed the link
 }
 
-// resumables are the links of a driver that resume.
 type resumables struct {
 	all      []*Resumable
 	attended bool          // the owner's loop always runs, so the timer is needed only for answers and missing links below
@@ -254,8 +253,8 @@ func (d *Driver) refit(r *Resumable) {
 	d.Warm(p)
 }
 
-// armResumable is arm for a resumable link: its user may wait for something else than what
-// its link below has to be waited for. Without a link below, the timer wakes the owner.
+// armResumable is arm for a resumable link: what its user waits for may differ from what the link
+// below has to be polled for. Without a link below, the timer wakes the owner.
 func (d *Driver) armResumable(p *Endpoint, want link.Interest) bool {
 	if p.Resumable.Arm(want) {
 		d.Warm(p)
@@ -408,7 +407,6 @@ func (d *Driver) RetryTimer() {
 	d.timer.Reset(time.Duration(d.pace.Load()))
 }
 
-// tendIn makes the timer fire within t.
 func (d *Driver) tendIn(t time.Duration) {
 	d.pace.Store(int64(t))
 	d.timer.Reset(t)

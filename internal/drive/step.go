@@ -40,7 +40,6 @@ func (d *Driver) Step() (progress, scanned bool) {
 	return progress, scanned
 }
 
-// allInMemory reports whether all polled endpoints are in memory.
 func (d *Driver) allInMemory() bool {
 	for i, p := range &d.hot {
 		if p == nil {
@@ -64,7 +63,6 @@ func (d *Driver) pollMemory() (progress bool) {
 	return true
 }
 
-// poll reads the polled endpoints.
 func (d *Driver) poll() (progress bool) {
 	for _, p := range d.hot {
 		switch {

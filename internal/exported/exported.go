@@ -67,8 +67,8 @@ func (p *Packages) Lines(path string, without ...string) ([]string, error) {
 	return l.lines, nil
 }
 
-// lister writes down the objects of a package. Types of the engine go by the names that the package
-// gives them: where they are declared is no program's business.
+// lister writes down the objects of a package. Types of the engine have the names that the package
+// gives them: where they are declared does not concern programs.
 type lister struct {
 	names map[*types.TypeName]string
 	lines []string

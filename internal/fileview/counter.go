@@ -36,7 +36,6 @@ func (c *Counter) Add(n int64) (before int64, err error) {
 // Set sets the value.
 func (c *Counter) Set(v int64) error { return c.change(func(int64) int64 { return v }) }
 
-// change replaces the value by what f makes of it.
 func (c *Counter) change(f func(v int64) int64) error {
 	if err := c.open(); err != nil {
 		return fmt.Errorf("the counter %s: %w", c.path, err)
@@ -108,7 +107,7 @@ func (c *Counter) Close() error {
 	return err
 }
 
-// fcntl is the call on a file's descriptor, once more where a signal has ended it.
+// fcntl calls fcntl on a file's descriptor, again if a signal interrupts it.
 func fcntl(f *os.File, cmd int, lock *unix.Flock_t) error {
 	for {
 		err := unix.FcntlFlock(f.Fd(), cmd, lock)

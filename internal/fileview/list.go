@@ -10,7 +10,6 @@ import (
 // the one before.
 type Series struct{ Off, Len, Stride, N int64 }
 
-// end is where the last run ends.
 func (s Series) end() int64 { return s.Off + (s.N-1)*s.Stride + s.Len }
 
 func (s Series) moved(by int64) Series {
@@ -51,7 +50,6 @@ func (l *List) End() int64 {
 	return l.series[len(l.series)-1].end()
 }
 
-// grow makes room for n series.
 func (l *List) grow(n int) {
 	l.series, l.from = make([]Series, 0, n), make([]int64, 0, n)
 }
@@ -73,7 +71,7 @@ func (l *List) Add(s Series) {
 	l.from = append(l.from, l.bytes-s.Len*s.N)
 }
 
-// join makes s have the runs of next, too, if it can.
+// join adds the runs of next to s and reports true, if both make one series.
 func (s *Series) join(next Series) bool {
 	switch {
 	case s.N == 1 && next.N == 1 && next.Off == s.Off+s.Len:
@@ -135,7 +133,7 @@ func (l *List) Before(end int64) int64 {
 	return l.from[i] + n
 }
 
-// slice calls f for the series that have n bytes of the runs behind the first pos ones.
+// slice calls f for the series that hold the n bytes of the runs that follow the first pos bytes.
 func (l *List) slice(pos, n int64, f func(s Series)) {
 	for i := sort.Search(len(l.from), func(i int) bool { return l.from[i] > pos }) - 1; n > 0; i++ {
 		s := l.series[i]
@@ -182,7 +180,6 @@ func (l *List) Cursor() Cursor {
 	return c
 }
 
-// advance goes on to the next run.
 func (c *Cursor) advance() {
 	if c.left == 0 {
 		if len(c.rest) == 0 {

@@ -20,8 +20,8 @@ var (
 	ErrOffset = errors.New("invalid offset in a file")
 )
 
-// maxSeries is the most series of runs that an item may consist of: memory that a program can make
-// us use.
+// maxSeries is the most series of runs that an item may consist of. It bounds the memory that a
+// program can make us use.
 const maxSeries = 1 << 22
 
 // Extent is a run of Len bytes of a file that begins at Off.
@@ -40,7 +40,6 @@ type View struct {
 // Bytes is the view of all bytes.
 func Bytes() *View { return contiguous(0, 1) }
 
-// contiguous is a view without gaps.
 func contiguous(disp, unit int64) *View {
 	const all = 1 << 62
 	v := &View{disp: disp, unit: unit, tile: all}
@@ -115,7 +114,7 @@ func (v *View) Check(pos, n int64) error {
 	return nil
 }
 
-// maxRuns is about how many series of runs Step leaves together.
+// maxRuns is about how many series of runs Step lets Runs return at once.
 const maxRuns = 1 << 18
 
 // Step returns how many bytes of data it is best to ask Runs for at most, so that lists of small

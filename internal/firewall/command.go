@@ -82,7 +82,7 @@ func writeText(out io.Writer, job *config.Job, rules []Rule) error {
 	return nil
 }
 
-// few lists names, and of many the first ones.
+// few lists names; of many names only the first ones.
 func few(names []string) string {
 	const most = 8
 	if len(names) <= most {
@@ -98,7 +98,7 @@ func place(r *Rule) string {
 	return "site " + r.Site + ", host " + r.Host
 }
 
-// writeNFT writes rules for an input chain of nftables; what those cannot say is a comment.
+// writeNFT writes rules for an input chain of nftables; what nftables cannot express is a comment.
 func writeNFT(out io.Writer, rules []Rule) error {
 	at := ""
 	for i := range rules {

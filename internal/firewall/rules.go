@@ -55,8 +55,8 @@ func Rules(job *config.Job) (list []Rule) {
 	return slices.CompactFunc(list, func(a, b Rule) bool { return a.String() == b.String() && a.Host == b.Host })
 }
 
-// serverRules has the job's server, if a site of the file runs it, or the first site that dials it.
-// at is one of its addresses, if there are several.
+// serverRules returns the rules for the job's server, if a site of the file runs it, or for the
+// first site that dials it. at is one of its addresses, if there are several.
 func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule {
 	r := Rule{Host: cmp.Or(at.Name, at.Address.Addr().String()), Proto: "tcp", Ports: port(at.Address.Port(), s), For: "the job's server"}
 	switch {
@@ -86,7 +86,7 @@ func heads(s config.Site) []string {
 	return []string{s.Hosts[0].String()}
 }
 
-// headRule is for the other hosts of a site, which dial the head.
+// headRule admits the other hosts of a site, which dial the head.
 func headRule(s config.Site) []Rule {
 	at := s.HeadAddress()
 	host := s.Hosts[0].String()
@@ -102,7 +102,7 @@ func headRule(s config.Site) []Rule {
 	return some(r)
 }
 
-// treeRule is for the hosts that a host connects with the head, in a site of very many.
+// treeRule admits the hosts that a host connects with the head, in a site of very many hosts.
 func treeRule(s config.Site, i int) []Rule {
 	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)
 	if i == 0 || first == end {
@@ -118,7 +118,6 @@ func treeRule(s config.Site, i int) []Rule {
 	return some(r)
 }
 
-// others are the hosts of a site but one.
 func others(s config.Site, but config.Host) (list []string) {
 	for _, h := range s.Hosts {
 		if h.String() != but.String() {
@@ -128,7 +127,6 @@ func others(s config.Site, but config.Host) (list []string) {
 	return list
 }
 
-// hosts are the hosts of a site as far as the file has them.
 func hosts(s config.Site) (list []string) {
 	if s.Foreign || len(s.Hosts) == 0 || s.Network != (config.Network{}) {
 		return []string{"hosts of " + s.Name}
@@ -136,7 +134,7 @@ func hosts(s config.Site) (list []string) {
 	return others(s, config.Host{})
 }
 
-// channelRule is for the channels between hosts, which IMPI has.
+// channelRule admits the channels between hosts that IMPI defines.
 func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
 	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(h.Port, s), For: "channels"}
 	if h.Port == 0 {
@@ -159,7 +157,7 @@ func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
 	return some(r)
 }
 
-// directRule is for direct links by a transport, from all whose routes allow them.
+// directRule admits direct links by a transport, from all sites whose routes allow them.
 func directRule(job *config.Job, s config.Site, h config.Host, t config.Transport) []Rule {
 	if t.Known.Machine {
 		return nil
@@ -196,7 +194,6 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	return some(r)
 }
 
-// linksDirectly reports whether procs of two sites may have direct links by a transport.
 func linksDirectly(s, x config.Site, transport string) bool {
 	allows := func(r config.Route) bool { return r.Direct && slices.Contains(r.Prefer, transport) }
 	return allows(s.RouteTo(x.Name)) && allows(x.RouteTo(s.Name))
@@ -210,9 +207,10 @@ func offers(s config.Site, transport string) bool {
 	})
 }
 
-// makesChannels reports whether nodes of a site may make channels to another one by what a transport listens
-// for besides IMPI's port, as nodes decide it: where plain TCP is forbidden by whatever keeps what the routes
-// demand, and with direct = false by what the route prefers to IMPI's way.
+// makesChannels reports whether nodes of a site may make channels to another site through
+// transport, in addition to IMPI's port. It decides as nodes do: a transport that meets the routes'
+// demands replaces plain TCP where they forbid that, and with direct = false a transport that the
+// route prefers to it.
 func makesChannels(from, to config.Site, transport string) bool {
 	r, back := from.RouteTo(to.Name), to.RouteTo(from.Name)
 	encrypts := r.RequireTLS || r.Closed || back.RequireTLS || back.Closed
@@ -250,7 +248,8 @@ func metricsRule(s config.Site, h config.Host) []Rule {
 	return []Rule{r}
 }
 
-// some returns the rule if anybody else is to come in.
+// some returns the rule without the sources that are the host itself, and nothing if no others are
+// left.
 func some(r Rule) []Rule {
 	ip, err := netip.ParseAddr(r.Host)
 	r.From = slices.DeleteFunc(r.From, func(from string) bool {
@@ -267,7 +266,7 @@ func isLoopback(s string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// port is a port of the file, or what a site has instead.
+// port is the text for a port of the file, or for what a site has instead.
 func port(n uint16, s config.Site) string {
 	switch {
 	case n != 0:

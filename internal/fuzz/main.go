@@ -27,7 +27,6 @@ func main() {
 // sdk is a module of its own, which ./... leaves out.
 const sdk = "github.com/openimpi/impi/plugins/sdk/..."
 
-// runner fuzzes targets one after the other.
 type runner struct {
 	out    io.Writer
 	budget time.Duration
@@ -59,7 +58,6 @@ func (r *runner) main(ctx context.Context, only string, patterns []string) int {
 	return r.run(ctx, targets)
 }
 
-// run fuzzes each target, and in the end names those that failed.
 func (r *runner) run(ctx context.Context, targets []target) int {
 	begin := r.now()
 	var failed []report

@@ -14,7 +14,6 @@ import (
 // default of a minute is longer than most targets' whole share.
 const minimizing = 500 * time.Millisecond
 
-// report is what became of a target.
 type report struct {
 	target
 	summary string
@@ -22,7 +21,6 @@ type report struct {
 	err     error
 }
 
-// fuzz runs one target for about as long as d and its build.
 func fuzz(ctx context.Context, t target, d time.Duration) report {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$",
 		"-fuzztime", d.Round(time.Second).String(), "-fuzzminimizetime", minimizing.String(), ".")
@@ -38,7 +36,6 @@ func fuzz(ctx context.Context, t target, d time.Duration) report {
 // progress matches the line that the fuzzer prints every three seconds.
 var progress = regexp.MustCompile(`(?m)^fuzz: elapsed: [^,]*, (execs: \d+) .*?(new interesting: \d+) .*\n`)
 
-// summary is the last progress.
 func summary(out string) string {
 	all := progress.FindAllStringSubmatch(out, -1)
 	if len(all) == 0 {
@@ -58,7 +55,6 @@ var (
 	seeded  = regexp.MustCompile(`failure while testing seed corpus entry: (\S+)`)
 )
 
-// crasher names the file with the input that made the target fail.
 func (r *report) crasher() string {
 	if m := written.FindStringSubmatch(r.output); m != nil {
 		return filepath.Join(r.pkg, m[1])

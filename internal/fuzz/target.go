@@ -14,7 +14,6 @@ import (
 	"strings"
 )
 
-// target is a fuzz function.
 type target struct {
 	pkg  string // its folder, from the working one
 	dir  string
@@ -24,16 +23,13 @@ type target struct {
 // String is the package and the name.
 func (t target) String() string { return t.pkg + "." + t.name }
 
-// listed is what is used of an entry of go list -json.
 type listed struct {
 	Dir                       string
 	TestGoFiles, XTestGoFiles []string
 }
 
-// function matches the head of a fuzz function.
 var function = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// list returns the targets of the packages that match patterns.
 func list(patterns []string, only string) ([]target, error) {
 	want, err := regexp.Compile(only)
 	if err != nil {
@@ -62,7 +58,6 @@ func list(patterns []string, only string) ([]target, error) {
 	}
 }
 
-// targets reads the package's tests.
 func (p *listed) targets() (targets []target, err error) {
 	here, err := os.Getwd()
 	if err != nil {

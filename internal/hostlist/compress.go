@@ -41,7 +41,6 @@ func cut(host string) name {
 	return name{host[:start], host[start:end], host[end:]}
 }
 
-// like reports whether two names differ only in their number.
 func (n name) like(m name) bool {
 	return n.digits != "" && m.digits != "" && n.before == m.before && n.behind == m.behind
 }

@@ -40,7 +40,6 @@ func Expand(list string, most int) ([]string, error) {
 	return hosts, nil
 }
 
-// split cuts a list at the commas outside of brackets.
 func split(list string) ([]string, error) {
 	var items []string
 	from, open := 0, -1
@@ -77,7 +76,6 @@ type pattern struct {
 	rest   *pattern // nil if there are no numbers
 }
 
-// numbers is a range in brackets.
 type numbers struct {
 	low, high int64
 	width     int // least number of digits
@@ -140,7 +138,6 @@ func (p *pattern) size(most int) int {
 	return int(n * behind)
 }
 
-// appendTo appends p's hosts, each with a prefix.
 func (p *pattern) appendTo(hosts []string, prefix string) []string {
 	prefix += p.text
 	if p.rest == nil {

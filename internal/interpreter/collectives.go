@@ -26,7 +26,6 @@ func (a *arguments) op() mpi.Op {
 	return op
 }
 
-// collective are the collective operations.
 func (in *interpreter) collective(word string, a *arguments) (string, error) {
 	c := in.comm(a, "comm")
 	root := a.num("root", 0)
@@ -139,7 +138,6 @@ func sum(v []int) (n int) {
 	return n
 }
 
-// offsets are where blocks begin that lie one after the other.
 func offsets(counts []int) []int {
 	v := make([]int, len(counts))
 	for i := 1; i < len(v); i++ {

@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// communicator are the constructors, and free.
 func (in *interpreter) communicator(word string, a *arguments) (string, error) {
 	c := in.comm(a, "comm")
 	var made *mpi.Comm

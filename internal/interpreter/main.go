@@ -41,7 +41,6 @@ func Main() int {
 	return in.status
 }
 
-// interpreter is the state between commands.
 type interpreter struct {
 	comms    map[int]*mpi.Comm
 	requests map[int]*request
@@ -49,14 +48,12 @@ type interpreter struct {
 	status   int
 }
 
-// request is an operation that was begun, with its memory.
 type request struct {
 	mpi.Request
 	buf  *buffer
 	recv bool
 }
 
-// loop does commands until one ends the program.
 func (in *interpreter) loop() error {
 	w := mpi.World()
 	buf := make([]byte, maxCommand)
@@ -85,7 +82,6 @@ func (a *arguments) fail(name string) {
 	a.err = cmp.Or(a.err, fmt.Errorf("%s=%q", name, a.values[name]))
 }
 
-// num returns a number, otherwise if it was not given.
 func (a *arguments) num(name string, otherwise int) int {
 	s, ok := a.values[name]
 	if !ok {
@@ -120,7 +116,6 @@ func (a *arguments) list(name string) (v []int) {
 	return v
 }
 
-// comm returns a communicator, MPI_COMM_WORLD if none was named.
 func (in *interpreter) comm(a *arguments, name string) *mpi.Comm {
 	c := in.comms[a.num(name, 0)]
 	if c == nil {
@@ -130,7 +125,6 @@ func (in *interpreter) comm(a *arguments, name string) *mpi.Comm {
 	return c
 }
 
-// buffer makes a buffer of the type that was named.
 func (a *arguments) buffer(n int) *buffer {
 	name := cmp.Or(a.values["type"], "byte")
 	b, err := newBuffer(name, n)
@@ -141,7 +135,6 @@ func (a *arguments) buffer(n int) *buffer {
 	return b
 }
 
-// outgoing is what a proc sends: n elements with the pattern of seed.
 func (a *arguments) outgoing(n int) *buffer {
 	b := a.buffer(n)
 	if a.values["op"] == "concat" {
@@ -150,10 +143,8 @@ func (a *arguments) outgoing(n int) *buffer {
 	return b.fill(int64(a.num("seed", 0)))
 }
 
-// errUnknown means a command that this interpreter does not have.
 var errUnknown = errors.New("no such command")
 
-// command does one command and gives the answer.
 func (in *interpreter) command(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -179,7 +170,6 @@ func (in *interpreter) command(text string) string {
 	return "ok" + out
 }
 
-// ordinary are the commands about the program itself.
 func (in *interpreter) ordinary(word string, a *arguments) (string, error) {
 	switch word {
 	case "ping":

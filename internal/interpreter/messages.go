@@ -20,7 +20,6 @@ var isends = map[string]isendCall{
 	"isend": (*mpi.Comm).Isend, "issend": (*mpi.Comm).Issend, "ibsend": (*mpi.Comm).Ibsend, "irsend": (*mpi.Comm).Irsend,
 }
 
-// pointToPoint are the commands about messages.
 func (in *interpreter) pointToPoint(word string, a *arguments) (string, error) {
 	if f := sends[word]; f != nil {
 		return "", f(in.comm(a, "comm"), a.outgoing(a.num("n", 0)).items(), a.num("dst", 0), a.num("tag", 0))
@@ -59,13 +58,11 @@ func (in *interpreter) receive(word string, a *arguments) (string, error) {
 	return "", err
 }
 
-// received tells a status and what is in the buffer.
 func received(st mpi.Status, b *buffer) string {
 	n, _ := st.Count(datatype.Basic(b.kind)) // of a type that is valid
 	return fmt.Sprintf(" source=%d tag=%d count=%d%s", st.Source, st.Tag, n, b.tell(n))
 }
 
-// request does something with a request that was begun.
 func (in *interpreter) request(word string, a *arguments) (string, error) {
 	id := a.num("req", 0)
 	q := in.requests[id]
@@ -88,7 +85,6 @@ func (in *interpreter) request(word string, a *arguments) (string, error) {
 	return q.told(st), err
 }
 
-// told tells the status of a request that is complete.
 func (q *request) told(st mpi.Status) string {
 	out := fmt.Sprintf(" cancelled=%d", map[bool]int{true: 1}[st.Cancelled()])
 	if q.recv && !st.Cancelled() {

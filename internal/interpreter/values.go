@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// element is a type of elements by its name in commands.
 type element struct {
 	kind datatype.Kind
 	mask int64 // values are cut to it
@@ -56,14 +55,12 @@ func setWord(b []byte, v int64) {
 
 func (e element) size() int { return e.kind.Size() }
 
-// buffer is n elements of a type.
 type buffer struct {
 	element
 	n   int
 	mem []byte
 }
 
-// maxBuffer bounds what a command can ask for, in bytes.
 const maxBuffer = 1 << 30
 
 func newBuffer(name string, n int) (*buffer, error) {
@@ -79,12 +76,10 @@ func newBuffer(name string, n int) (*buffer, error) {
 
 func (b *buffer) at(i int) []byte { return b.mem[i*b.size() : (i+1)*b.size()] }
 
-// value is the i-th element of what a proc sends.
 func (e element) value(seed int64, i int) int64 {
 	return (seed + 7*int64(i) + int64(i)/251) & e.mask
 }
 
-// fill puts the pattern into the buffer.
 func (b *buffer) fill(seed int64) *buffer {
 	for i := range b.n {
 		b.set(b.at(i), b.value(seed, i))
@@ -92,7 +87,6 @@ func (b *buffer) fill(seed int64) *buffer {
 	return b
 }
 
-// fillPairs puts operands of concat into it.
 func (b *buffer) fillPairs(seed int64) *buffer {
 	for i := range b.n {
 		v := int64(10)
@@ -104,10 +98,8 @@ func (b *buffer) fillPairs(seed int64) *buffer {
 	return b
 }
 
-// items is the buffer as MPI takes it.
 func (b *buffer) items() mpi.Buffer { return mpi.Typed(b.mem, b.n, datatype.Basic(b.kind)) }
 
-// tell describes the first n elements.
 func (b *buffer) tell(n int) string {
 	h, first := uint64(14695981039346656037), []string{}
 	for i := range min(n, b.n) {

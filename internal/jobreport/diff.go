@@ -63,7 +63,6 @@ func Compare(a, b *Report) (all []Difference) {
 
 func count(n int64) string { return fmt.Sprint(n) }
 
-// numbers compares what has a number in either.
 func numbers(what string, x, y map[string]int64, show func(int64) string) (all []Difference) {
 	least := max(sum(x), sum(y)) / max(ofAll, ofAverage*int64(len(keys(x, y))))
 	for _, of := range keys(x, y) {
@@ -135,7 +134,6 @@ func (r *Report) byCalls() map[string]int64 {
 	return m
 }
 
-// byResumes is how often links and channels were resumed.
 func (r *Report) byResumes() map[string]int64 {
 	m := make(map[string]int64)
 	for _, l := range r.Links {
@@ -144,7 +142,6 @@ func (r *Report) byResumes() map[string]int64 {
 	return m
 }
 
-// byStarts is how often plugins were started.
 func (r *Report) byStarts() map[string]int64 {
 	m := make(map[string]int64)
 	for _, p := range r.Plugins {
@@ -215,7 +212,6 @@ func configs(x, y string) (all []Difference) {
 	return all
 }
 
-// titles are what text says of a kind of differences.
 var titles = map[string]string{
 	"run": "Run", "class": "Time in MPI by class, of all ranks", "call": "Time in MPI by call, of all ranks", "rank": "Time in MPI by rank and class",
 	"calls": "Number of calls", "wait": "Who waited for whom", "sent": "Bytes of messages", "messages": "Number of messages",
@@ -257,7 +253,6 @@ func Text(w io.Writer, all []Difference) error {
 	return t.Flush()
 }
 
-// by is the change, for people.
 func (d *Difference) by() string {
 	if d.Change == 0 {
 		return ""
@@ -282,7 +277,7 @@ func orNothing(s string) string {
 	return printable(s)
 }
 
-// printable makes a text of a file harmless to a terminal.
+// printable makes text from a file safe to print on a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -25,7 +25,6 @@ const (
 	dataEnds   = `</script>`
 )
 
-// mostFile is the size up to which files are read, in bytes.
 const mostFile = 64 << 20
 
 // ErrFile is wrapped by errors about files that are no reports.
@@ -37,7 +36,6 @@ var ErrCut = errors.New("the report of a job, but cut off: copy it again from th
 //go:embed page.html
 var page string
 
-// pageBegins is what all reports begin with.
 var pageBegins, _, _ = strings.Cut(page, "{{")
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -161,7 +159,8 @@ func (r *Report) byClass() map[string]int64 {
 	return sums
 }
 
-// mixed says which figures are of other moments than the rest, a line each; nil: all are to the end.
+// mixed says which figures were taken at other moments than the rest, a line each, or returns nil
+// if all are up to the end.
 func (r *Report) mixed() (lines []string) {
 	for _, m := range r.Moments {
 		where := "site " + m.Site
@@ -182,7 +181,6 @@ func (r *Report) mixed() (lines []string) {
 	return lines
 }
 
-// row is one of the matrix of messages.
 type row struct {
 	From  int
 	Cells []cell
@@ -193,7 +191,7 @@ type cell struct {
 	Share int // of the most bytes, in percent
 }
 
-// matrix is the messages of all to all that have sent or got some.
+// matrix has the messages between all, for those that have sent or received some.
 func (r *Report) matrix() (rows []row) {
 	var most uint64
 	at := make(map[[2]int]Sent)
@@ -223,7 +221,6 @@ func (r *Report) matrix() (rows []row) {
 	return rows
 }
 
-// who names what stands in Waits and Sent.
 func (r *Report) who(n int) string {
 	switch {
 	case n == wireup.NoPeer:
@@ -254,7 +251,6 @@ func clock(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05.000 MST")
 }
 
-// share is a part of a whole in percent.
 func share(part, whole int64) int {
 	if whole <= 0 {
 		return 0

@@ -268,7 +268,6 @@ const (
 	ranStill = "as of "
 )
 
-// of says how much is known of a site.
 func (k *Known) of(s links.Site) string {
 	procs, final, last := 0, true, time.Time{}
 	for _, a := range k.nodes {
@@ -296,7 +295,6 @@ func (k *Known) of(s links.Site) string {
 	return toTheEnd
 }
 
-// summing puts a report together.
 type summing struct {
 	r     *Report
 	host  map[int]int // by rank
@@ -322,7 +320,6 @@ func hostOf(n *links.Node, p *links.Proc) string {
 	return n.Host
 }
 
-// hosts numbers the hosts of a node's procs.
 func (s *summing) hosts(n *links.Node) {
 	if s.names == nil {
 		s.names = make(map[string]int)
@@ -341,7 +338,6 @@ func (s *summing) hosts(n *links.Node) {
 	}
 }
 
-// who is what stands for a rank in waits and messages.
 func (s *summing) who(rank int) int {
 	if !s.r.ByHost || rank < 0 {
 		return max(rank, wireup.NoPeer)
@@ -447,7 +443,6 @@ func (s *summing) call(rank int, c wireup.CallSum) {
 	}
 }
 
-// inMPI is the time of a proc in calls of MPI.
 func (x *Rank) inMPI() (sum int64) {
 	for _, t := range x.Classes {
 		sum += t
@@ -455,7 +450,7 @@ func (x *Rank) inMPI() (sum int64) {
 	return sum
 }
 
-// finish orders what was added, and leaves out what is too much.
+// finish sorts what was added, and leaves out what is too much.
 func (s *summing) finish() {
 	r := s.r
 	if over := len(r.Ranks) - mostRanks; over > 0 { // those that were in MPI longest stay
@@ -502,5 +497,4 @@ func (s *summing) finish() {
 	slices.SortFunc(r.Links, func(a, b Link) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Transport, b.Transport)) })
 }
 
-// short cuts a text that others have written.
 func short(s string) string { return s[:min(len(s), mostText)] }

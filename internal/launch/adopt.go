@@ -21,7 +21,6 @@ type Adopter struct {
 	all map[int]*Process // by the descriptor that follows it
 }
 
-// adopted is what a Process has that somebody else has started.
 type adopted struct {
 	by   *Adopter
 	fd   int // follows the process, while that is not reaped
@@ -132,7 +131,6 @@ func (p *Process) over(e Exit) {
 	})
 }
 
-// kill sends a signal to the process or, with group, to those of its group, too.
 func (p *Process) kill(s unix.Signal, group bool) error {
 	switch {
 	case p.Adopted():

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topology is the folder in which Linux says which CPUs belong to one core.
 const topology = "/sys/devices/system/cpu"
 
 // Cores returns the cores that this process may use, ordered by their first CPU: for each the CPUs

@@ -47,8 +47,8 @@ func (o *Output) Lost() Loss {
 // soon as there is room for it.
 func (o *Output) MarkGaps(note func(Loss) string) { o.note = note }
 
-// emit writes what is queued. If the disk is full that is lost, and the next line is tried again;
-// after any other failure nothing is written any more.
+// emit writes what is queued. If the disk is full, that is lost and the next line is tried again;
+// after any other failure nothing more is written.
 func (o *Output) emit() {
 	defer func() { o.buf = o.buf[:0] }()
 	if len(o.buf) == 0 {

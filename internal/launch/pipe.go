@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// pipe copies what a process prints into a stream.
 type pipe struct {
 	r    *os.File
 	s    *Stream
@@ -57,7 +56,7 @@ func (p *pipe) deadline() (draining bool) {
 	return p.draining
 }
 
-// drain says that the process has ended.
+// drain tells the pipe that the process has ended.
 func (p *pipe) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,6 @@ func Advise(j *Job) {
 	}
 }
 
-// rule returns one piece of advice, or none if it does not apply.
 type rule func(*Job, *Pair) []string
 
 // rules are in the order of what they gain.
@@ -54,7 +53,6 @@ func linkThem(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// whatFailed returns what to do about a pair for which no transport works.
 func (j *Job) whatFailed(v View) (all []string) {
 	for _, c := range v.Candidates {
 		if c.Verdict == Failed {
@@ -224,7 +222,6 @@ func waitLess(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// waitOf returns how a proc waits, if it reported that.
 func (j *Job) waitOf(rank int) (Waiting, bool) {
 	for _, s := range j.Sites {
 		for _, p := range s.Ranks {
@@ -236,7 +233,6 @@ func (j *Job) waitOf(rank int) (Waiting, bool) {
 	return Waiting{}, false
 }
 
-// routeOf names the route block that a view stands for.
 func (j *Job) routeOf(v View) string {
 	site := j.siteOf(v.Local)
 	if v.Route.Site == "" {
@@ -251,7 +247,6 @@ func (v *View) excludedBy(r route.Rule) bool {
 
 func (p *Pair) sameMachine() bool { return p.Views[0].SameMachine }
 
-// reach returns the reach of one of the pair's transports, "" if unknown.
 func (p *Pair) reach(transport string) string {
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {

@@ -6,10 +6,8 @@ import (
 	"io"
 )
 
-// fewChannels is up to how many channels are always shown.
 const fewChannels = 16
 
-// writeChannels shows the connections of the agents, as the node of each end reports them.
 func writeChannels(w io.Writer, j *Job, s Style) {
 	if len(j.Channels) == 0 {
 		return
@@ -41,7 +39,6 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 
 func (c Channel) ends() string { return fmt.Sprintf("host %d > %d", c.From, c.To) }
 
-// writeChannelReasons shows why channels have their data planes, and what happened to them.
 func writeChannelReasons(w io.Writer, j *Job) {
 	for _, c := range j.Channels {
 		if c.PlaneReason != "" {

@@ -21,7 +21,6 @@ func Saved(bytes, travelled uint64) string {
 	return s + fmt.Sprintf(" (%.1f to 1, %s saved)", float64(bytes)/float64(max(1, travelled)), quantity.Bytes(bytes-travelled))
 }
 
-// compression writes how the ends of a pair compress and round what they send, and what that saves.
 func (p *Pair) compression(w io.Writer) {
 	for i, v := range p.Views {
 		switch {

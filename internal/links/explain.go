@@ -40,7 +40,6 @@ func writeProcs(w io.Writer, j *Job) {
 	writeChannelReasons(w, j)
 }
 
-// writeCollectives writes how the sites exchange messages in collective operations.
 func writeCollectives(w io.Writer, j *Job) {
 	own := slices.DeleteFunc(slices.Clone(j.Sites), func(s Part) bool { return s.Collectives == nil })
 	if len(own) < 2 {
@@ -54,7 +53,6 @@ func writeCollectives(w io.Writer, j *Job) {
 	fmt.Fprintf(w, "  collective operations between sites: %s; %s\n", how, c.Why)
 }
 
-// writeBoards writes how the procs of each host do collective operations among themselves.
 func writeBoards(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, h := range s.Agents {
@@ -87,7 +85,6 @@ func (x Transport) life() string {
 	return s
 }
 
-// writePlugins writes what plugins use, what they lack, and their problems.
 func writePlugins(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, x := range s.Transports {
@@ -180,12 +177,10 @@ func (j *Job) ExplainHosts(w io.Writer, a, b int) (pairs [][2]int) {
 	return pairs
 }
 
-// joins reports whether the procs of a view are on these two hosts.
 func (v *View) joins(a, b int) bool {
 	return v.LocalHost == a && v.PeerHost == b || v.LocalHost == b && v.PeerHost == a
 }
 
-// explain writes all that is known of a channel.
 func (c *Channel) explain(w io.Writer) {
 	fmt.Fprintf(w, "channel of %s: %s", c.ends(), c.State)
 	if c.Transport != "" {
@@ -241,7 +236,6 @@ func (p *Pair) reasons(w io.Writer, j *Job) {
 	}
 }
 
-// listed is a list as a job file has it.
 func listed(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

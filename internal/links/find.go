@@ -107,7 +107,7 @@ func together(found []Found) {
 	}
 }
 
-// join gives those that were started with one node the launcher of another one.
+// join gives the nodes that were started together with one node the launcher of another one.
 func join(found []Found, from, to int) {
 	was, is := found[from].startedBy(), found[to].startedBy()
 	for n := range found {
@@ -117,7 +117,8 @@ func join(found []Found, from, to int) {
 	}
 }
 
-// identify gives nodes that do not know the ID of their job yet the one that another node of it has.
+// identify gives nodes that do not know the ID of their job yet the ID that another node of the job
+// has.
 func identify(found []Found) {
 	for i := range found {
 		f := &found[i].About
@@ -137,7 +138,6 @@ func identify(found []Found) {
 // startedBy is the process that started the node, or one that has to do with it.
 func (f *Found) startedBy() int { return cmp.Or(f.launcher, f.About.Parent) }
 
-// isSame reports whether two are of the same host of the same job.
 func (f *Found) isSame(g Found) bool {
 	return groupOf(*f) == groupOf(g) && f.About.isHost(g.About)
 }
@@ -193,7 +193,7 @@ func AwaitEnding(ctx context.Context, dirs []string, id string) (end *Ending) {
 	return end
 }
 
-// readAbout reads the file by which a node identifies itself in its run directory.
+// readAbout reads the file in a run directory by which a node identifies itself.
 func readAbout(dir string) (a About) {
 	if f, err := os.Open(filepath.Join(dir, AboutName)); err == nil {
 		b, rerr := io.ReadAll(io.LimitReader(f, maxAbout))
@@ -224,7 +224,6 @@ func explain(err error, pid int) error {
 	return err
 }
 
-// stoppedError is the error of a process that is stopped and cannot answer.
 type stoppedError struct{ cause error }
 
 func (e stoppedError) Error() string {

@@ -108,7 +108,7 @@ func ThroughAgents(hosts []HostCounts, channels []Channel) {
 	}
 }
 
-// within is HostLinks of the procs of one host, each of whose links two of them count.
+// within is HostLinks of the procs of one host. Both procs of each link count it.
 func within(x *HostCounts) HostLinks {
 	h := HostLinks{A: x.From, B: x.To}
 	var all LinkCount // that are linked, or lost at an end
@@ -130,7 +130,7 @@ func within(x *HostCounts) HostLinks {
 	return h
 }
 
-// between is HostLinks of two hosts, of which the other one may have told nothing.
+// between is HostLinks of two hosts; the other one may have reported nothing.
 func between(x, other *HostCounts) HostLinks {
 	h := HostLinks{A: x.From, B: x.To}
 	here, there := carriers(x), carriers(other)

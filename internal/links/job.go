@@ -218,7 +218,6 @@ func unusedPairs(j *Job) int {
 	return countUnlisted(j, listed)
 }
 
-// countUnlisted counts the pairs of sites that answered that are not listed.
 func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 	here := make(map[int]bool)
 	size := 0
@@ -264,7 +263,6 @@ func (j *Job) HasPID(pid int) bool {
 	return false
 }
 
-// parts returns the job's sites, as one of its nodes knows them.
 func parts(found []Found) (list []Part) {
 	for _, f := range found {
 		if f.Node != nil && len(f.Node.Sites) > 0 {
@@ -288,7 +286,6 @@ func parts(found []Found) (list []Part) {
 	return list
 }
 
-// notAnswered adds to the site's problems that a node did not answer.
 func (p *Part) notAnswered(n HostNode) {
 	problem := n.Problem
 	if n.Host != "" {
@@ -303,7 +300,6 @@ func (p *Part) notAnswered(n HostNode) {
 	}
 }
 
-// add adds what a node says of its hosts of the site.
 func (p *Part) add(f Found) {
 	if !f.Away && !p.Here {
 		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent

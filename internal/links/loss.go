@@ -29,7 +29,8 @@ func (l *Loss) when(now time.Time) string {
 	return fmt.Sprintf("lost since %s, %s ago", l.At.Format(time.TimeOnly), age(l.At, now))
 }
 
-// losses are the procs of a job that are lost, by rank, as the node says that was the first to hear of each.
+// losses are the lost procs of a job by rank, as told by the node that was the first to hear of
+// each.
 func losses(found []Found) map[int]*Loss {
 	first := make(map[int]*Loss)
 	for _, f := range found {
@@ -48,7 +49,7 @@ func losses(found []Found) map[int]*Loss {
 	return first
 }
 
-// lose sets what sites are lost: nobody expects an answer of them any more.
+// lose marks the sites that are lost, from which nobody expects an answer any more.
 func (j *Job) lose(lost map[int]*Loss) {
 	for i := range j.Sites {
 		p := &j.Sites[i]
@@ -64,7 +65,6 @@ func (j *Job) lose(lost map[int]*Loss) {
 	}
 }
 
-// loseHosts is lose for some hosts of a site.
 func (p *Part) loseHosts(lost map[int]*Loss) {
 	gone := false
 	for i := range p.Nodes {
@@ -91,7 +91,7 @@ func (p *Part) loseHosts(lost map[int]*Loss) {
 	}
 }
 
-// mark says of the procs that are lost that they are, whatever their own node may say.
+// mark marks the lost procs, whatever their own node may say.
 func (j *Job) mark(lost map[int]*Loss) {
 	for i := range j.Sites {
 		for k := range j.Sites[i].Ranks {

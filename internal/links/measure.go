@@ -112,7 +112,6 @@ func (j *Job) dirs(found []Found) map[int]string {
 	return dirs
 }
 
-// probing is the measurement of the transport that a pair uses.
 func (p *Pair) probing(dirs map[int]string) (best probing, ok bool) {
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 )
 
-// merger makes pairs of views.
 type merger struct {
 	job   *Job
 	pairs map[[2]int]*Pair
@@ -23,7 +22,6 @@ func (m *merger) add(v View) {
 	p.Views = append(p.Views, v)
 }
 
-// siteOf names the site of a rank.
 func (j *Job) siteOf(rank int) string {
 	for _, s := range j.Sites {
 		if rank >= s.First && rank < s.First+s.Procs {
@@ -41,7 +39,6 @@ func (s Site) Label() string {
 	return "client " + itoa(s.Client)
 }
 
-// rankOf returns the place of the state in the order of states.
 func rankOf(s State) int {
 	return slices.Index([]State{StateUnused, StateOpening, StateWaiting, StateAgents, StateLinked, StateLost, StateEnded}, s)
 }
@@ -120,7 +117,6 @@ func (p *Pair) end() *View {
 	return &p.Views[0]
 }
 
-// why says in a sentence why the pair has its transport, or none.
 func (p *Pair) why() string {
 	v := p.end()
 	switch p.State {

@@ -63,7 +63,6 @@ func (s *Server) Drain(limit time.Duration) {
 	s.rpc.GracefulStop()
 }
 
-// listener has at most maxAsking connections at a time.
 type listener struct {
 	*net.UnixListener
 	slots chan struct{}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// addSilent adds the procs of which no node tells, as theirs does not answer: they are still there as far
-// as anybody knows.
+// addSilent adds the procs of which no node tells, because their own does not answer. As far as
+// anybody knows, they are still there.
 func (j *Job) addSilent() {
 	first := 0 // host rank of a site's first host
 	for i := range j.Sites {
@@ -42,7 +42,7 @@ func (p *Part) addSilent(first int) {
 	slices.SortStableFunc(p.Ranks, func(a, b Proc) int { return cmp.Compare(a.Rank, b.Rank) })
 }
 
-// hostOf is which of the site's hosts has a rank; -1: that is not known.
+// hostOf is the index of the site's host that has a rank, or -1 if that is not known.
 func (s *Site) hostOf(rank int) int {
 	if len(s.Hosts) == 1 {
 		return 0
@@ -60,7 +60,7 @@ func (s *Site) hostOf(rank int) int {
 	return -1
 }
 
-// node is the node of one of the site's hosts; nil: none is known.
+// node is the node of one of the site's hosts, or nil if none is known.
 func (p *Part) node(host int) *HostNode {
 	if i := slices.IndexFunc(p.Nodes, func(n HostNode) bool { return n.Number == host }); i >= 0 {
 		return &p.Nodes[i]

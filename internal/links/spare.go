@@ -30,8 +30,8 @@ func (a *About) isSpare() bool { return a.Client < 0 }
 // there for another one.
 var better = []string{"taken", "waiting", "lost", "absent"}
 
-// spares are the spare sites of a job, in the order in which they are known, as the node says that has the
-// best of them. A spare site's own node says whether it has procs.
+// spares are the spare sites of a job, in the order in which they are known, each as described by
+// the node that reports the best state. A spare site's own node says whether it has procs.
 func spares(found []Found) (list []Spare) {
 	at := func(name string) *Spare {
 		i := slices.IndexFunc(list, func(s Spare) bool { return s.Name == name })

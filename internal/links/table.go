@@ -10,13 +10,12 @@ import (
 	"github.com/openimpi/impi/internal/quantity"
 )
 
-// table is rows whose columns are as wide as they need to be. Not text/tabwriter: there a row with
-// fewer cells ends the columns behind, and later rows are aligned anew.
+// table is rows whose columns are as wide as they need to be. text/tabwriter does not do: there a
+// row with fewer cells ends the columns after it, and later rows are aligned anew.
 type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints the rows, indented, two blanks between columns.
 func (t *table) write(w io.Writer, indent string) {
 	var width []int
 	for _, r := range t.rows {
@@ -59,7 +58,6 @@ func ValueOf(n *uint64) uint64 {
 	return *n
 }
 
-// count shows a number that may be unknown.
 func count(n *uint64, unit string) string {
 	switch {
 	case n == nil:
@@ -70,7 +68,6 @@ func count(n *uint64, unit string) string {
 	return quantity.Text(float64(*n), unit)
 }
 
-// both shows what went either way.
 func both(there, back *uint64, unit string) string {
 	if there == nil && back == nil {
 		return "-"
@@ -78,7 +75,6 @@ func both(there, back *uint64, unit string) string {
 	return count(there, unit) + " / " + count(back, unit)
 }
 
-// age is how long ago something was.
 func age(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {

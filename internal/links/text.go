@@ -29,7 +29,6 @@ const (
 	drawEnded   = "-/-"
 )
 
-// draw returns a pair's picture, and its meaning.
 func (p *Pair) draw() (picture, meaning string) {
 	switch p.State {
 	case StateUnused:
@@ -153,7 +152,6 @@ func (p *Part) nodes() string {
 	return strings.Join(s, "; ")
 }
 
-// waits sums up how a site's procs wait.
 func (p *Part) waits() string {
 	if len(p.Ranks) == 0 {
 		return ""
@@ -200,7 +198,6 @@ func (w Waiting) Looks() string {
 	return fmt.Sprintf("looks after messages every %s", strings.ReplaceAll(w.Progress.String(), "µ", "u"))
 }
 
-// strategy says what a polling budget means.
 func strategy(budget time.Duration) string {
 	switch {
 	case budget < 0:
@@ -243,7 +240,6 @@ func writePairs(w io.Writer, j *Job, s Style) {
 	writeRest(w, j)
 }
 
-// writeRest writes what the table does not show.
 func writeRest(w io.Writer, j *Job) {
 	if j.Unused > 0 {
 		fmt.Fprintf(w, "  %d more pairs have sent nothing to each other: -all shows them\n", j.Unused)
@@ -263,7 +259,6 @@ func writeRest(w io.Writer, j *Job) {
 	}
 }
 
-// left is how much is under way on a pair's link, both ways.
 func (p *Pair) left() string {
 	switch {
 	case p.State != StateLinked && p.State != StateLost:
@@ -274,7 +269,6 @@ func (p *Pair) left() string {
 	return quantity.Bytes(*p.AToB.UnderWay + *p.BToA.UnderWay)
 }
 
-// speed returns what is known of a pair's speed.
 func (p *Pair) speed() (half, rate string) {
 	half, rate = "-", "-"
 	if p.Speed == nil || p.Speed.HalfTrip == 0 {
@@ -293,7 +287,6 @@ func (p *Pair) speed() (half, rate string) {
 	return half, rate
 }
 
-// describe says what was measured of a transport that is not in use.
 func (s *Speed) describe() string {
 	if s.Problem != "" {
 		return s.Problem
@@ -309,7 +302,6 @@ func (p *Pair) state(now time.Time) string {
 	return s
 }
 
-// writeAdvice shows what would make pairs faster, each advice once.
 func writeAdvice(w io.Writer, j *Job) {
 	var all groups
 	for i := range j.Pairs {
@@ -323,7 +315,6 @@ func writeAdvice(w io.Writer, j *Job) {
 	all.each(func(pairs, advice string) { fmt.Fprintf(w, "    %s\n      %s\n", pairs, advice) })
 }
 
-// groups collects pairs with the same text.
 type groups struct {
 	pairs map[string][]string
 	order []string
@@ -346,7 +337,6 @@ func (g *groups) each(f func(pairs, text string)) {
 	}
 }
 
-// few names the first few of many pairs.
 func few(pairs []string) string {
 	const shown = 6
 	if len(pairs) <= shown {

@@ -9,8 +9,8 @@ func (p *Pair) underWay() {
 	p.AToB.UnderWay, p.BToA.UnderWay = left(a.Sent, b.Received), left(b.Sent, a.Received)
 }
 
-// left is what of the bytes sent was not received. The ends are asked one after the other, so that it
-// may seem to be less than nothing.
+// left is how many of the bytes sent were not received. The ends are asked one after the other, so
+// received may seem to be more than sent; then it is 0.
 func left(sent, received *uint64) *uint64 {
 	n := *sent - min(*sent, *received)
 	return &n
@@ -29,8 +29,6 @@ func sameBytes(a, b *View) bool {
 // the nodes have said on a ring before, and with one data plane at both ends they do that at both.
 func alike(a, b, samePlane bool) bool { return a == b && (a || samePlane) }
 
-// channelsUnderWay sets of all channels what was sent by one host and has not been received by the other
-// one.
 func channelsUnderWay(all []Channel) {
 	ends := make(map[[2]int]*Channel, len(all))
 	for i := range all {

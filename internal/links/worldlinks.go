@@ -20,17 +20,14 @@ type WorldLink struct {
 	Since     time.Time `json:"since,omitzero"`
 }
 
-// sortWorldLinks sorts by rank, world, and rank there.
 func sortWorldLinks(list []WorldLink) {
 	slices.SortFunc(list, func(a, b WorldLink) int {
 		return cmp.Or(cmp.Compare(a.Local, b.Local), cmp.Compare(a.World, b.World), cmp.Compare(a.Peer, b.Peer))
 	})
 }
 
-// shortWorld is how many characters of a world's name are shown.
 const shortWorld = 8
 
-// writeWorldLinks shows the links to procs of other jobs, with the job's name if it runs here.
 func writeWorldLinks(w io.Writer, j *Job, known map[string]string, s Style) {
 	if len(j.WorldLinks) == 0 && j.Ports == 0 {
 		return
@@ -54,7 +51,6 @@ func writeWorldLinks(w io.Writer, j *Job, known map[string]string, s Style) {
 	fmt.Fprintln(w)
 }
 
-// worldsOf returns the names of the jobs of a report, by their worlds.
 func worldsOf(r *Report) map[string]string {
 	known := make(map[string]string)
 	for _, j := range r.Jobs {

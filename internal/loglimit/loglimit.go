@@ -38,7 +38,6 @@ type kind struct {
 	text  string
 }
 
-// run is the lines of a kind in one window.
 type run struct {
 	since   time.Time
 	message string // of the first
@@ -111,7 +110,7 @@ func (l *Limiter) exclude(level hclog.Level, message string, _ ...any) bool {
 	return true
 }
 
-// begin makes a run, or finds the one of all kinds that there is no room for.
+// begin starts a run of lines, or returns the one shared by all kinds for which there is no room.
 func (l *Limiter) begin(k kind, message string, now time.Time) (kind, *run) {
 	if len(l.runs) >= maxRuns {
 		for o, r := range l.runs {
@@ -131,7 +130,6 @@ func (l *Limiter) begin(k kind, message string, now time.Time) (kind, *run) {
 	return k, r
 }
 
-// flush ends a run of which lines were left out.
 func (l *Limiter) flush(k kind, r *run) {
 	l.mu.Lock()
 	mine := l.runs[k] == r

@@ -16,7 +16,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// descendants lists the processes below pid.
 func descendants(pid int) []int {
 	var all []int
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -31,16 +30,13 @@ func descendants(pid int) []int {
 	return all
 }
 
-// isPlugin reports whether a process is a transport plugin.
 func isPlugin(pid int) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && bytes.Contains(env, []byte("IMPI_TRANSPORT_PLUGIN="))
 }
 
-// errNothing is returned if there was nothing to break.
 var errNothing = errors.New("there was nothing of that kind")
 
-// killPlugins kills every transport plugin of a job, and returns how many.
 func killPlugins(pid int) (killed int, err error) {
 	for _, p := range descendants(pid) {
 		if isPlugin(p) && unix.Kill(p, unix.SIGKILL) == nil {
@@ -91,13 +87,11 @@ func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	}, nil
 }
 
-// isNode reports whether a process is a node.
 func isNode(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && slices.Contains(strings.Split(string(line), "\x00"), "-site")
 }
 
-// hit breaks a socket if it is a link of the transport.
 func hit(fd int, t Transport) bool {
 	switch {
 	case t.Datagrams:
@@ -108,7 +102,8 @@ func hit(fd int, t Transport) bool {
 	return isLink(fd) && disconnect(fd) == nil
 }
 
-// sockets calls f with a duplicate of each socket of a process, which f keeps or has closed.
+// sockets calls f with a duplicate of each socket of a process; unless f returns true, it is
+// closed.
 func sockets(pid int, f func(fd int) (keep bool)) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -143,20 +138,18 @@ func isLocalLink(fd int, transport string) bool {
 	return false
 }
 
-// isUDP reports whether a socket takes UDP datagrams.
 func isUDP(fd int) bool {
 	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	return err == nil && protocol == unix.IPPROTO_UDP
 }
 
-// deafen makes a socket drop all that arrives.
 func deafen(fd int) error {
 	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // accept 0 bytes of each datagram
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
 }
 
-// isLink reports whether a socket is a TCP connection between two hosts' addresses, but for those of
-// the server and between the nodes of a site.
+// isLink reports whether a socket is a TCP connection between two hosts' addresses, other than to
+// the server or between the nodes of a site.
 func isLink(fd int) bool {
 	a, err1 := unix.Getsockname(fd)
 	b, err2 := unix.Getpeername(fd)
@@ -173,7 +166,6 @@ func isLink(fd int) bool {
 	return true
 }
 
-// disconnect resets a connection: the peer gets an RST.
 func disconnect(fd int) error {
 	raw := make([]byte, unix.SizeofSockaddrInet4) // AF_UNSPEC
 	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw)))

@@ -19,7 +19,6 @@ import (
 	"github.com/openimpi/impi/internal/peers"
 )
 
-// sites are the sites of every job.
 var sites = []string{"alpha", "beta"}
 
 // Runner runs cells.
@@ -98,7 +97,6 @@ func (r *Runner) run(ctx context.Context, c Cell, t Transport) (err error) {
 	return err
 }
 
-// try runs a job once.
 func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error {
 	dir, err := os.MkdirTemp(r.Temp, "cell-")
 	if err != nil {
@@ -149,7 +147,6 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	return cmp.Or(c.prove(out.String(), t), c.outlasted(out.String(), fault))
 }
 
-// write makes the job file.
 func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, error) {
 	var b bytes.Buffer
 	var prefer, planes []string
@@ -172,11 +169,10 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 	return file, os.WriteFile(file, b.Bytes(), 0o600)
 }
 
-// mark is the line that matrix-check prints while it is at work.
 const mark = "matrix: at work"
 
-// How much a program does: without a fault, with one that breaks its links and so stops it
-// for a while, and with one that it has to outlast at its own speed.
+// workload says how much a program does: without a fault, with one that breaks its links and so
+// stops it for a while, and with one that it has to outlast at its own speed.
 type workload struct{ whole, broken, unbroken int }
 
 var workloads = map[string]workload{
@@ -185,7 +181,6 @@ var workloads = map[string]workload{
 	"wordcount": {1, 20, 60},         // times
 }
 
-// amount returns the work of a cell's program.
 func (w workload) amount(c Cell, length int) int {
 	if c.apart() {
 		// Three times as many procs wait for each other, and each machine thinks that its two have all cores.

@@ -24,13 +24,10 @@ const (
 	headPort   = 7802
 )
 
-// apart reports whether the cell's sites have several machines each.
 func (c Cell) apart() bool { return c.Mode == DirectApart || c.Mode == AgentsApart }
 
-// byAgents reports whether the cell's packets go through agents.
 func (c Cell) byAgents() bool { return c.Mode == Agents || c.Mode == AgentsApart }
 
-// kind is what links are like.
 type kind struct{ transport, plane string }
 
 // kinds returns what the links of the cell's job are like: those within a machine, then those between
@@ -48,13 +45,11 @@ func (c Cell) kinds(t Transport) [2]kind {
 	return [2]kind{{"shm", string(transports.PlanePeerSHM)}, own}
 }
 
-// machines are network namespaces for one job.
 type machines struct {
 	list    []*netns.Machine
 	cleanup []func()
 }
 
-// impossible is why machines cannot be made.
 type impossible string
 
 func (m *machines) Helper()                        {}
@@ -62,7 +57,6 @@ func (m *machines) Cleanup(f func())               { m.cleanup = append(m.cleanu
 func (m *machines) Skip(why ...any)                { panic(impossible(fmt.Sprint(why...))) }
 func (m *machines) Fatalf(format string, a ...any) { panic(impossible(fmt.Sprintf(format, a...))) }
 
-// newMachines makes those of all sites. They are removed by close.
 func newMachines() (m *machines, err error) {
 	m = &machines{}
 	defer func() {

@@ -31,8 +31,9 @@ var (
 	PeerPrograms = []string{"ring", "pingpong", "flood", "wildcards", "pairs", "collectives", "datatypes", "talk"}
 )
 
-// Every job has two procs on each site. A is a rank of the peer, B one of ours. Packets
-// hold 65,536 bytes, LAM's maximum, which is the smaller one.
+// peerTests are what procs do, by the name of the program. Every job has two procs on each site. A
+// is a rank of the peer, B one of ours. Packets hold 65,536 bytes, LAM's maximum, which is the
+// smaller one.
 var peerTests = map[string]string{
 	"ring":        "ring 1000",
 	"pingpong":    "pingpong A B 65536 16777216 + pingpong B A 65536 16777216",
@@ -74,7 +75,6 @@ func SelectPeers() (cells []PeerCell) {
 	return cells
 }
 
-// unsupported says why a cell cannot be run, or nothing.
 func (c PeerCell) unsupported(missing error) string {
 	switch {
 	case c.Peer == Ours && c.Fault != NoFault:
@@ -134,7 +134,6 @@ func (r *Runner) runPeer(ctx context.Context, c PeerCell, in *peers.Install) err
 	return errors.Join(err, c.prove(ended, left))
 }
 
-// peerJob makes a cell's job.
 func (r *Runner) peerJob(ctx context.Context, c PeerCell, in *peers.Install, dir string) (*peers.Job, error) {
 	program := filepath.Join(dir, "exchange-lam")
 	if c.Peer != Ours {
@@ -155,7 +154,6 @@ func (r *Runner) peerJob(ctx context.Context, c PeerCell, in *peers.Install, dir
 	}, nil
 }
 
-// client returns LAM's client rank, or -1.
 func (c PeerCell) client() int { return slices.Index([]string{LAMFirst, LAMLast}, c.Peer) }
 
 // strike causes the fault once both sides exchange messages. LAM does not end by itself
@@ -181,7 +179,6 @@ func (c PeerCell) strike(ctx context.Context, job *peers.Running) error {
 	return job.Universe(c.client()).Kill()
 }
 
-// prove checks how the parties have ended.
 func (c PeerCell) prove(ended map[string]peers.Ended, left []string) error {
 	var errs []error
 	for party, e := range ended {

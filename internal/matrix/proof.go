@@ -26,8 +26,6 @@ var (
 	noLink      = regexp.MustCompile(`no direct link: packets go through the agents.*`)
 )
 
-// errUnproven is wrapped by the error for a job that has ended well without showing what
-// its cell is about.
 var errUnproven = errors.New("the job ended well, but proves nothing")
 
 // prove checks that a job that has ended well did what its cell says: the program has
@@ -53,8 +51,8 @@ func (c Cell) prove(log string, t Transport) error {
 	return c.used(links, t)
 }
 
-// used checks that there were links, all of them of the kind that they must be of; within machines and
-// between them, if there are several.
+// used checks that there were links and that all of them are of the kind that they must be; if
+// there are several machines, within them and between them.
 func (c Cell) used(made [][]string, t Transport) error {
 	if len(made) == 0 {
 		return fmt.Errorf("%w: no link was made", errUnproven)
@@ -81,7 +79,6 @@ const (
 	between
 )
 
-// machineOf returns the number of the machine of a rank, if a job is on several.
 func machineOf(rank string) int {
 	r, _ := strconv.Atoi(rank) // the expression has digits alone
 	return r / procsPerMachine

@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/peers"
 )
 
-// progress is what a program prints while it is at work.
 var progress = map[string]*regexp.Regexp{
 	"ring":        regexp.MustCompile(`ring: round \d+ of`),
 	"heat2d":      regexp.MustCompile(`heat2d: step +\d+ of`),
@@ -35,14 +34,12 @@ var (
 // may have been on its way since before.
 const moreProgress = 2
 
-// blow is a fault that was caused.
 type blow struct {
 	at   int // bytes that had been printed before
 	hits int // plugins killed, or connections reset
 	err  error
 }
 
-// errTooShort is wrapped by the error for a program that ended before its fault.
 var errTooShort = errors.New("the program did not outlast the fault")
 
 // mended returns the position in the log after a blow at which its effect is repaired:
@@ -63,7 +60,6 @@ func (c Cell) mended(after string, hits int) int {
 	return at[1] + all[times-1][1]
 }
 
-// waits reports whether the cell's program runs until it is told to stop.
 func (c Cell) waits() bool { return c.Program == "collectives" || c.Program == "large" }
 
 // brokenEnd matches how both sites report that a link which cannot be resumed is lost.

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// marks are the verdicts in a table.
 var marks = map[Verdict]string{OK: "ok", Ended: "ends", Failed: "**failed**", Unsupported: "–"}
 
 // Table writes results as Markdown: a row for each transport, data plane, mode
@@ -29,12 +28,10 @@ func Table(w io.Writer, results []Result) {
 	tableNotes(w, notes)
 }
 
-// tableHead begins a table whose last columns are programs. first are the others.
 func tableHead(w io.Writer, first string, programs []string) {
 	fmt.Fprintf(w, "%s %s |\n|%s\n", first, strings.Join(programs, " | "), strings.Repeat("---|", strings.Count(first, "|")-1+len(programs)))
 }
 
-// tableCells writes the cells of the programs, and ends the row.
 func tableCells(w io.Writer, programs []string, notes *[]string, of func(program string) (v Verdict, reason, name string, ran bool)) {
 	for _, program := range programs {
 		text := "not run"
@@ -46,7 +43,6 @@ func tableCells(w io.Writer, programs []string, notes *[]string, of func(program
 	fmt.Fprintln(w)
 }
 
-// tableNotes writes the reasons below a table.
 func tableNotes(w io.Writer, notes []string) {
 	if len(notes) > 0 {
 		fmt.Fprintln(w)

@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/internal/vendors"
 )
 
-// certificates are the settings of transports that need certificates.
 const certificates = `cert = "DIR/certs/SITE.pem"  key = "DIR/certs/SITE.key"  ca = "DIR/certs/ca.pem"`
 
 // pumped are the data planes by which bytes pass through a plugin.
@@ -47,8 +46,8 @@ func Known(root string) []Transport {
 	return all
 }
 
-// natives is a row of jobs of a site of Open MPI and one of MPICH, whose procs use these within the machine too,
-// and tcp between the sites.
+// natives is a row of jobs with a site of Open MPI and one of MPICH, whose procs use these MPIs
+// within the machine too, and tcp between the sites.
 func natives() Transport {
 	t := Transport{Name: "Open MPI, MPICH + tcp", As: "tcp", Planes: []string{"fd"}}
 	const inside = `native {

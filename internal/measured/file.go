@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// most bounds the file, in bytes: some hundred for each pair of sites of many jobs.
+// most bounds the file, in bytes. A pair of sites takes some hundred, so many jobs fit.
 const most = 1 << 20
 
-// longest is the longest round trip that is believed.
 const longest = time.Hour
 
 // mostRate is the highest rate that is believed, in Mb/s.
@@ -76,7 +75,8 @@ func Read(path string) (f File, err error) {
 	return f, nil
 }
 
-// read reads a file. Of one that is no regular file nothing might ever come.
+// read reads a file; both results are empty if there is none. It refuses what is no regular file,
+// as reading that might never end.
 func read(path string) (text []byte, problem string) {
 	about, err := os.Stat(path)
 	switch {
@@ -101,7 +101,6 @@ func read(path string) (text []byte, problem string) {
 	return text, ""
 }
 
-// reason is why something cannot be done with a file, without its name.
 func reason(err error) string {
 	var e *fs.PathError
 	if errors.As(err, &e) {

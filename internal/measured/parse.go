@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// keys are what a pair may have, and of which kind.
 var keys = map[string]string{"a": "a name in quotes", "b": "a name in quotes", "rtt_ms": "a number", "rate_mbit_s": "a number", "pairs": "a list of pairs"}
 
 // parse reads a file's text. It returns what is wrong, for whoever has edited it, and in which line.
@@ -35,7 +34,6 @@ func (f *File) parse(text []byte) (line int, problem string) {
 	return 0, ""
 }
 
-// wrong says why a pair cannot be believed.
 func (p *Pair) wrong() string {
 	switch {
 	case p.A == "" || p.B == "":
@@ -48,7 +46,6 @@ func (p *Pair) wrong() string {
 	return ""
 }
 
-// explain says in words of the file what the decoder does not like.
 func explain(text []byte, err error) (line int, problem string) {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -72,7 +69,7 @@ func explain(text []byte, err error) (line int, problem string) {
 	return lineOf(text, "measured"), `the times called measured must be as in "2026-11-28T09:30:00Z"` // what else decodes itself
 }
 
-// lineAt is the line of an offset behind which reading has ended.
+// lineAt is the line of the byte before offset, where reading has ended.
 func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:max(0, min(offset-1, int64(len(text))))], []byte{'\n'})
 }

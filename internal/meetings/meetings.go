@@ -203,7 +203,6 @@ func (n *Node[P, C, L]) accept(p P, x *wireup.Meeting) {
 	n.ported()
 }
 
-// ported turns the steps of the ports into the node's.
 func (n *Node[P, C, L]) ported() {
 	for {
 		s, ok := n.Ports.Next()
@@ -256,7 +255,6 @@ func (n *Node[P, C, L]) Break(p P, port dynamic.World, why error) {
 	n.ported()
 }
 
-// connect begins a call of a port.
 func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	card, err := dynamic.ParseCard([]byte(x.Card))
@@ -296,7 +294,6 @@ func (n *Node[P, C, L]) pair(p P, peer wire.WorldRank) dynamic.WorldPair {
 	return dynamic.WorldPair{Local: dynamic.Member{World: n.World, Rank: p.Rank()}, Peer: dynamic.Member{Rank: peer}}
 }
 
-// openLink is for a proc that asks for a link to a proc of another world.
 func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := n.pair(p, peer)
 	secret, ok := keyIn(x.Secret)
@@ -327,7 +324,6 @@ func (n *Node[P, C, L]) NoLink(p P, x dynamic.WorldPair, why error) {
 	n.do(Step[P, C]{Action: Answer, Proc: p, Message: m, Pair: x})
 }
 
-// about is a message about the link of a pair.
 func about(x dynamic.WorldPair) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// samplePeriod is how often a link is sampled at most, however many scrape.
+// samplePeriod is the shortest time between two samples of a link, however many scrape.
 const samplePeriod = 5 * time.Second
 
 const (
@@ -44,7 +44,6 @@ func newLatencies(constant prometheus.Labels) *latencies {
 	}, latencyLabels)}
 }
 
-// sample takes what a node says of its links now.
 func (l *latencies) sample(n *links.Node, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +77,6 @@ func (l *latencies) sample(n *links.Node, now time.Time) {
 	}
 }
 
-// siteOf names the site of a rank.
 func siteOf(n *links.Node, rank int) string {
 	for i := range n.Sites {
 		if s := &n.Sites[i]; rank >= s.First && rank < s.First+s.Procs {

@@ -93,7 +93,7 @@ func (m *Server) Close() {
 	<-m.done
 }
 
-// collector asks the node at each scrape: nothing is counted for it otherwise.
+// collector asks the node at each scrape; without scrapes, nothing is counted.
 type collector struct {
 	Settings
 	descs   []*prometheus.Desc // of table
@@ -110,7 +110,6 @@ func newCollector(s Settings) *collector {
 	return c
 }
 
-// valid makes a label's value of any text.
 func valid(s string) string { return strings.ToValidUTF8(s, "?") }
 
 // Describe implements prometheus.Collector.

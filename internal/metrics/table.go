@@ -44,7 +44,6 @@ func hostOf(n *links.Node) string {
 	return ""
 }
 
-// table has all metrics. docs/metrics.md is compared with it.
 var table = []metric{
 	{name: "impi_node_info", labels: []string{"job_id", "host", "version"}, help: "1, of each node. The ID is the same for all nodes of a job.",
 		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, hostOf(n), version.String()) }},

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Words of a command line are seen by all users, as values of -x should not be, and are at most 128
-// KiB long, as lists of some thousand machines are not. So the values of these flags of impi-node
-// stand in its environment: @NAME means what the variables NAME, NAME_1, NAME_2, ... have together.
+// hidden has the flags of impi-node whose values are passed in its environment, and the variables
+// for them. All users can see a command line, but should not see values of -x; and a word of it is
+// at most 128 KiB long, which is too short for a list of some thousand machines. @NAME means what
+// the variables NAME, NAME_1, NAME_2, ... have together.
 var hidden = map[string]string{"-programs": "IMPI_PROGRAMS", "-on": "IMPI_MACHINES"}
 
 // maxVariable is the most bytes of a value in one variable: the system takes 128 KiB with its name.
@@ -36,7 +37,6 @@ func Hide(args []string) (words, environ []string) {
 	return words, environ
 }
 
-// nth is the name of the variable with the kth part of a value.
 func nth(name string, k int) string {
 	if k == 0 {
 		return name

@@ -40,7 +40,6 @@ type list struct {
 	machines []engine.Machine
 }
 
-// hostFile reads a file of machines.
 func (p *parser) hostFile(name string) error {
 	text, err := p.machine.Read(name)
 	if err != nil {
@@ -53,7 +52,6 @@ func (p *parser) hostFile(name string) error {
 	return p.on(machines)
 }
 
-// on keeps a list of machines for the program that is being read.
 func (p *parser) on(machines []engine.Machine) error {
 	program := len(p.run.Programs)
 	if n := len(p.lists); n > 0 && p.lists[n-1].first == program {
@@ -63,7 +61,6 @@ func (p *parser) on(machines []engine.Machine) error {
 	return nil
 }
 
-// place decides on which machines the procs run, and says how these are reached.
 func (p *parser) place() error {
 	scheduler, machines, err := p.allocation()
 	if err != nil {
@@ -107,7 +104,6 @@ func (p *parser) place() error {
 	return p.reach(scheduler, local)
 }
 
-// within gives the machines of the lists their addresses, which the scheduler knows.
 func (p *parser) within(job []engine.Machine) error {
 	for _, l := range p.lists {
 		for i := range l.machines {
@@ -126,7 +122,6 @@ func (p *parser) within(job []engine.Machine) error {
 	return nil
 }
 
-// allocation asks the scheduler for the machines that this job has got, if it is part of one.
 func (p *parser) allocation() (scheduler string, machines []engine.Machine, err error) {
 	if p.launcher == ByFork || p.launcher == BySSH && len(p.lists) > 0 {
 		return "", nil, nil
@@ -140,8 +135,8 @@ func (p *parser) allocation() (scheduler string, machines []engine.Machine, err 
 	return scheduler, machines, err
 }
 
-// count gives programs that do not say how many procs they have theirs: a single one has all the
-// slots of its machines.
+// count sets the number of procs of programs that do not say it: a single program has all the slots
+// of its machines.
 func (p *parser) count(slots []int, programs ...Program) {
 	all := 0
 	for _, n := range slots {
@@ -161,7 +156,6 @@ func (p *parser) count(slots []int, programs ...Program) {
 	}
 }
 
-// slots says how many procs machines are for.
 func (p *parser) slots(machines []engine.Machine) []int {
 	slots := make([]int, len(machines))
 	for i, m := range machines {
@@ -173,8 +167,9 @@ func (p *parser) slots(machines []engine.Machine) []int {
 	return slots
 }
 
-// deal gives procs to machines in their order, each as many as it has slots. When all are full each
-// gets so many again, and has its procs in a row. Those behind the last one that gets any are left out.
+// deal distributes procs over machines in their order, to each as many as it has slots. When all
+// are full, each gets as many again; its procs are numbered in a row. Machines after the last one
+// that gets any are left out.
 func deal(procs int, slots []int) (each []int) {
 	all := 0
 	for _, n := range slots {
@@ -192,7 +187,8 @@ func deal(procs int, slots []int) (each []int) {
 	return each
 }
 
-// put adds procs on a machine. Those behind others on the same one are of its node, too.
+// put adds procs on a machine. Procs that follow others on the same machine belong to the same
+// node.
 func (r *Run) put(h Host) {
 	if n := len(r.Hosts); n > 0 {
 		last := &r.Hosts[n-1]
@@ -204,7 +200,6 @@ func (r *Run) put(h Host) {
 	r.Hosts = append(r.Hosts, h)
 }
 
-// reach chooses the engine. If all machines are this one none is needed.
 func (p *parser) reach(scheduler string, local bool) error {
 	switch {
 	case local && p.launcher != BySSH:
@@ -219,10 +214,8 @@ func (p *parser) reach(scheduler string, local bool) error {
 	return nil
 }
 
-// askScheduler bounds how long a scheduler may take to say which machines a job has.
 const askScheduler = time.Minute
 
-// allocated returns the machines of the scheduler's job that this process is part of.
 func allocated() (scheduler string, machines []engine.Machine, err error) {
 	var e engine.Engine
 	switch environ := os.Environ(); {
@@ -278,7 +271,6 @@ func besides(file string) (path string, err error) {
 	return path, nil
 }
 
-// hasAddress reports whether an interface of this machine has the address.
 func hasAddress(want netip.Addr) bool {
 	if want.IsLoopback() {
 		return true

@@ -45,8 +45,6 @@ func (r *Run) Args() ([]string, error) {
 	return append(args, "-programs", string(text)), nil
 }
 
-// plain reports whether there is nothing to say of a program but its command and
-// its procs.
 func (p Program) plain() bool {
 	return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" && !p.Slow
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// option is one option, by all its names.
 type option struct {
 	names []string // with one dash; two are the same
 	args  []string // what follows it
@@ -122,7 +121,7 @@ var computing = []option{
 
 func nothing(*parser, []string) error { return nil }
 
-// take keeps what follows an option, put a value that the option stands for.
+// take keeps the word that follows an option; put keeps a value that the option stands for.
 func take(to func(*parser) *string) func(*parser, []string) error {
 	return func(p *parser, v []string) error { *to(p) = v[0]; return nil }
 }
@@ -154,7 +153,6 @@ func refuse(args int, hint string, names ...string) option {
 	return option{names, make([]string, args), "", func(*parser, []string) error { return errors.New(hint) }}
 }
 
-// pattern checks the name of a file for output.
 func pattern(name string) (string, error) {
 	for _, after := range strings.Split(name, "%")[1:] {
 		if !strings.HasPrefix(after, "r") {
@@ -194,7 +192,6 @@ func Command() *cmdline.Command {
 	return c
 }
 
-// unknown names the option that was meant, if one is alike.
 func unknown(word string) error {
 	var known []string
 	Command().Flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })

@@ -64,7 +64,6 @@ type Machine struct {
 // ErrUsage is wrapped by all errors of Parse.
 var ErrUsage = errors.New("wrong command line")
 
-// parser holds what has been read.
 type parser struct {
 	machine Machine
 	run     Run
@@ -108,7 +107,6 @@ func Parse(args []string, machine Machine) (*Run, error) {
 	return &p.run, nil
 }
 
-// options reads options up to the program.
 func (p *parser) options(args []string) (rest []string, err error) {
 	for len(args) > 0 {
 		word := args[0]
@@ -144,7 +142,6 @@ func (p *parser) options(args []string) (rest []string, err error) {
 	return nil, nil
 }
 
-// finish ends the reading of a program.
 func (p *parser) finish(command []string) error {
 	if len(command) == 0 {
 		if len(p.run.Programs) > 0 {
@@ -158,7 +155,6 @@ func (p *parser) finish(command []string) error {
 	return nil
 }
 
-// share gives each program what was said for all.
 func (p *parser) share() {
 	for i := range p.run.Programs {
 		program := &p.run.Programs[i]
@@ -187,7 +183,6 @@ func number(text string) (int, error) {
 	return n, nil
 }
 
-// variable checks the name of an environment variable.
 func variable(name string) error {
 	if name == "" || strings.ContainsAny(name, "= \t") {
 		return fmt.Errorf("%q cannot be the name of a variable", name)
@@ -195,7 +190,6 @@ func variable(name string) error {
 	return nil
 }
 
-// pass hands on variables that this process has.
 func (p *parser) pass(names []string, set func(name, value string)) error {
 	for _, name := range names {
 		if err := variable(name); err != nil {

@@ -38,7 +38,6 @@ var tools = []option{
 // maxToolRanks is the most ranks that can be named: they stand in a command line.
 const maxToolRanks = 4096
 
-// ranks reads numbers and ranges with commas between.
 func ranks(text string) (list []int, err error) {
 	for _, part := range strings.Split(text, ",") {
 		from, to, isRange := strings.Cut(part, "-")

@@ -83,7 +83,6 @@ func Check(ctx context.Context, root string, list []Mutant) error {
 	return errors.Join(found...)
 }
 
-// listed is a package as go list describes it.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -106,8 +105,9 @@ func importPath(root, dir string) (string, error) {
 	}
 }
 
-// listPackages returns the packages in folders of the module at root, or of one inside of it, and all that they import. Export
-// is the compiler's description of a package, which it makes if it is not in the cache.
+// listPackages returns the packages in folders of the module at root, or of one inside of it, and
+// all that they import. Export is the file with the compiler's export data of a package, which is
+// made if it is not in the cache.
 func listPackages(ctx context.Context, root string, dirs []string) (all []listed, err error) {
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "os", "strconv"} // those of switchFile, too
 	for _, dir := range dirs {

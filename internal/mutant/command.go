@@ -70,7 +70,7 @@ func (c *Command) Run(ctx context.Context, args []string, out, report io.Writer)
 	return Caught
 }
 
-// errShown is of flags that package flag has said something about.
+// errShown stands for errors that package flag has already printed.
 var errShown = errors.New("mutant: flags")
 
 func (c *Command) parse(args []string, report io.Writer) (only *regexp.Regexp, err error) {
@@ -101,7 +101,6 @@ func (c *Command) parse(args []string, report io.Writer) (only *regexp.Regexp, e
 	return only, nil
 }
 
-// try builds the programs and tries the faults.
 func (c *Command) try(ctx context.Context, only *regexp.Regexp, out io.Writer) (all bool, err error) {
 	numbers := c.Bench.Choose(only)
 	if len(numbers) == 0 {

@@ -72,7 +72,6 @@ func Parse(text string) (all []Mutant, err error) {
 	return all, nil
 }
 
-// add takes one line of the change.
 func (m *Mutant) add(line string) bool {
 	text := line[1:] + "\n"
 	switch line[0] {

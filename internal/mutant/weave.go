@@ -56,7 +56,6 @@ import (
 var mutantSwitch, _ = strconv.Atoi(os.Getenv(%q))
 `
 
-// weaver is one file that gets faults.
 type weaver struct {
 	source []byte
 	syntax *ast.File
@@ -78,7 +77,6 @@ func parse(name string, source []byte) (*ast.File, error) {
 	return parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
 }
 
-// add weaves one fault in.
 func (w *weaver) add(m *Mutant, number int) error {
 	mutated, err := m.Apply(w.source)
 	if err != nil {
@@ -105,7 +103,7 @@ func (w *weaver) add(m *Mutant, number int) error {
 	return nil
 }
 
-// changed finds the one function that is another in the mutated file.
+// changed finds the one function that differs in the mutated file.
 func (w *weaver) changed(mutated []byte, syntax *ast.File) (at int, err error) {
 	if len(syntax.Decls) != len(w.syntax.Decls) {
 		return 0, errors.New("it changes more than one function")
@@ -129,8 +127,7 @@ func (w *weaver) changed(mutated []byte, syntax *ast.File) (at int, err error) {
 	return at, nil
 }
 
-// callOf is the statement that calls another function, or method, with what f has
-// got.
+// callOf is the statement that calls another function, or method, with the parameters of f.
 func callOf(f *ast.FuncDecl, name string) (string, error) {
 	var args []string
 	for _, p := range f.Type.Params.List {
@@ -162,7 +159,6 @@ func callOf(f *ast.FuncDecl, name string) (string, error) {
 	return call + "; return", nil
 }
 
-// text is the file with all faults that were added.
 func (w *weaver) text() []byte {
 	var b bytes.Buffer
 	for i, c := range w.source {

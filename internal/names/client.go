@@ -54,7 +54,6 @@ type Client struct {
 	keeping bool // the goroutine of look runs
 }
 
-// conn is a connection on which both ends have proved who they are.
 type conn struct {
 	proto.NamesClient
 	rpc *grpc.ClientConn
@@ -91,7 +90,6 @@ func (s *Client) Publish(ctx context.Context, scope, service, port string) error
 	return s.do(ctx, n, port, func(ctx context.Context, again bool) error { return s.publish(ctx, s.mine.Request(n, port, again)) })
 }
 
-// publish makes a request. It returns what gRPC does.
 func (s *Client) publish(ctx context.Context, r names.Request) error {
 	_, err := s.conn.Publish(ctx, &proto.PublishRequest{Name: messageOf(r.Name), Port: []byte(r.Port), Owner: s.set.Owner[:], Renew: r.Renew})
 	reason, answered := fromStatus(err)
@@ -128,7 +126,7 @@ func messageOf(n names.Name) *proto.ServiceName {
 	return &proto.ServiceName{Scope: []byte(n.Scope), Service: []byte(n.Service)}
 }
 
-// do makes a request, perhaps twice: again says that it is the second time.
+// do makes a request, perhaps twice; again is set the second time.
 func (s *Client) do(ctx context.Context, n names.Name, port string, request func(_ context.Context, again bool) error) error {
 	if err := n.Check(port); err != nil {
 		return err
@@ -201,7 +199,6 @@ func (s *Client) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, s.set.Server, err)
 }
 
-// connect makes a connection.
 func (s *Client) connect(ctx context.Context) error {
 	nc, err := s.set.Dial(ctx, "tcp", s.set.Server)
 	if err != nil {

@@ -21,13 +21,11 @@ var (
 	ErrDenied = errors.New("the server for names and this job do not have the same key")
 )
 
-// statusCodes are the gRPC codes by which a server tells a client of these errors.
 var statusCodes = map[codes.Code]error{
 	codes.AlreadyExists: names.ErrPublished, codes.PermissionDenied: names.ErrUnknown, codes.NotFound: names.ErrNotFound,
 	codes.ResourceExhausted: names.ErrFull, codes.InvalidArgument: names.ErrName,
 }
 
-// toStatus converts an error at the server: the reason, and the code of its kind.
 func toStatus(err error) error {
 	for code, kind := range statusCodes {
 		if errors.Is(err, kind) {

@@ -9,7 +9,6 @@ import (
 
 var kind = auth.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
 
-// keysOf returns the keys by which a job's nodes and the server prove who they are.
 func keysOf(a startup.Auth) (k auth.Keys) {
 	k.Open = a.None
 	if a.HasKey {

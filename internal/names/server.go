@@ -57,7 +57,6 @@ type Server struct {
 	serving sync.Once     // starts with the first client: a server that was never used needs no Close
 }
 
-// admitted is a client that has proved the key.
 type admitted struct {
 	holder  names.Holder
 	address net.Addr
@@ -172,7 +171,6 @@ func (s *Server) handle(nc net.Conn) {
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
 
-// promote registers a client that has proved the key.
 func (s *Server) promote() (names.Holder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +186,6 @@ func (s *Server) promote() (names.Holder, error) {
 	return s.last, nil
 }
 
-// asked serves the requests of one client.
 type asked struct {
 	proto.UnimplementedNamesServer
 	s *Server

@@ -23,7 +23,6 @@ var shimHeader []byte
 //go:embed shim/alone.c
 var aloneSource []byte
 
-// product is what is compiled by a site's mpicc and kept.
 type product struct {
 	what           string // for people
 	prefix, suffix string // of its file's name
@@ -127,12 +126,12 @@ func (p *product) build(ctx context.Context, mpicc string, progress func(string)
 	return path, info, nil
 }
 
-// notKept is the error of a folder for shims that cannot be used.
 func notKept(err error) error {
 	return fmt.Errorf("the shim for the site's MPI cannot be kept in the user's cache: %w; set XDG_CACHE_HOME to a folder with room that can be written, or name a file by shim in the native block", err)
 }
 
-// sound reports whether a file is there and whole: a full disk may have cut it off. What is not is made again.
+// sound reports whether a file is there and complete: a full disk may have cut it off. Otherwise it
+// is made again.
 func (p *product) sound(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -143,8 +142,8 @@ func (p *product) sound(path string) bool {
 	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == p.symbol })
 }
 
-// cached is where what a mpicc has made is kept: another compiler, another MPI under the same name and
-// another release of ours have other files.
+// cached is the path at which what a mpicc has made is kept. Another compiler, another MPI under
+// the same name or another release of ours has another path.
 func (p *product) cached(dir, cc string, info Info) (string, error) {
 	real, err := filepath.EvalSymlinks(cc)
 	if err != nil {
@@ -175,7 +174,6 @@ func compile(ctx context.Context, dir, cc string, args ...string) (output string
 	return out.String(), nil
 }
 
-// readProbe finds in a preprocessor's output what probe has it print.
 func readProbe(cc, seen string) (info Info, err error) {
 	if strings.Contains(seen, `"impi-abi"`) {
 		return info, fmt.Errorf("%w: %s is for the standard ABI, as our own impicc: name the mpicc of the site's MPI", ErrNoLibrary, cc)

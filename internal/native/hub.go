@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// vendor is what a Hub calls: a Library.
 type vendor interface {
 	send(to int, tag int32, buf unsafe.Pointer, n int) (request, error)
 	poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error)
@@ -24,12 +23,12 @@ type vendor interface {
 	beginShorts() carrier
 }
 
-// request is the number of something that the library has begun; none: it was done at once.
+// request is the number of an operation that the library has begun; none means that it was done at
+// once.
 type request = int32
 
 const none request = -1
 
-// arrival is a message that has come. It has the layout of struct impi_native_message.
 type arrival struct {
 	source, tag int32
 	bytes       int64
@@ -55,7 +54,7 @@ const (
 	// chunkSize is the largest message with a prefix. What a chunk has is copied on both sides. It is
 	// so small that libraries send it at once: receiving one that waits for its sender would block.
 	chunkSize = 4032
-	// longSize is how many bytes in a row of the sender's leave as a long message.
+	// longSize is how many contiguous bytes of the sender are sent as a long message.
 	longSize = chunkSize + 1
 	// maxLong is the largest long message. A receiver that has no place for one yet needs as much
 	// memory.
@@ -64,8 +63,7 @@ const (
 	// the library keeps them in its own memory, of which nobody knows the bounds. Credits do not
 	// count.
 	window = 64
-	// slab is how many chunks are allocated at a time.
-	slab = 16
+	slab   = 16
 	// pollsAtATime bounds how many messages of others come before the caller goes on.
 	pollsAtATime = 8
 )
@@ -130,7 +128,6 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 	return h.fresh, news || h.err != nil && before > 0
 }
 
-// take takes one message.
 func (h *Hub) take() bool {
 	if h.next == nil {
 		b, err := h.chunk()
@@ -210,7 +207,7 @@ func (h *Hub) fail(err error) {
 	}
 }
 
-// chunk gives memory for a chunk, which is not Go's, as the library keeps its address.
+// chunk returns memory for a chunk. It is outside of Go's heap, as the library keeps its address.
 func (h *Hub) chunk() ([]byte, error) {
 	if n := len(h.free); n > 0 {
 		b := h.free[n-1]
@@ -228,7 +225,7 @@ func (h *Hub) chunk() ([]byte, error) {
 	return h.chunk()
 }
 
-// mapped is memory that is not Go's.
+// mapped returns memory outside of Go's heap.
 func mapped(n int) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -237,7 +234,7 @@ func mapped(n int) ([]byte, error) {
 	return b, nil
 }
 
-// pinner returns one that pins nothing.
+// pinner returns a Pinner that pins nothing yet.
 func (h *Hub) pinner() *runtime.Pinner {
 	n := len(h.pins)
 	if n == 0 {

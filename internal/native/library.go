@@ -63,7 +63,6 @@ func Load(shim string) (*Library, error) {
 	return l, nil
 }
 
-// linked finds another MPI library in this process.
 func linked() string {
 	maps, _ := os.ReadFile("/proc/self/maps")
 	for l := range strings.Lines(string(maps)) {
@@ -82,7 +81,6 @@ func linked() string {
 	return ""
 }
 
-// failed is the error of a result, nil if it is none.
 func (l *Library) failed(what string, result C.int) error {
 	if result == 0 {
 		return nil
@@ -144,7 +142,6 @@ func (l *Library) send(to int, tag int32, buf unsafe.Pointer, n int) (number req
 	return number, nil
 }
 
-// poll looks for one message.
 func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error) {
 	var r C.int
 	m := (*C.struct_impi_native_message)(unsafe.Pointer(a))
@@ -197,7 +194,6 @@ func (l *Library) test(number request) (done bool, err error) {
 	return true, l.failed("MPI_Test", r)
 }
 
-// onlyHome reports whether only one thread may call the library.
 func (l *Library) onlyHome() bool { return l.thread != nil }
 
 func (l *Library) open(ranks []int32, tag int) (c Comm, err error) {

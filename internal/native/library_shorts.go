@@ -31,7 +31,6 @@ const (
 	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)
 )
 
-// carrierByC is the carrier of a Library.
 type carrierByC struct {
 	l   *Library
 	all *C.struct_impi_shorts

@@ -43,13 +43,12 @@ type flight struct {
 	pin    *runtime.Pinner
 }
 
-// loan is some bytes that put was given. It is done when they are the caller's again.
+// loan is some bytes that put was given. It is done when they belong to the caller again.
 type loan struct {
 	size int
 	done bool
 }
 
-// piece is a message that has come.
 type piece struct {
 	size    int
 	after   uint8  // how many short messages come before it
@@ -68,7 +67,6 @@ type piece struct {
 // Peer is the rank of the other proc at the site.
 func (l *Link) Peer() int { return l.to }
 
-// markReady adds the link to those that Hub.Poll returns.
 func (l *Link) markReady() {
 	if !l.fresh && !l.closed {
 		l.fresh = true
@@ -76,7 +74,6 @@ func (l *Link) markReady() {
 	}
 }
 
-// unmarkReady removes it again.
 func (l *Link) unmarkReady() {
 	if !l.fresh {
 		return
@@ -98,7 +95,6 @@ func (l *Link) fail(err error) {
 	}
 }
 
-// usable is the error of a link that cannot be used any more.
 func (l *Link) usable() error {
 	if l.closed {
 		return link.ErrClosed
@@ -150,7 +146,6 @@ func (l *Link) arrived(a *arrival) error {
 	return nil
 }
 
-// queued adds a piece.
 func (l *Link) queued(p piece) {
 	l.queue = append(l.queue, p)
 	l.come += uint64(p.size - p.at)
@@ -159,7 +154,6 @@ func (l *Link) queued(p piece) {
 	}
 }
 
-// tag is that of a message of the stream.
 func (l *Link) tag(kind int32) int32 {
 	kind |= int32(l.sent()) << tagAfter
 	if l.fast != nil {
@@ -238,7 +232,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 	return l.returned(), nil
 }
 
-// returned returns how many bytes at the front of what was lent are the lender's again.
+// returned returns how many bytes at the front of what was lent belong to the lender again.
 func (l *Link) returned() (n int) {
 	i := 0
 	for ; i < len(l.lent) && l.lent[i].done; i++ {
@@ -268,7 +262,7 @@ func (l *Link) launch(kind int32, b, chunk []byte) {
 	}
 }
 
-// lendLong sends a long message from where it is.
+// lendLong sends a long message without copying it.
 func (l *Link) lendLong(b []byte) {
 	pin := l.hub.pinner()
 	pin.Pin(&b[0])
@@ -287,7 +281,6 @@ func (l *Link) lendLong(b []byte) {
 	l.lent = append(l.lent, loan{size: len(b)})
 }
 
-// completeSends finds out which messages the library has sent.
 func (l *Link) completeSends() {
 	kept := l.flights[:0]
 	nth := 0 // of those lent that are not done
@@ -316,7 +309,7 @@ func (l *Link) completeSends() {
 	l.flights = kept
 }
 
-// giveBack says that the nth of the lent pieces that are not done is done.
+// giveBack marks the nth of the lent pieces that are not done as done.
 func (l *Link) giveBack(nth int) {
 	for i := range l.lent {
 		if l.lent[i].done {

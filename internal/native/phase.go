@@ -65,7 +65,6 @@ func (p *Phase) finish() {
 // Done reports whether it is over, and how it has ended.
 func (p *Phase) Done() (bool, error) { return p.done, p.err }
 
-// lookAtPhases looks which phases are over.
 func (h *Hub) lookAtPhases() (news bool) {
 	kept := h.phases[:0]
 	for _, p := range h.phases {

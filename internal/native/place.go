@@ -10,7 +10,6 @@ import (
 // starts where their nodes are, as a Place.
 const Variable = "IMPI_NATIVE"
 
-// maxPlace bounds the variable's value, in bytes.
 const maxPlace = 4 << 10
 
 // Place is what a proc of a native site has to know before it can speak to its node.

@@ -59,7 +59,8 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	return 0, l.err
 }
 
-// receiveApart is Recv for the data of a short message, which come apart. They are no bytes of the stream.
+// receiveApart is Recv for the data of a short message, which are sent apart. They are not part of
+// the stream.
 func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
 	p := &l.queue[0]
 	if p.lost || total == 0 {
@@ -88,8 +89,9 @@ func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
 	return n, nil
 }
 
-// due reports whether so many short messages were taken as its peer had sent, by the tag of a message of the
-// stream. If not, the link stays one on which something can be received: C may be the one who takes them.
+// due reports whether as many short messages were taken as the peer had sent when it sent a message
+// of the stream with the tag after. If not, the link remains receivable: it may be C that takes
+// them.
 func (l *Link) due(after uint8) bool { return int8(after-l.taken()) <= 0 }
 
 // receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it
@@ -151,7 +153,6 @@ func spread(batch [][]byte, n int, b []byte) (copied int) {
 	return copied
 }
 
-// release frees the memory of what has come.
 func (l *Link) release(p *piece) {
 	switch {
 	case p.own:
@@ -164,14 +165,13 @@ func (l *Link) release(p *piece) {
 	p.buf, p.pin, p.own = nil, nil, false
 }
 
-// pop removes the first of queue.
 func (l *Link) pop() {
 	copy(l.queue, l.queue[1:])
 	l.queue[len(l.queue)-1] = piece{}
 	l.queue = l.queue[:len(l.queue)-1]
 }
 
-// took says that the first of queue was delivered, and tells the peer now and then.
+// took records that the first of queue was delivered, and tells the peer now and then.
 func (l *Link) took() {
 	l.pop()
 	if l.owed++; l.owed < window/2 || l.err != nil {

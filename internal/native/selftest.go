@@ -108,7 +108,8 @@ type tester struct {
 	vain int // looks since the last one that was not in vain
 }
 
-// moved is told how many bytes went in or out since the last look.
+// moved is told how many bytes were moved at each look, and yields the core after many looks
+// without any.
 func (t *tester) moved(n int) {
 	if t.vain++; n > 0 {
 		t.vain = 0
@@ -117,7 +118,7 @@ func (t *tester) moved(n int) {
 	}
 }
 
-// link returns the link to a rank, by which this side takes short messages.
+// link returns the link to a rank; from then on this side takes short messages from it.
 func (t *tester) link(to int) *Link {
 	l, _ := t.hub.Link(to)
 	if l.fast == nil {
@@ -126,7 +127,6 @@ func (t *tester) link(to int) *Link {
 	return l
 }
 
-// send sends all of b.
 func (t *tester) send(to int, b []byte) error {
 	l := t.link(to)
 	batch := [][]byte{b}
@@ -143,7 +143,6 @@ func (t *tester) send(to int, b []byte) error {
 	return nil
 }
 
-// receive fills b.
 func (t *tester) receive(from int, b []byte) error {
 	l := t.link(from)
 	for len(b) > 0 {
@@ -158,7 +157,7 @@ func (t *tester) receive(from int, b []byte) error {
 	return nil
 }
 
-// inPart is a part of something that has pointers of Go: buffers of programs may be that.
+// inPart is a part of something that has Go pointers, as buffers of programs may.
 type inPart struct {
 	other *inPart
 	bytes [3 << 20]byte
@@ -169,7 +168,6 @@ func newInPart(n int) []byte {
 	return x.bytes[:n]
 }
 
-// exchange sends to one rank what another one sends here, of many sizes.
 func (t *tester) exchange(to, from int) error {
 	for _, n := range []int{1, 8, 100, 8 << 10, 100_000, 3 << 20} {
 		mine, theirs, want := newInPart(n), newInPart(n), make([]byte, n)
@@ -206,7 +204,6 @@ func pattern(b []byte, rank int) {
 	}
 }
 
-// measure plays with the other rank.
 func (t *tester) measure(other int) (f Figures, err error) {
 	var trips []time.Duration
 	var streams []float64
@@ -244,12 +241,10 @@ func (t *tester) measure(other int) (f Figures, err error) {
 	return Figures{trips[len(trips)/2], streams[len(streams)/2]}, nil
 }
 
-// tripper makes round trips in C.
 type tripper interface {
 	trips(l *Link, first bool, turns int) error
 }
 
-// trips makes the round trips of a round: in C, as programs in C do, or else by the stream.
 func (t *tester) trips(other int, small []byte) (err error) {
 	first := t.rank == 0
 	if l := t.link(other); l.opens() {

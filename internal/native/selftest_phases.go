@@ -100,7 +100,7 @@ func (t *tester) phases(l *Library) error {
 	return l.CloseComm(c)
 }
 
-// repeat does phases again and again, and wants the numbers of what they take to stay small.
+// repeat does phases again and again, and checks that the numbers of their requests stay small.
 func (t *tester) repeat(c Comm, root int) error {
 	own, sum := words(1), make([]byte, 4)
 	for range repeats {
@@ -116,7 +116,6 @@ func (t *tester) repeat(c Comm, root int) error {
 	return nil
 }
 
-// phase does a phase to its end.
 func (t *tester) phase(c Comm, p *Phase) error {
 	if err := t.hub.Begin(c, p); err != nil {
 		return err
@@ -130,7 +129,6 @@ func (t *tester) phase(c Comm, p *Phase) error {
 	}
 }
 
-// words are numbers as they are in memory.
 func words(numbers ...int32) (b []byte) {
 	for _, x := range numbers {
 		b = binary.NativeEndian.AppendUint32(b, uint32(x))

@@ -19,9 +19,8 @@ import (
 const (
 	// shortPiece is how much of a short message is at least one of the library's: with its envelope libraries send it
 	// at once. shortMost is the longest message that Go sends so, and C whatever the library is.
-	shortPiece = 4000
-	shortMost  = 2 * shortPiece
-	// shortPieces is how many pieces a message has at most.
+	shortPiece  = 4000
+	shortMost   = 2 * shortPiece
 	shortPieces = 5
 	// shortPlace is the memory for one in a shortBoxes.
 	shortPlace = shortPieces * 4096
@@ -51,7 +50,7 @@ type shortBoxes struct {
 	data   [link.FastBoxCount * shortPlace]byte
 }
 
-// short is a message but for its data. It is struct impi_short, which says how it travels.
+// short is a short message without its data. It is struct impi_short, which says how it travels.
 type short struct {
 	taken, at uint32
 	context   uint64
@@ -60,7 +59,6 @@ type short struct {
 	kind      uint32
 }
 
-// shorts is a link's part in them.
 type shorts struct {
 	fast   *link.FastBoxes // nil: this side takes none
 	boxes  *shortBoxes
@@ -99,7 +97,6 @@ func (l *Link) TakeFastBoxes() bool {
 // FastBoxesAgreed reports whether both sides take short messages.
 func (s *shorts) FastBoxesAgreed() bool { return s.agreed && s.fast != nil }
 
-// opens reports whether short messages can be sent now.
 func (l *Link) opens() bool { return l.FastBoxesAgreed() && !l.ended && l.usable() == nil }
 
 // FastBoxRoom returns the place of the next message, of n bytes, or nil.
@@ -191,7 +188,7 @@ func (h *Hub) Look(l *Link) bool {
 	return m != nil && m.Apart(m.Len)
 }
 
-// taken is how many short messages were taken, as tags have it.
+// taken is how many short messages were taken, modulo 256 as in tags.
 func (s *shorts) taken() uint8 {
 	if s.fast == nil {
 		return 0
@@ -199,7 +196,7 @@ func (s *shorts) taken() uint8 {
 	return uint8(s.fast.Taken)
 }
 
-// sent is how many were sent, as tags have it.
+// sent is how many short messages were sent, modulo 256 as in tags.
 func (s *shorts) sent() uint8 {
 	if s.fast == nil {
 		return 0
@@ -207,7 +204,7 @@ func (s *shorts) sent() uint8 {
 	return uint8(s.fast.Sent)
 }
 
-// shut says that nothing is wanted any more.
+// shut tells the peer that nothing is wanted any more.
 func (l *Link) shut() {
 	if l.boxes != nil && l.hub.err == nil {
 		_ = l.hub.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, of which everybody hears
@@ -237,7 +234,6 @@ type carrier interface {
 // UseShorts begins short messages, where the library lets any thread call it.
 func (h *Hub) UseShorts() { h.shorts = h.lib.beginShorts() }
 
-// markShorts finds the links that short messages have come by, if some have come.
 func (h *Hub) markShorts() {
 	n := h.shorts.come()
 	if n == h.seen {

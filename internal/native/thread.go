@@ -2,7 +2,6 @@ package native
 
 import "runtime"
 
-// thread is an operating system's thread that runs functions for others.
 type thread struct {
 	work chan func()
 	done chan struct{}

@@ -24,7 +24,6 @@ func (h *Hub) GoOnWith(number, failed int32) *Transfer {
 // Done reports whether it is over, and how it has ended.
 func (t *Transfer) Done() (bool, error) { return t.done, t.err }
 
-// lookAtTransfers looks which are over.
 func (h *Hub) lookAtTransfers() (news bool) {
 	kept := h.transfers[:0]
 	for _, t := range h.transfers {

@@ -110,7 +110,6 @@ func (m *Machine) name(dir string) {
 	do(m.t, "unshare", "--uts="+m.names, "hostname", m.Name)
 }
 
-// end kills what runs on the machine and removes it.
 func (m *Machine) end() {
 	m.Crash()
 	_ = exec.Command("ip", "netns", "del", m.Name).Run()

@@ -25,8 +25,8 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 	return b, ""
 }
 
-// noBoard tells why the procs of a host have no board; empty: they have one. A board is shared memory,
-// so only procs have one whose links to each other would be of shared memory, too.
+// noBoard returns why the procs of a host have no board, or "" if they have one. A board is shared
+// memory, so only procs whose links to each other would be shared memory too have one.
 func (n *node) noBoard(h *ownHost) string {
 	here := n.procs.OfHost(h.Index)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/node/lifetime"
 )
 
-// finish waits until all packets are delivered, then for the end of the procs, then for that of the job
-// at the server.
+// finish waits until all packets are delivered, then for the end of the procs, then for the end of
+// the job at the server.
 func (n *node) finish(ctx context.Context) error {
 	for _, h := range n.hosts {
 		select {
@@ -30,8 +30,8 @@ func (n *node) finish(ctx context.Context) error {
 	return n.member.Leave(ctx, n.native.Finish)
 }
 
-// verdict returns the failure of the job, nil if there is none, by the error of run. A step may
-// have failed as a consequence of something else: the ending decides what is to blame.
+// verdict returns the failure of the job, or nil if there is none, given the error of run. A step
+// may have failed as a consequence of something else: the ending decides what is to blame.
 func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if err == nil {
 		n.end.Close()
@@ -120,7 +120,6 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 }
 
-// textOf is the text of a failure; empty: there is none.
 func textOf(f *ending.Failure) string {
 	if f == nil {
 		return ""

@@ -27,7 +27,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// ownHost is a host of the site with its packet switch.
 type ownHost struct {
 	*site.Host
 	loop    *packetswitch.Switch // once its channels are there
@@ -64,8 +63,8 @@ func (n *node) place() error {
 	return nil
 }
 
-// shareJob puts what is known of the procs of the job into memory that the node's own procs get as
-// well, and from then on looks there itself.
+// shareJob puts what is known of the job's procs into memory that the node's own procs get as well,
+// and from then on reads it there.
 func shareJob(n *node) (err error) {
 	if n.table, err = wireup.ShareProcs(&n.job.Procs); err != nil {
 		return err
@@ -77,8 +76,6 @@ func shareJob(n *node) (err error) {
 	return err
 }
 
-// startSwitches makes the packet switch of every host, attaches its channels and its procs, and
-// runs it.
 func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	defer n.table.Close()
 	for i, h := range n.hosts {
@@ -114,8 +111,9 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	return nil
 }
 
-// stopSwitches stops the packet switches, after those of other hosts were told of a failure f. Channels that have not ended are dropped, by which hosts of
-// other MPIs learn that the job has failed.
+// stopSwitches stops the packet switches, after the switches of other hosts were told of a failure
+// f. Channels that have not ended are dropped, which tells hosts of other MPIs that the job has
+// failed.
 func (n *node) stopSwitches(f *ending.Failure) {
 	tellHosts(n, f)
 	for _, h := range n.hosts {
@@ -171,7 +169,6 @@ func (n *node) agentConfig(h *ownHost) agent.Config {
 	return c
 }
 
-// welcomeAll welcomes the procs of a host.
 func (n *node) welcomeAll(h *ownHost) error {
 	b, why := n.boardFor(h)
 	if b != nil {
@@ -226,12 +223,10 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 	return nil
 }
 
-// traceOf is the file of a rank that a pattern stands for.
 func traceOf(pattern string, rank wire.WorldRank) string {
 	return strings.NewReplacer("%r", strconv.Itoa(int(rank)), "%p", strconv.Itoa(os.Getpid())).Replace(pattern)
 }
 
-// jobOf describes the job to a proc.
 func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	rank := p.Rank()
 	j := &wireup.Job{
@@ -253,7 +248,6 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	return j
 }
 
-// keepsAccounts reports whether the procs count their calls of MPI.
 func keepsAccounts(n *node) bool {
 	return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "")
 }
@@ -267,8 +261,8 @@ func viewsFor(n *node, locals []*procs.Proc) (views []wireup.View) {
 	return views
 }
 
-// procFor describes one proc to those of one host, of which self is the first, but for what its
-// identity, its place and its card say.
+// procFor describes one proc to those of one host, of which self is the first, except for its
+// identity, its place and its card.
 func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRank, x startup.ProcInfo) wireup.Proc {
 	if self == to && len(locals) > 1 {
 		self = locals[1].Rank() // its path to itself is known without
@@ -321,7 +315,6 @@ func (n *node) Left(p *procs.Proc, inOrder bool) {
 	}
 }
 
-// noticed returns the function that a host's switch tells of events.
 func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
@@ -341,9 +334,9 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	}
 }
 
-// channelLost is the failure of a job whose channel to a host ended too early. The head of another site tells
-// the server why its hosts end. If nothing of the kind comes, so that this failure is reported, the host or
-// the head is lost.
+// channelLost is the failure of a job whose channel to a host ended too early. The head of another
+// site tells the server why its hosts end. If it does not, so that this failure is reported, the
+// host or the head is lost.
 func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
 	f := ending.ChannelLost(n.routes.HostName(h), err)
 	client := n.job.Hosts[h].Client

@@ -41,7 +41,6 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})
 }
 
-// keys returns the keys by which greetings at a listener are proved.
 func (n *node) keys(at *site.Listener) dynamic.Keys {
 	others := n.meetings.Keys()
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
@@ -84,7 +83,6 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	return n.direct.Accept(ctx, a)
 }
 
-// takeSpawn answers the greeting of a node that wants procs to be spawned, and begins to serve it.
 func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 	verdict := dynamic.UnknownRank // a spawned world has no sites that could be asked
 	if n.opt.spawned == nil {
@@ -99,7 +97,6 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// running gives the control socket what it can tell of the node.
 func (n *node) running() inspect.Running {
 	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member, Losses: &n.survival, Spares: n.offers}
 	for _, h := range n.hosts {

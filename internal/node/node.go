@@ -39,7 +39,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// node is one site's agent process.
 type node struct {
 	opt      Options
 	log      hclog.Logger
@@ -99,7 +98,6 @@ func Run(ctx context.Context, opt Options) error {
 	return nil
 }
 
-// life runs the node to its end, and says how the job has ended for it.
 func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
@@ -233,7 +231,6 @@ func (n *node) outputLost(err error) {
 	n.cluster.Stop()
 }
 
-// lives is the node's life until the end of its part of the job.
 func lives(ctx context.Context, n *node) error {
 	if n.spare != nil {
 		return n.spare.run(ctx)

@@ -25,8 +25,9 @@ const (
 	lookPause   = 20 * time.Millisecond
 )
 
-// lastLook is for how long a site that does not answer is waited for, and others at the end. Tests give them
-// more, as their machines are slow. A site that was silent for so long before is given leastLook.
+// lastLook bounds how long to wait for a site that does not answer, and for the others at the end.
+// The time for which a site was already silent counts, but it gets at least leastLook. Tests raise
+// it, as their machines are slow.
 var lastLook = 2 * time.Second
 
 const leastLook = 100 * time.Millisecond
@@ -61,8 +62,9 @@ func (s silences) asked(client int, now time.Time) time.Duration {
 	return max(leastLook, lastLook-now.Sub(since))
 }
 
-// gone reports whether a site does not answer. One that writes a report and has never asked this one is
-// known to be unable to by when it should have, if the procs have run for so long.
+// gone reports whether not to wait for a site: it has been silent for lastLook, or it has never
+// asked this one (hasAsked) although the procs have run for so long (ran) that a site that writes a
+// report and can reach this one would have.
 func (s silences) gone(client int, hasAsked bool, ran time.Duration, now time.Time) bool {
 	since, silent := s[client]
 	return silent && now.Sub(since) >= lastLook || !hasAsked && ran >= firstLook+lastLook
@@ -81,7 +83,6 @@ func newRecorder(n *node) *recorder {
 	return &recorder{n: n, path: path, begun: time.Now(), silent: make(silences)}
 }
 
-// begin asks from now on. The procs run.
 func (r *recorder) begin(ctx context.Context) {
 	if r == nil {
 		return
@@ -105,7 +106,6 @@ func (r *recorder) begin(ctx context.Context) {
 	}()
 }
 
-// look asks the nodes of this site, and of all others that can be asked, each for itself.
 func (r *recorder) look(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, s := range inspect.Reachable(r.n.control) {
@@ -115,7 +115,6 @@ func (r *recorder) look(ctx context.Context) {
 	wg.Wait()
 }
 
-// lookHere asks the nodes of this site.
 func (r *recorder) lookHere(ctx context.Context) {
 	a := r.n.control.Answer(ctx, links.Request{Op: links.OpLinks, Account: true, Log: true})
 	r.mu.Lock()
@@ -126,7 +125,6 @@ func (r *recorder) lookHere(ctx context.Context) {
 	}
 }
 
-// ask asks another site.
 func (r *recorder) ask(ctx context.Context, client int) {
 	r.mu.Lock()
 	limit := r.silent.asked(client, time.Now())
@@ -142,14 +140,13 @@ func (r *recorder) ask(ctx context.Context, client int) {
 	r.known.Add(links.Answer{Others: all}, time.Now())
 }
 
-// gone reports whether a site is not waited for.
 func (r *recorder) gone(client int, hasAsked bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.silent.gone(client, hasAsked, time.Since(r.ran), time.Now())
 }
 
-// complete reports whether the last words are known of all procs of a site.
+// complete reports whether the last words of all procs of a site are known.
 func (r *recorder) complete(client int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,9 +154,10 @@ func (r *recorder) complete(client int) bool {
 	return i >= 0 && r.known.Complete(r.sites[i])
 }
 
-// last asks a last time, once the procs of this node have passed MPI_Finalize: those of other nodes may
-// be about to. It returns when this node has the last words of all sites that answer, and all that write a
-// report and can ask have those of this site: whoever left earlier could not be asked any more.
+// last asks a last time, once the procs of this node have passed MPI_Finalize: those of other nodes
+// may be about to. It returns when this node has the last words of all sites that answer, and all
+// sites that write a report and can ask have those of this site: once it has left, it cannot be
+// asked any more.
 func (r *recorder) last(ctx context.Context) {
 	if r == nil {
 		return
@@ -205,7 +203,7 @@ func (r *recorder) stop() {
 	}
 }
 
-// ending looks at this site, as it is when its part of the job is about to end.
+// ending looks at this site just before its part of the job ends.
 func (r *recorder) ending() {
 	if r == nil {
 		return
@@ -218,7 +216,7 @@ func (r *recorder) ending() {
 	}
 }
 
-// write writes the file. Whatever goes wrong is for the log alone.
+// write writes the file. Errors are only logged.
 func (r *recorder) write(o ending.Outcome) {
 	if r == nil {
 		return
@@ -241,7 +239,6 @@ func (r *recorder) write(o ending.Outcome) {
 	n.log.Debug("report written", "path", r.path)
 }
 
-// versionsOf says what has run on this machine.
 func versionsOf(n *node) []jobreport.Version {
 	list := []jobreport.Version{{What: "impi", Version: version.String()}, {What: "Go", Version: runtime.Version()}}
 	var u unix.Utsname

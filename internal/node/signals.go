@@ -64,10 +64,10 @@ func reloads(ctx context.Context, n *node) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// rereadLimit is how long the hosts of a site have to read their files. Plugins may be tried.
+// rereadLimit is how long the hosts of a site have to read their files. They may have to try
+// plugins meanwhile.
 const rereadLimit = 30 * time.Second
 
-// reread has the site read its job file again, and logs why something has not changed.
 func reread(ctx context.Context, n *node) {
 	ctx, cancel := context.WithTimeout(ctx, rereadLimit)
 	defer cancel()
@@ -100,8 +100,8 @@ func identities(n *node) (list []*rendezvous.Identity) {
 	return list
 }
 
-// renewed has the connections made anew for which the certificates of identities are used. It returns what to
-// say of those that stay as they are.
+// renewed renews the node's connections that use its certificates. It returns what to say of those
+// that keep the old ones.
 func renewed(n *node) (left []string) {
 	member.Renew(n.cluster)
 	if n.member.Identity() != nil && !n.member.Renew() {
@@ -110,7 +110,6 @@ func renewed(n *node) (left []string) {
 	return left
 }
 
-// signal sends a signal to the procs that run here.
 func (n *node) signal(s syscall.Signal) {
 	if n.opt.spawned == nil {
 		n.cluster.PassSignal(s)

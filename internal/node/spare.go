@@ -77,8 +77,8 @@ func newSpareNode(n *node) *spareNode {
 	return s
 }
 
-// taken returns what the spawner calls when there may be more or fewer spawned procs; nil: the site is not
-// spare.
+// taken returns what the spawner calls when the number of spawned procs may have changed, or nil if
+// the site is not spare.
 func (s *spareNode) taken() func() {
 	if s == nil {
 		return nil
@@ -104,7 +104,6 @@ func (s *spareNode) procs() int {
 	return procs
 }
 
-// run is the life of the node until the job is over.
 func (s *spareNode) run(ctx context.Context) error {
 	n := s.n
 	transports, err := begin(ctx, n)
@@ -157,7 +156,6 @@ func (s *spareNode) run(ctx context.Context) error {
 	return nil
 }
 
-// waits says for what the site waits once it knows the job.
 func (s *spareNode) waits() string { return "procs that are spawned here: this site is spare" }
 
 // world describes the site as a job of its own, with the token of the job.
@@ -175,7 +173,6 @@ func (s *spareNode) world(token dynamic.Token) *startup.Job {
 	return j
 }
 
-// offer begins to offer the site to all hosts of the job.
 func (s *spareNode) offer(job *startup.Job) error {
 	n := s.n
 	var id [8]byte
@@ -254,7 +251,6 @@ func (s *spareNode) Known() *startup.Job {
 	return s.job
 }
 
-// spareDialler dials the nodes of a job for a spare site.
 type spareDialler struct {
 	n     *node
 	job   *startup.Job
@@ -262,7 +258,6 @@ type spareDialler struct {
 	ours  *dynamic.Card
 }
 
-// errNoWayToHost says that the routes leave nothing.
 var errNoWayToHost = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
 
 // dialTime bounds one attempt to reach a host by all ways.

@@ -17,7 +17,6 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// ownServer returns the address of the job's server, and how to authenticate there.
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 	at := n.opt.Site.Server.Address
 	if n.server != nil {
@@ -26,7 +25,7 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 	return at, n.opt.Site.Auth
 }
 
-// newSpawner makes what starts procs at this site while its job runs, until ctx ends.
+// newSpawner makes the spawner that starts procs at this site until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	if n.spare == nil {
 		n.offers = spares.NewOffers(n.opt.Job, n.log)
@@ -58,8 +57,9 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	return d
 }
 
-// inherit takes the failure of procs that this job has spawned and is connected with for a failure of
-// the job. If the job is over already, it is passed on to the job that has spawned this one, if any.
+// inherit treats the failure of procs that this job has spawned and is connected with as a failure
+// of the job. If the job is already over, the failure is passed on to the job that has spawned this
+// one, if any.
 func (n *node) inherit(o ending.Outcome) {
 	passOn := false
 	n.end.Report(func(now time.Time, e *ending.Ending) { passOn = e.Inherit(now, o) })
@@ -68,7 +68,6 @@ func (n *node) inherit(o ending.Outcome) {
 	}
 }
 
-// spawnedNode is a node of a spawned world, for the spawner that started it.
 type spawnedNode struct{ *node }
 
 func (n spawnedNode) Run(ctx context.Context) ending.Outcome { return n.life(ctx) }
@@ -102,7 +101,6 @@ func (n *node) borrowTransports() {
 	n.routes.CloseRoutes()
 }
 
-// program is what a proc runs.
 func (n *node) program(local int) config.Program {
 	if s := n.opt.spawned; s != nil {
 		return s.Program(local - n.routes.ProcsBefore)
@@ -111,7 +109,6 @@ func (n *node) program(local int) config.Program {
 	return program
 }
 
-// appNum is a proc's MPI_APPNUM.
 func (n *node) appNum(p *procs.Proc) int {
 	if s := n.opt.spawned; s != nil {
 		return s.AppNum(p.Local - n.routes.ProcsBefore)

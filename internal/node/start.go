@@ -27,8 +27,8 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// begin opens what tells others of the node, begins to start the transports, which its result waits for, and
-// connects the hosts of the site.
+// begin opens what tells others of the node, connects the hosts of the site, and begins to start
+// the transports; the function that it returns waits for those.
 func begin(ctx context.Context, n *node) (transports func() error, err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
 		return nil, err
@@ -65,7 +65,6 @@ func begin(ctx context.Context, n *node) (transports func() error, err error) {
 	return transports, nil
 }
 
-// start does everything up to the end of startup.
 func (n *node) start(ctx context.Context) (err error) {
 	transports, err := begin(ctx, n)
 	if transports != nil && n.opt.spawned == nil {
@@ -114,7 +113,6 @@ func (n *node) start(ctx context.Context) (err error) {
 	return n.place()
 }
 
-// await notes what says for whom the node waits from now on.
 func await(n *node, what func() string) { n.awaits.Store(&what) }
 
 // waitsFor says for whom the node waits in startup; empty: for nobody.
@@ -125,7 +123,7 @@ func waitsFor(n *node) string {
 	return ""
 }
 
-// sitesAwaited says for whom a site waits that is ready itself.
+// sitesAwaited says for whom a site that is itself ready waits.
 func sitesAwaited(n *node) string {
 	if n.server != nil {
 		if names := n.server.WaitingFor(wire.ClientRank(n.opt.Site.Client)); names != "" {
@@ -169,8 +167,8 @@ func serveMetrics(n *node) (err error) {
 	return nil
 }
 
-// serveUI begins to serve the page of impi-node ui if the file wants it and this is the head. Who may
-// read the run directory finds the page's address with its token there.
+// serveUI begins to serve the page of impi-node ui if the file wants it and this is the head. The
+// page's address with its token is in the run directory, for those who may read that.
 func serveUI(n *node) (err error) {
 	at := n.opt.Site.UI
 	if !at.Listen.IsValid() || n.opt.spawned != nil || !n.cluster.IsHead() {
@@ -222,7 +220,6 @@ func startProcs(ctx context.Context, n *node) (err error) {
 	return n.procs.Start()
 }
 
-// awaitHellos waits until all procs are in Init.
 func (n *node) awaitHellos(ctx context.Context) error {
 	stop := report.While(n.log, n.deadline, func() string { text, _ := n.procs.Missing(); return text })
 	defer stop()

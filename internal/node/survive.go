@@ -28,14 +28,14 @@ type survival struct {
 	excluded atomic.Bool   // the others go on without this node
 }
 
-// has reports whether a proc is lost.
 func (s *survival) has(r wire.WorldRank) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.losses.Has(r)
 }
 
-// sum has a job that has gone on without procs fail by all of them, if by nothing else.
+// sum makes the loss of procs, without which the job went on, its failure, unless it has one that
+// is not late.
 func (s *survival) sum(o *ending.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,6 @@ func (s *survival) sum(o *ending.Outcome) {
 	o.Failure, o.Late = f, true
 }
 
-// mayNotSurvive says why a job cannot go on without procs though the file wants it.
 func mayNotSurvive(n *node) error {
 	if !n.survival.on {
 		return nil
@@ -63,8 +62,9 @@ func mayNotSurvive(n *node) error {
 	return nil
 }
 
-// withoutServer reports whether the job goes on though the server that is embedded here has failed: it has lost
-// the last other site that had not ended its part. What that means this site knows by its channels.
+// withoutServer reports whether the job goes on although the server that is embedded here has
+// failed: it has lost the last other site that had not ended its part. This site learns by its
+// channels what that means.
 func (s *survival) withoutServer(f *ending.Failure) bool {
 	return s.on && s.n.isReady() && errors.Is(f, startup.ErrLost)
 }
@@ -85,7 +85,8 @@ func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
 	s.lose(x)
 }
 
-// siteOf is the loss of all of this site: the launcher of its own MPI ends all procs with the first one.
+// siteOf extends a loss to all of this site: the launcher of its own MPI ends all procs with the
+// first one.
 func (s *survival) siteOf(x wire.Lost) wire.Lost {
 	c := &s.n.job.Clients[s.n.job.Self]
 	x.First, x.Last, x.Host = c.FirstProc, c.FirstProc+wire.WorldRank(c.NProcs)-1, true
@@ -113,8 +114,8 @@ func (s *survival) Unlinked(p *procs.Proc, peer wire.WorldRank, report func()) {
 	})
 }
 
-// hostDied takes the loss of a channel. What another site has said, or done wrong, ends the job; a host
-// that is gone without a word is lost with its procs.
+// hostDied handles the loss of a channel. What another site has said, or done wrong, ends the job;
+// a host that is gone without a word is lost with its procs.
 func (s *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	n := s.n
 	if !s.on || f.Weight != ending.Lost {
@@ -128,7 +129,7 @@ func (s *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	s.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
 }
 
-// loseHosts takes the loss of hosts of this site, by their places in it.
+// loseHosts handles the loss of hosts of this site; hosts has their places in it.
 func (s *survival) loseHosts(hosts []int, f *ending.Failure) {
 	n := s.n
 	for _, x := range hosts {
@@ -137,7 +138,7 @@ func (s *survival) loseHosts(hosts []int, f *ending.Failure) {
 	}
 }
 
-// all adds to the loss of the head of a site that of its other hosts, which end without their head.
+// all extends the loss of a site's head to its other hosts, which end without their head.
 func (s *survival) all(x wire.Lost) wire.Lost {
 	job := s.n.job
 	h := job.Procs.At(x.First).Host
@@ -147,14 +148,12 @@ func (s *survival) all(x wire.Lost) wire.Lost {
 	return x
 }
 
-// goOnWithout gives up the channels to a host.
 func (s *survival) goOnWithout(host wire.HostRank, why error) {
 	for _, h := range s.n.hosts {
 		h.loop.GoOnWithout(host, why)
 	}
 }
 
-// errGivenUp is why a channel is closed to a host that another one has lost.
 var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
 
 // lose tells everybody whom this node can reach that procs are lost, unless it is known. A node without which
@@ -210,7 +209,8 @@ func (s *survival) lose(x wire.Lost) {
 	n.end.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) })
 }
 
-// endsSoon is within what time a node hears that a job ends whose procs and hosts it sees ending.
+// endsSoon is how long a warning of lost procs or hosts waits for news that the job ends, which
+// ends them, too.
 const endsSoon = 500 * time.Millisecond
 
 // sayLater warns the operator, unless the job turns out to end: then its procs and hosts end in any order,
@@ -227,7 +227,6 @@ func (s *survival) sayLater(x wire.Lost) {
 	})
 }
 
-// failing reports whether the job ends at this node.
 func (s *survival) failing() (yes bool) {
 	s.n.end.Report(func(_ time.Time, e *ending.Ending) { yes = e.Failing() })
 	return yes
@@ -236,7 +235,6 @@ func (s *survival) failing() (yes bool) {
 // GoesOnWithout is what the operator is warned by.
 const GoesOnWithout = "the job goes on without procs that are lost"
 
-// say says what was not said yet, if the job goes on.
 func (s *survival) say(goesOn bool) {
 	for _, x := range s.unsaid {
 		switch {
@@ -271,7 +269,6 @@ func (s *survival) Site(x *startup.ClientInfo) bool {
 	return true
 }
 
-// tellLost tells the other hosts, and the procs here.
 func (s *survival) tellLost(l wire.Lost) {
 	for _, h := range s.n.hosts {
 		h.loop.TellLost(l)

@@ -19,8 +19,8 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// lastSpans is for how long a node that ends may send what is left. Tests give it more, as their machines
-// are slow.
+// lastSpans bounds how long a node that ends sends its remaining spans. Tests raise it, as their
+// machines are slow.
 var lastSpans = 2 * time.Second
 
 // spans are what a node tells an OpenTelemetry collector of itself and of the job. They do nothing if the
@@ -31,7 +31,6 @@ type spans struct {
 	node   *telemetry.Span
 }
 
-// newSpans begins the spans of a site's node.
 func newSpans(n *node) (s spans) {
 	if n.opt.spawned != nil {
 		return spansOfWorld(n, n.opt.root.spans.tracer)
@@ -81,10 +80,9 @@ func spansOfWorld(n *node, t *telemetry.Tracer) spans {
 	return s
 }
 
-// spawnKey is what the ID of a spawn's span follows from.
+// spawnKey is what the ID of a spawn's span is derived from.
 func spawnKey(world string) string { return "spawn " + world }
 
-// step does a step of the node's life.
 func (s *spans) step(name string, f func() error) error {
 	x := s.tracer.Begin(name, s.node)
 	err := f()
@@ -92,9 +90,9 @@ func (s *spans) step(name string, f func() error) error {
 	return err
 }
 
-// met says which job it is, once the sites have met. What the sites of ours share is random, and so is
-// the hash of it; with foreign sites and without a key they share nothing, and the job is told from
-// others by its hosts and procs.
+// met identifies the job, once the sites have met. What sites of ours share is random, and so is
+// its hash; with foreign sites and without a key they share nothing, and the job is identified by
+// its hosts and procs.
 func (s *spans) met(job *startup.Job) {
 	if s.tracer == nil {
 		return
@@ -110,7 +108,6 @@ func (s *spans) met(job *startup.Job) {
 	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...) // that of a spawned world is nil
 }
 
-// spawning traces a spawn of a proc's.
 func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal) {
 	x := s.tracer.Begin("spawn", s.node, telemetry.List("impi.rank", int(by.Rank()))...)
 	total := 0
@@ -136,7 +133,7 @@ func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world st
 
 var _ spawner.Spawning = (&spans{}).spawning
 
-// over ends all, and sends it for at most lastSpans.
+// over ends all spans and sends them, for at most lastSpans.
 func (s *spans) over(n *node, o ending.Outcome) {
 	if s.tracer == nil {
 		return
@@ -155,7 +152,7 @@ func (s *spans) over(n *node, o ending.Outcome) {
 	s.tracer.Close()
 }
 
-// isFirst reports whether this node speaks for the job: of several, the head of the first of our sites.
+// isFirst reports whether this node speaks for the job: it is the head of the first of our sites.
 func isFirst(n *node) bool {
 	if n.spare != nil {
 		return false

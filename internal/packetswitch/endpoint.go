@@ -27,7 +27,6 @@ type endpoint struct {
 	before struct{ sent, received uint64 } // what a link that counts had counted when it came here: a ring counts for all its owners
 }
 
-// counter is a link that counts its bytes.
 type counter interface {
 	Counts() (sent, received uint64)
 }
@@ -49,7 +48,6 @@ func (p *endpoint) Receive() (progress bool) {
 	return progress
 }
 
-// read reads once, at most as much as there is room for.
 func (p *endpoint) read() (n, room int, err error) {
 	in := p.s.Agent.Input(p.id)
 	if in == nil {
@@ -62,7 +60,7 @@ func (p *endpoint) read() (n, room int, err error) {
 	return n, room, err
 }
 
-// packed returns the link to use instead of l, if its bytes are to go compressed.
+// packed returns the link to use instead of l, if its bytes are to be compressed.
 func (p *endpoint) packed(l link.Link, c *compress.Config) link.Link {
 	if c == nil {
 		return l
@@ -135,7 +133,6 @@ func (p *endpoint) Drop(cause error) {
 	}
 }
 
-// close closes a link and stops driving it.
 func (p *endpoint) close() {
 	p.s.endpoints[p.id] = nil
 	p.stopTimer()
@@ -149,7 +146,6 @@ func (p *endpoint) stopTimer() {
 	}
 }
 
-// drain reads everything that is in the link.
 func (p *endpoint) drain() {
 	for p.ended == nil {
 		n, _, err := p.read()

@@ -117,7 +117,6 @@ func (s *Switch) Run() {
 	s.Close()
 }
 
-// poll polls once and moves what can be moved.
 func (s *Switch) poll() (progress bool) {
 	if s.posted.Load() {
 		s.doWork()
@@ -130,7 +129,6 @@ func (s *Switch) poll() (progress bool) {
 	return false
 }
 
-// sleep waits until a link or the waker has something.
 func (s *Switch) sleep() {
 	s.output() // an acknowledgement alone may have made room in a channel
 	if !s.links.ArmAll() || s.posted.Load() {
@@ -233,7 +231,6 @@ func (s *Switch) doWork() {
 	}
 }
 
-// output writes what was queued, and handles what came of it.
 func (s *Switch) output() {
 	for _, l := range s.Agent.Touched() {
 		if p := s.endpoints[l]; p != nil {
@@ -252,7 +249,6 @@ func (s *Switch) output() {
 	}
 }
 
-// events handles the agent's events.
 func (s *Switch) events() {
 	for {
 		ev, ok := s.Agent.Next()
@@ -381,7 +377,6 @@ func (s *Switch) Channels() (all []ChannelState) {
 // Waiting returns how the loop waits.
 func (s *Switch) Waiting() polling.Waiting { return s.spin.Waiting() }
 
-// forget removes a channel that has ended from the resumable ones.
 func (s *Switch) forget(c *Channel) {
 	if i := slices.Index(s.channels, c); i >= 0 {
 		s.channels = slices.Delete(slices.Clone(s.channels), i, i+1) // a copy, since a caller may be iterating

@@ -19,7 +19,6 @@ import (
 	"time"
 )
 
-// product is an implementation that is built from source.
 type product struct {
 	origin
 	version string
@@ -47,8 +46,8 @@ var lam = product{
 // zeroed has local variables begin as zeros. Compilers older than GCC 12 do not know it.
 const zeroed = "-ftrivial-auto-var-init=zero"
 
-// mpich is MPICH with the device that can open ports and spawn. Debian's binary
-// package has the one for UCX, which cannot.
+// mpich is MPICH with the device that can open ports and spawn. Debian's binary package has the
+// device UCX, which cannot.
 var mpich = product{
 	origin: origin{
 		"MPICH", "mpich", "mpich_4.0.2.orig.tar.xz",
@@ -82,7 +81,6 @@ func (p product) recipe() string {
 // String is for people: the name and the version.
 func (p product) String() string { return p.name + " " + p.version }
 
-// builder fetches and builds peers.
 type builder struct {
 	dir     string    // of all peers
 	out     io.Writer // progress
@@ -96,7 +94,6 @@ type builder struct {
 // error wraps ErrImpossible if this machine lacks something.
 func Build(ctx context.Context, out io.Writer) (*Install, error) { return lam.make(ctx, out) }
 
-// make is Build for any product.
 func (p product) make(ctx context.Context, out io.Writer) (in *Install, err error) {
 	return in, obtain(ctx, out, p.String(), func() (where string, err error) {
 		if in, err = p.find(); err == nil {
@@ -141,7 +138,6 @@ func obtain(ctx context.Context, out io.Writer, what string, find func() (where 
 	return err
 }
 
-// tools reports what the machine lacks.
 func (b *builder) tools() error {
 	for _, t := range []struct{ name, of string }{
 		{"apt-get", "Debian's package tool"}, {"tar", "to unpack the source"}, {"make", "to build it"},
@@ -212,8 +208,6 @@ func (b *builder) configure(ctx context.Context, p product, src string) error {
 	return os.WriteFile(done, nil, 0o644)
 }
 
-// run runs a tool with its output in the log, and quotes the end of that if it
-// fails.
 func (b *builder) run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	last := &tail{}
 	c := exec.CommandContext(ctx, name, args...)
@@ -235,7 +229,6 @@ func (b *builder) say(format string, args ...any) {
 	fmt.Fprintf(b.out, "peers: %3.0f s: %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// tail keeps the end of what is written to it.
 type tail struct{ b []byte }
 
 const tailBytes = 2000

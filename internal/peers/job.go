@@ -132,7 +132,8 @@ func (j *Job) Hosts(client int) (hosts []Host) {
 	return hosts
 }
 
-// on returns what makes commands for the machine of that number, or for this one if the site has none.
+// on returns a function that makes commands for the machine of that number, or for this one if the
+// site has none.
 func (s Site) on(machine int) func(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if s.Machines == nil {
 		return exec.CommandContext
@@ -174,7 +175,6 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 	return r, nil
 }
 
-// serve starts the server and returns its address.
 func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error) {
 	host, first := "127.0.0.1", r.job.Sites[0]
 	if first.Machines != nil {
@@ -201,7 +201,6 @@ func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error)
 	return at, nil
 }
 
-// startNodes starts all sites of ours.
 func (r *Running) startNodes(ctx context.Context, at netip.AddrPort) error {
 	j := *r.job
 	j.Habits = cmp.Or(j.Habits, `implementation = "lam-7.1"`)

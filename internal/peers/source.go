@@ -16,7 +16,6 @@ import (
 // ErrImpossible is wrapped if a peer cannot be built on this machine, even with a network.
 var ErrImpossible = errors.New("not possible here")
 
-// keyring has the keys of Debian's archives.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // sourcePackages makes an entry for the source packages of a release, at the place that this machine has
@@ -34,7 +33,6 @@ func sourcePackages(ctx context.Context, release string) (string, error) {
 	return text, nil
 }
 
-// codename is the release of this machine's Debian.
 func codename(release string) (string, error) {
 	b, err := os.ReadFile(release)
 	if err != nil {
@@ -65,7 +63,6 @@ var lamOrigin = origin{
 	"7cd5f289b9e4887d2a62532c33d93265a049b372ae23d0a6309e6870fef811ae",
 }
 
-// fetch gets an archive into dir, unless it is there.
 func (b *builder) fetch(ctx context.Context, o origin) error {
 	archive := filepath.Join(b.dir, o.archive)
 	if o.checkSum(archive) == nil {
@@ -105,7 +102,6 @@ func (b *builder) fetch(ctx context.Context, o origin) error {
 	return nil // whatever else of the package could not be had
 }
 
-// checkSum reports a file that is not the archive.
 func (o origin) checkSum(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -146,10 +146,8 @@ func (s *Universe) Kill() error {
 	return fmt.Errorf("peers: processes of %s cannot be killed", s.dir)
 }
 
-// process is a process ID.
 type process int
 
-// processes lists the processes of the universe.
 func (s *Universe) processes() (all []process) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -170,7 +168,6 @@ func (p process) name() string {
 	return strings.TrimSpace(string(b))
 }
 
-// gone waits until p has ended, for at most patience.
 func (p process) gone(patience time.Duration) {
 	fd, err := unix.PidfdOpen(int(p), 0)
 	if err != nil {

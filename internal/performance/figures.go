@@ -75,7 +75,6 @@ func Parse(b []byte) (f Figures, err error) {
 	return f, nil
 }
 
-// startup are the results of impi-bench startup, with their units.
 var startup = []struct {
 	key, name, unit string
 	of              float64
@@ -87,7 +86,6 @@ var startup = []struct {
 	{"bytes_from_server", "from the server", "MB", 1e6},
 }
 
-// results returns the figures by benchmark, each with its rows.
 func (f *Figures) results() []Result {
 	list := f.Results
 	for _, m := range startup {

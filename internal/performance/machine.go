@@ -40,7 +40,6 @@ func ThisMachine() Machine {
 
 var version = regexp.MustCompile(`\d+\.\d+[.\w]*`)
 
-// field returns the value of a name in a file of /proc.
 func field(file, name string) string {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {

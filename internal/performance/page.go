@@ -77,7 +77,6 @@ func (m Machine) String() string {
 	return s
 }
 
-// summary counts the rows that have a goal.
 type summary struct {
 	met    int
 	missed []string
@@ -91,7 +90,6 @@ func (s *summary) write(w io.Writer) {
 	fmt.Fprint(w, "\n\n")
 }
 
-// section returns the text and the table of a question.
 func section(q *Question, a *Answer, sum *summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n```\nbin/%s\n```\n\n", q.Title, q.Text, strings.Join(a.Command, " "))
@@ -131,7 +129,6 @@ func section(q *Question, a *Answer, sum *summary) string {
 	return b.String()
 }
 
-// judged returns the columns with a ratio.
 func (q *Question) judged(columns []string) []string {
 	if len(q.Of) > 0 {
 		return q.Of
@@ -139,7 +136,6 @@ func (q *Question) judged(columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == inGo })
 }
 
-// verdict returns a ratio and how it compares with its goal.
 func (q *Question) verdict(r Result, row Row, column string, sum *summary) string {
 	ratio, ok := row.Ratios[column]
 	if len(q.Of) > 0 {
@@ -173,7 +169,6 @@ func (q *Question) verdict(r Result, row Row, column string, sum *summary) strin
 	return "**" + text + ", not " + wanted + "**"
 }
 
-// label returns a column's name on the page.
 func label(column string) string {
 	names := map[string]string{"mpich": "MPICH", "mpich by srun": "MPICH by srun", "openmpi": "Open MPI", "resume": "resuming", "channel": "agents"}
 	return cmp.Or(names[column], column)

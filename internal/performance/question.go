@@ -28,7 +28,6 @@ type Goal struct {
 // Any stands for all sizes.
 const Any = -1
 
-// goal returns the goal of a row; ok is false if it has none.
 func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	i := slices.IndexFunc(q.Goals, func(g Goal) bool {
 		return g.Of == column && g.Bench == bench && (g.Size == size || g.Size == Any)
@@ -39,7 +38,6 @@ func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	return q.Goals[i], true
 }
 
-// met reports whether a ratio reaches the goal.
 func (g Goal) met(ratio float64) bool {
 	return (g.Least == 0 || ratio >= g.Least) && (g.Most == 0 || ratio <= g.Most)
 }
@@ -52,7 +50,6 @@ const (
 
 var bothPeers = []string{"mpich", "openmpi"}
 
-// all returns the same goal for all rows of some benchmarks.
 func all(of string, least float64, benches ...string) (goals []Goal) {
 	for _, b := range benches {
 		goals = append(goals, Goal{Of: of, Bench: b, Size: Any, Least: least})

@@ -35,7 +35,6 @@ const FilePrefix = "impi-transport-"
 // maxFile bounds a lock file, in bytes. One of a thousand plugins on five platforms has half of that.
 const maxFile = 1 << 20
 
-// header begins a lock file.
 const header = `# impi-node plugins install keeps this file. Put it under version control, beside the job file:
 # nodes run these versions of the plugins, and no file with another checksum.
 `
@@ -52,7 +51,6 @@ type Entry struct {
 	SHA256  map[string]string // of the binary, by platform, in hex
 }
 
-// parsed is a lock file as HCL has it.
 type parsed struct {
 	Plugins []struct {
 		Name    string            `hcl:"name,label"`
@@ -95,7 +93,6 @@ func Read(path string) (*Lock, error) {
 	return l, nil
 }
 
-// readFile reads a file of at most maxFile bytes.
 func readFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
 	if err != nil {

@@ -78,7 +78,6 @@ func (s *Shared) leave(key uint32, fd int) {
 	}
 }
 
-// serve wakes the goroutines whose descriptors are ready.
 func (s *Shared) serve() {
 	for {
 		ready, err := s.set.Wait(-1)

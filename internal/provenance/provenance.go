@@ -82,7 +82,6 @@ func History(root string) error {
 	return nil
 }
 
-// git runs a git command and returns its output.
 func git(root string, args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput()
 	if err != nil {

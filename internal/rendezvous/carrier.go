@@ -34,7 +34,6 @@ func (c *carrier) start() {
 	c.owner.wg.Go(c.write)
 }
 
-// read receives and calls pump for what has come.
 func (c *carrier) read() {
 	l := c.owner
 	buf := make([]byte, 32<<10)

@@ -111,7 +111,6 @@ func (c *Client) giveUp() error {
 	return c.m.Err()
 }
 
-// watch reads what the server sends until the connection ends.
 func (c *Client) watch() {
 	defer close(c.ended)
 	defer c.nc.Close()

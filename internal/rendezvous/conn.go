@@ -62,7 +62,6 @@ func (c *conn) carriedBy(nc net.Conn) {
 	}
 }
 
-// below returns the connection that is used now.
 func (c *conn) below() net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +122,6 @@ func (c *conn) read(events chan<- event, stop <-chan struct{}) {
 	}
 }
 
-// give passes an event to the server, unless that has stopped taking events.
 func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
 	select {
 	case events <- e:
@@ -133,7 +131,6 @@ func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
 	}
 }
 
-// closeWrite closes the sending half, or the connection if it has no halves.
 func closeWrite(nc net.Conn) {
 	if h, ok := nc.(interface{ CloseWrite() error }); ok && h.CloseWrite() == nil {
 		return

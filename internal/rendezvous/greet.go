@@ -51,8 +51,8 @@ func (s *server) welcome(c *conn) bool {
 	return true
 }
 
-// welcomes is welcome for a connection of which returning may have read the hello, as all clients had
-// come. A spare site is then yet to be answered; everybody else is refused by startup.Server.
+// welcomes is welcome for a connection whose hello returning may already have read, as all clients
+// had come. A spare site is then still to be answered; startup.Server refuses everybody else.
 func (s *server) welcomes(c *conn, above *greeted) bool {
 	switch {
 	case above == nil:
@@ -71,7 +71,6 @@ func (s *server) welcomes(c *conn, above *greeted) bool {
 	return true
 }
 
-// errPlain is what a client without TLS is told by a server that needs it.
 var errPlain = errors.New("this server accepts only TLS, which sites of impi use by themselves; to accept another MPI, start it with require_tls = false")
 
 // returning handles a connection that has begun as one of ours after all clients had come. It
@@ -113,7 +112,6 @@ func (s *server) goOn(x *greeted, known *session) {
 	}
 }
 
-// refuse tells a client why it is refused, and ends its connection.
 func (x *greeted) refuse(why error) {
 	_ = x.NetConn().SetDeadline(time.Now().Add(linger))
 	_, _ = x.Write(wire.AppendFail(nil, why.Error()))
@@ -136,7 +134,6 @@ const maxRefused = 64 << 10
 // come.
 const wrongKeyPause = time.Second
 
-// turnAway tells startup.Server why welcome has refused a connection.
 func (s *server) turnAway(c *conn, why error) {
 	if errors.Is(why, errWrongKey) {
 		s.m.WrongKey(c.id, time.Now())
@@ -145,7 +142,6 @@ func (s *server) turnAway(c *conn, why error) {
 	s.m.Refuse(c.id, why)
 }
 
-// joined logs how a client's connection is protected.
 func (s *server) joined(e startup.Event) {
 	c := s.conns[e.Conn]
 	if c == nil {

@@ -35,7 +35,6 @@ type greeter struct {
 	sessions map[resume.Session]*session
 }
 
-// session is the state with which a client resumes its connection.
 type session struct {
 	conn   startup.ConnID
 	l      *resumableConn
@@ -78,7 +77,6 @@ type greeted struct {
 	binding []byte
 }
 
-// how describes how the connection is protected, with the name in the certificate, for the log.
 func (x *greeted) how() string {
 	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
 		return "TLS, certificate of " + certs[0].DNSNames[0]
@@ -86,7 +84,6 @@ func (x *greeted) how() string {
 	return "TLS"
 }
 
-// errNoSession is what a client is told whose session is not known, or no longer.
 var errNoSession = errors.New("the server does not know the session: the client had finished, or the server no longer waited for it")
 
 // receive reads the preface and the hello, and checks the key. The caller has set nc's
@@ -121,7 +118,6 @@ func (g *greeter) receive(nc net.Conn) (*greeted, error) {
 	return x, nil
 }
 
-// errWrongKey is what a client with a wrong key is told.
 var errWrongKey = fmt.Errorf("%w: wrong key", startup.ErrAuth)
 
 func (g *greeter) explain(err error) string {
@@ -179,7 +175,6 @@ func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	return s.l, nil
 }
 
-// add registers a session, unless there is one with this name.
 func (g *greeter) add(name resume.Session, s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -233,7 +228,6 @@ func (g *greeter) goOn(x *greeted, s *session) error {
 	return err
 }
 
-// end removes the session of a connection that has ended.
 func (g *greeter) end(id startup.ConnID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -244,7 +238,6 @@ func (g *greeter) end(id startup.ConnID) {
 	}
 }
 
-// open reports whether there are any sessions.
 func (g *greeter) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

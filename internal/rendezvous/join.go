@@ -88,7 +88,6 @@ func busyLevel(wait time.Duration) hclog.Level {
 	return hclog.Debug
 }
 
-// joinOnce is Join without trying again when the server is busy.
 func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Client, *startup.Job, error) {
 	if set.Reach > 0 {
 		limit = min(limit, set.Reach)
@@ -113,7 +112,6 @@ func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit
 	return c, job, nil
 }
 
-// dialFrom sets the default of Dial.
 func (set *Settings) dialFrom() {
 	if set.Dial != nil {
 		return

@@ -96,7 +96,6 @@ func purposeOf(nc net.Conn) purpose {
 	return purposeStartup
 }
 
-// endNames closes the connections whose purpose is not known yet, and the name service.
 func (s *server) endNames() {
 	for _, nc := range s.undecided.All() {
 		nc.Close()

@@ -41,7 +41,6 @@ func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	return t, nil
 }
 
-// fallBack decides whether to try plain IMPI next.
 func (o *opening) fallBack(ctx context.Context, err error) error {
 	var r *refusal
 	foreign := errors.Is(err, errForeign) || errors.As(err, &r) && r.foreign()
@@ -77,7 +76,6 @@ func (o *opening) silent(err error) error {
 	return fmt.Errorf("%w; if it is another MPI's, write server_foreign = true beside server", err)
 }
 
-// withoutTLS is the error of a client that needs TLS at a server without it.
 type withoutTLS struct{ why error }
 
 func (w *withoutTLS) Error() string {

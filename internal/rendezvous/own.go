@@ -48,9 +48,7 @@ const (
 
 // The ways in which the handshake fails.
 var (
-	// errForeign means that the answer was not TLS.
-	errForeign = errors.New("the server does not speak TLS as ours does")
-	// errNoAnswer means that the server has closed the connection without an answer.
+	errForeign  = errors.New("the server does not speak TLS as ours does")
 	errNoAnswer = errors.New("the server closed the connection without an answer")
 	// errBrokeOff means that TLS began and the server closed the connection, probably since
 	// it took too long.
@@ -117,7 +115,6 @@ func (c *ownClient) config() *tls.Config {
 	return t
 }
 
-// judge returns the error to report for a handshake that has failed.
 func (c *ownClient) judge(err error, heard *recorder) error {
 	var plain tls.RecordHeaderError
 	switch {
@@ -134,7 +131,6 @@ func (c *ownClient) judge(err error, heard *recorder) error {
 	return c.explain(err)
 }
 
-// explain adds to an error of TLS what to do about it.
 func (c *ownClient) explain(err error) error {
 	var remote *net.OpError
 	var plain tls.RecordHeaderError
@@ -161,13 +157,12 @@ func (c *ownClient) explain(err error) error {
 	return err
 }
 
-// selfMade reports whether the certificate that was not accepted is one that a server
-// without certificates makes for itself.
+// selfMade reports whether the certificate that was rejected is one that a server without
+// certificates makes for itself.
 func selfMade(err error) bool {
 	return strings.Contains(err.Error(), `certificate of "impi server"`)
 }
 
-// converse sends the hello and checks the answer.
 func (c *ownClient) converse(t *tls.Conn) error {
 	state := t.ConnectionState()
 	binding, err := state.ExportKeyingMaterial(bindingLabel, nil, 32)
@@ -244,7 +239,6 @@ func (h *recorder) fail() (text string, ok bool) {
 	return readFail(h.first[:headSize], &both{rest, h.Conn})
 }
 
-// both is a reader of head and then tail.
 type both struct {
 	head *strings.Reader
 	tail net.Conn
@@ -257,7 +251,6 @@ func (b *both) Read(p []byte) (int, error) {
 	return b.tail.Read(p)
 }
 
-// busy reports whether the server may accept the client a moment later.
 func (r *refusal) busy() bool { return strings.Contains(r.text, startup.ErrBusy.Error()) }
 
 // foreign reports whether the server did not understand the preface, because it is of an

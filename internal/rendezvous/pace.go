@@ -10,8 +10,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// heeded notices that the peer of a connection is silent while data is on its way to it. The kernel's keep-alive
-// does that for an idle connection only, and otherwise sends again for a quarter of an hour.
+// heeded returns a connection that notices that its peer is silent while data is on its way there.
+// The kernel's keep-alive does that only for an idle connection; otherwise the kernel retransmits
+// for a quarter of an hour.
 func heeded(nc net.Conn) net.Conn {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		return socket.Heed(tcp)
@@ -19,7 +20,7 @@ func heeded(nc net.Conn) net.Conn {
 	return nc
 }
 
-// heeding is a dial function that makes such connections.
+// heeding wraps a dial function so that its connections are heeded.
 func heeding(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		nc, err := dial(ctx, network, address)

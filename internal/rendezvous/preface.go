@@ -38,7 +38,6 @@ var (
 	helloHead = [4]byte{'S', 'E', 'S', 'S'}
 )
 
-// errPreface is wrapped by the errors for a malformed preface, hello or answer.
 var errPreface = errors.New("the beginning of the connection is malformed")
 
 // Flags of hello and answer.
@@ -50,7 +49,6 @@ const (
 // mac is the proof of a key or a secret. The zero mac stands for none.
 type mac [sha256.Size]byte
 
-// hello is the client's first message.
 type hello struct {
 	flags   uint8
 	limit   time.Duration // how long the session is to be kept without a connection; 0: not at all
@@ -92,7 +90,6 @@ func readHello(r io.Reader) (h hello, err error) {
 	return h, nil
 }
 
-// answer is the server's answer to a hello that it accepts.
 type answer struct {
 	flags  uint8
 	limit  time.Duration // how long the server keeps the session; 0: not at all
@@ -114,7 +111,6 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// maxRefusal bounds the text of a refusal, in bytes.
 const maxRefusal = 4 << 10
 
 // readAnswer reads the server's answer and nothing after it. A FAIL is a *refusal.
@@ -157,7 +153,6 @@ func readFail(head []byte, r io.Reader) (text string, ok bool) {
 	return printable(b[:k]), true
 }
 
-// printable returns a peer's text without what must not get into a log.
 func printable(b []byte) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {
@@ -197,5 +192,4 @@ func prove(key []byte, text string, binding []byte, h *hello) (m mac) {
 	return m
 }
 
-// is compares two MACs in constant time.
 func (m mac) is(o mac) bool { return hmac.Equal(m[:], o[:]) }

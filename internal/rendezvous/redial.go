@@ -15,11 +15,10 @@ import (
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
-	// quick is an age: a connection that is lost earlier is replaced only after a pause.
+	// quick is the age that a connection must reach to be replaced without a pause when it is lost.
 	quick = time.Second
 )
 
-// redialler makes the connections of a resumable client.
 type redialler struct {
 	c      *ownClient
 	l      *resumableConn
@@ -99,8 +98,8 @@ func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
 // warnAfter is how often a new connection may be refused before the operator hears of it.
 const warnAfter = 10
 
-// renew has the session carried on by a new connection, for which both ends prove who they are by the
-// certificates that they have now. The one that there is stays until then. The caller has l's lock.
+// renew has the session carried on by a new connection, for which both ends prove who they are by
+// their current certificates. The present connection stays until then. The caller has l's lock.
 func (r *redialler) renew() {
 	if r.wanted++; r.wanted == 1 {
 		r.l.wg.Go(r.untilNew)
@@ -139,7 +138,6 @@ func (r *redialler) untilNew() {
 	}
 }
 
-// attempt makes one connection.
 func (r *redialler) attempt() error {
 	ctx, cancel := context.WithTimeout(r.ctx, greetLimit)
 	defer cancel()

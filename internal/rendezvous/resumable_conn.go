@@ -23,19 +23,18 @@ const (
 	goneAfter = 10 * time.Second
 )
 
-// forGood is the error of a session that was given up for good.
 type forGood struct{ why error }
 
 func (f *forGood) Error() string { return f.why.Error() }
 func (f *forGood) Unwrap() error { return f.why }
 
-// notAgain returns the error of a session that was given up after this time.
 func notAgain(after time.Duration, why error) error {
 	return &forGood{fmt.Errorf("it was not made again within %v; %w", after, why)}
 }
 
-// resumableConn is a net.Conn that outlives the connections below it, by core/resume. By hand: TLS and
-// the server read and write with goroutines that block, and internal/resumable never blocks.
+// resumableConn is a net.Conn that outlives the connections below it, by core/resume. It does not
+// use internal/resumable, which never blocks, whereas TLS and the server read and write with
+// goroutines that block.
 type resumableConn struct {
 	mu   sync.Mutex
 	more sync.Cond // something has changed
@@ -244,7 +243,6 @@ func (l *resumableConn) SetReadDeadline(t time.Time) error { return l.read.set(t
 // SetWriteDeadline implements net.Conn.
 func (l *resumableConn) SetWriteDeadline(t time.Time) error { return l.write.set(t) }
 
-// deadline is the deadline of Read or Write.
 type deadline struct {
 	l     *resumableConn
 	at    time.Time // zero: none

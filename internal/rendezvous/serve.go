@@ -138,7 +138,6 @@ type event struct {
 	elsewhere bool  // conn has been taken over by a session
 }
 
-// run passes events to the startup.Server until the job is over.
 func (s *server) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -184,7 +183,6 @@ func (s *server) awaitReturns() {
 	}
 }
 
-// take passes an event to the startup.Server.
 func (s *server) take(e event) {
 	switch {
 	case e.nc != nil && s.sorted(e):
@@ -225,8 +223,8 @@ func (s *server) take(e event) {
 	}
 }
 
-// asks has somebody find out why a connection has ended, before the job fails by that; false: there is nobody
-// to ask. The end is an event again when he has an answer.
+// asks has somebody find out why a connection has ended, before the job fails by that, and reports
+// whether there is anybody to ask. The end comes as an event again when there is an answer.
 func (s *server) asks(e event) bool {
 	client, would := startup.WouldFail(s.m, e.conn.id)
 	if s.why == nil || e.explained || !would {
@@ -245,7 +243,6 @@ func (s *server) asks(e event) bool {
 	return true
 }
 
-// act executes the actions that the startup.Server wants.
 func (s *server) act() {
 	for {
 		a, ok := s.m.Next()
@@ -284,7 +281,6 @@ func (s *server) release(c *conn) {
 	}
 }
 
-// leaves removes a connection from those that are closing.
 func (s *server) leaves(x *conn) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(c *conn) bool { return c == x })
 }
@@ -350,7 +346,6 @@ func (s *server) accept(ln net.Listener) {
 	}
 }
 
-// stopped returns the reason why the server ends, as clients are told.
 func stopped(ctx context.Context) error {
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {

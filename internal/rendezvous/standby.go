@@ -76,7 +76,6 @@ type standby struct {
 	out    int     // servers that will not have this site
 }
 
-// inOrder tries one server after the other.
 func (x *standby) inOrder(ctx context.Context) {
 	out := make([]bool, len(x.servers))
 	for i := 0; x.goesOn(ctx); i = (i + 1) % len(x.servers) {
@@ -91,7 +90,7 @@ func (x *standby) inOrder(ctx context.Context) {
 	}
 }
 
-// atAll is at all servers, until all sites have come to one of them.
+// atAll joins at all servers at the same time, until all sites have come to one of them.
 func (x *standby) atAll(ctx context.Context, met context.CancelCauseFunc) {
 	var wg sync.WaitGroup
 	for i := range x.servers {
@@ -114,14 +113,13 @@ func (x *standby) atAll(ctx context.Context, met context.CancelCauseFunc) {
 	wg.Wait()
 }
 
-// goesOn reports whether there is anything to be tried still.
 func (x *standby) goesOn(ctx context.Context) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.c == nil && x.failed == nil && x.out < len(x.servers) && ctx.Err() == nil && time.Now().Before(x.over)
 }
 
-// attempt joins at a server, and reports whether that will never have this site.
+// attempt joins at a server. It returns true if that server will never accept this site.
 func (x *standby) attempt(ctx context.Context, i int) (out bool) {
 	set, cfg := x.set, x.cfg
 	set.Server, cfg.Limit = x.servers[i], time.Until(x.over)
@@ -174,7 +172,6 @@ func (x *standby) note(ctx context.Context, i int, err error) (out bool) {
 	return false
 }
 
-// nowhere is the error of a site that has met the others at none of the servers.
 func (x *standby) nowhere(limit time.Duration) error {
 	var all []string
 	kind := startup.ErrAuth

@@ -28,8 +28,8 @@ func (b *below) idle() bool {
 }
 
 const (
-	// short is up to how many bytes are copied to be in one piece, since the kernel is
-	// faster with one slice than with several.
+	// short is the size up to which bytes are copied into one piece, since the kernel is faster
+	// with one slice than with several.
 	short = 2 << 10
 	// first is how much is read if it is unknown what comes: a frame with a packet of one
 	// page.
@@ -110,7 +110,6 @@ func (b *below) recvRest(batch [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// take returns what was read ahead.
 func (b *below) take(batch [][]byte) (n int) {
 	for _, to := range batch {
 		k := copy(to, b.ahead)

@@ -93,7 +93,6 @@ type Link struct {
 	early    time.Duration // Config.First
 }
 
-// arrival is an accepted link whose HELLO has not come.
 type arrival struct {
 	resume.Arrival
 	l     link.Link
@@ -206,7 +205,6 @@ func (l *Link) joinLimit() time.Duration {
 	return JoinLimit
 }
 
-// errSlow is the reason for closing a link below on which the other end does not answer.
 var errSlow = errors.New("the other end has not answered on it")
 
 // Status returns the state of the Link. It closes a link below on which the other end has
@@ -359,7 +357,6 @@ func (l *Link) Send(batch [][]byte) (n int, err error) {
 	return n, err
 }
 
-// missed records that nothing had come.
 func (l *Link) missed() {
 	if l.misses++; l.misses == bored {
 		l.machine.Acknowledge(modest)

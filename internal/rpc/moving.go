@@ -23,7 +23,6 @@ const (
 // ErrMoving is wrapped if a connection cannot be carried on by another one: the one before goes on.
 var ErrMoving = errors.New("the connection is being carried on by another one already")
 
-// errFrame says that the other end does not keep to the framing.
 var errFrame = errors.New("a frame is too long")
 
 // Moving is a connection that can be carried on by another one, as when the certificates change by
@@ -167,7 +166,6 @@ func (m *Moving) source() net.Conn {
 	return m.in
 }
 
-// follow reads from the next connection.
 func (m *Moving) follow() error {
 	late := time.NewTimer(afterMarker)
 	defer late.Stop()

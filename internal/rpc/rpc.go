@@ -126,7 +126,7 @@ func WithPeer(ctx context.Context, about any) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{AuthInfo: &Conn{Peer: about}})
 }
 
-// proved are the credentials of connections that need no proof any more.
+// proved are the credentials of connections whose ends have already proved who they are.
 type proved struct{}
 
 func (proved) ClientHandshake(_ context.Context, _ string, nc net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -143,7 +143,6 @@ func (proved) Info() credentials.ProtocolInfo {
 func (p proved) Clone() credentials.TransportCredentials { return p }
 func (proved) OverrideServerName(string) error           { return nil }
 
-// errLost is the error of a request whose connection has ended.
 var errLost = errors.New("the connection is lost")
 
 // Client makes requests on one connection and never connects again. It is closed with the

@@ -127,7 +127,6 @@ func (c *Case) sitesOf(world int) []job.Site {
 	return all
 }
 
-// job returns the case of one of its worlds alone.
 func (c *Case) job(world int) *Case {
 	one := *c
 	one.Sites = c.sitesOf(world)
@@ -163,7 +162,6 @@ func (c *Case) params() startup.Params {
 	return least
 }
 
-// chunk returns the size of the pieces of an agent's memory.
 func (c *Case) chunk() int {
 	if c.Chunk == 0 {
 		return agent.DefaultChunkSize

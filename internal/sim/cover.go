@@ -110,7 +110,6 @@ func perThousand(n, jobs int64) string {
 	return fmt.Sprint((n*1000 + jobs/2) / jobs)
 }
 
-// link counts a link by what it connects.
 func (c Coverage) link(ends [2]job.Endpoint) {
 	switch a, b := min(ends[0].Kind, ends[1].Kind), max(ends[0].Kind, ends[1].Kind); {
 	case b == job.AtServer:
@@ -210,7 +209,6 @@ func (c Coverage) record(rec *script.Record) {
 	}
 }
 
-// program counts what the program of a run that finished contains.
 func (c Coverage) program(p *script.Program, records []*script.Record) {
 	for i := range p.Messages {
 		m := &p.Messages[i]

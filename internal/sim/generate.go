@@ -45,7 +45,6 @@ func (l Limits) withDefaults() Limits {
 // Generate makes the case of a seed.
 func Generate(seed uint64, l Limits) *Case { return drawn(seed, l).Example(rapidSeed(seed)) }
 
-// drawn returns the generator of a seed's case.
 func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{Draws: &script.Draws{T: t}, limits: l.withDefaults()}
@@ -61,7 +60,6 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	})
 }
 
-// surroundings draws what a program runs in: links, boards, limits and faults.
 func (g *generator) surroundings(c *Case) {
 	c.Key, c.Direct = g.One(4), g.IntN(3) > 0 || g.strays
 	if g.One(3) && c.Direct {
@@ -106,7 +104,6 @@ func (g *generator) surroundings(c *Case) {
 	}
 }
 
-// routes draws the routes of a site's file to other sites.
 func (g *generator) routes(s *job.Site) {
 	if s.Foreign != nil || !g.One(3) {
 		return
@@ -177,7 +174,6 @@ func (g *generator) worlds(c *Case) {
 	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
 }
 
-// homes draws the sites of all worlds.
 func (g *generator) homes(worlds []int) (all []job.Site) {
 	for _, n := range worlds {
 		all = append(all, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
@@ -185,7 +181,6 @@ func (g *generator) homes(worlds []int) (all []job.Site) {
 	return all
 }
 
-// spawns draws one to three worlds that are spawned, and some spawns that must fail.
 func (g *generator) spawns(c *Case, o *script.Options) {
 	c.Program = &script.Program{Worlds: slices.Clone(o.Worlds)} // for sitesOf
 	names := make([][]string, len(o.Worlds))
@@ -223,7 +218,6 @@ func oneIf(b bool) int {
 	return 0
 }
 
-// generator draws the parts of a case.
 type generator struct {
 	*script.Draws
 	limits Limits
@@ -240,7 +234,6 @@ func (g *generator) upTo(d time.Duration) time.Duration {
 	return time.Duration(g.IntN(int(d>>g.IntN(8)) + 1)).Round(100)
 }
 
-// sites draws few sites with many procs, or many with few.
 func (g *generator) sites(c *Case) {
 	left := g.Between(1, g.limits.Procs)
 	if g.IntN(12) > 0 {
@@ -284,7 +277,6 @@ func (g *generator) place(left, most int, other func(*job.Site)) (all []job.Site
 	return all
 }
 
-// params draws the limits of packets: usual, small or tiny.
 func (g *generator) params() startup.Params {
 	p := startup.DefaultParams()
 	switch g.IntN(6) {
@@ -345,7 +337,6 @@ func (g *generator) makeForeign(c *Case) {
 	}
 }
 
-// links draws links that are fast, slow, or different from each other.
 func (g *generator) links() job.Links {
 	near, far := g.link(50*time.Microsecond), g.link(5*time.Millisecond)
 	far.Reset = g.pick(0, 0, 0.5, 1)

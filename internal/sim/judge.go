@@ -36,7 +36,6 @@ func panicked(value any) *Failure {
 	return failure("panic", fmt.Errorf("%v\n%s", value, debug.Stack()))
 }
 
-// judge decides whether a run went as it must.
 func (x *execution) judge(all []job.Result) *Failure {
 	for _, r := range all {
 		var v *check.Violation
@@ -66,7 +65,7 @@ func (x *execution) judge(all []job.Result) *Failure {
 	return x.left(all)
 }
 
-// oracles names who found a fault in what a rank got, by the error.
+// oracles tells by the error which oracle has found a fault in what a rank got.
 var oracles = []struct {
 	err  error
 	name string
@@ -123,7 +122,6 @@ func (x *execution) inWorld(w int) string {
 	return fmt.Sprintf("world %c: ", 'a'+w)
 }
 
-// ended judges how a job has ended.
 func (x *execution) ended(w int, r job.Result) *Failure {
 	victim, death := x.victim()
 	failed := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...)
@@ -162,7 +160,6 @@ func (x *execution) left(all []job.Result) *Failure {
 	return nil
 }
 
-// broken is the failure of a run that did not end.
 func (x *execution) broken(err error) *Failure {
 	var v *check.Violation
 	switch {
@@ -178,7 +175,6 @@ func (x *execution) broken(err error) *Failure {
 	return failure("startup", err)
 }
 
-// wellEnded checks a job that ended in order: everything must be complete.
 func (x *execution) wellEnded(w int) *Failure {
 	if rank := x.missing(w); rank >= 0 {
 		return failure("result", fmt.Errorf("%srank %d did not come to the end of its program", x.inWorld(w), rank))

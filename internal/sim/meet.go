@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// meet makes the Worlds of a case with several, and plans the death of a root.
 func (x *execution) meet() {
 	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
 	x.steps = s
@@ -33,7 +32,6 @@ func (x *execution) meet() {
 	}
 }
 
-// kill ends the root of a world, and with it the world.
 func (x *execution) kill(world, root int, node bool) {
 	first, side := 0, [...]string{"accept", "connect"}[world]
 	for _, n := range x.c.Program.Worlds[:world] {
@@ -93,7 +91,6 @@ func (s *steps) procOf(m dynamic.Member) int {
 	return -1
 }
 
-// callWatch sees what two roots send to each other.
 type callWatch struct {
 	s     *steps
 	procs [2]int
@@ -141,13 +138,11 @@ func (w *callWatch) Received(to *kernel.End, n int) {
 // Ended implements kernel.Watcher.
 func (w *callWatch) Ended(from *kernel.End) { w.s.reach(w.procs[endOf(from)], script.LastStep) }
 
-// packets finds the tags of messages in a stream of packets.
 type packets struct {
 	head []byte
 	data int // bytes of the packet that have yet to come
 }
 
-// add takes the next bytes of the stream.
 func (p *packets) add(b []byte, tag func(wire.Tag)) {
 	for len(b) > 0 {
 		if n := min(p.data, len(b)); n > 0 {

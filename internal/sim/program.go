@@ -26,7 +26,6 @@ func (g *generator) program(c *Case) *script.Program {
 	return p
 }
 
-// windows adds windows to a third of the programs whose procs can have them.
 func (g *generator) windows(c *Case, p *script.Program) {
 	foreign := slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil })
 	length := int(c.params().DataLen)

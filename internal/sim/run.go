@@ -24,7 +24,6 @@ const (
 	maxTime   = 30 * time.Minute
 )
 
-// key is the key of jobs whose sites have one.
 const key = 0x1234567887654321
 
 // Verdict is how a run went.
@@ -80,7 +79,6 @@ func play(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 	return v
 }
 
-// execution is a case that is being run.
 type execution struct {
 	c       *Case
 	k       *kernel.Kernel
@@ -97,7 +95,6 @@ type execution struct {
 	misplaced error // error: a spawned world has other sites than it must have
 }
 
-// proc is what a proc of package job can do.
 type proc interface {
 	job.Env
 	MPI() *mpi.Proc
@@ -107,7 +104,6 @@ type proc interface {
 	LoseAnswer()
 }
 
-// player is a proc as its program sees it.
 type player struct {
 	proc
 	x      *execution
@@ -188,7 +184,6 @@ func (x *execution) run() *Failure {
 	return x.judge(all)
 }
 
-// nodeOf returns a number of the node of a proc.
 func (x *execution) nodeOf(proc int) int {
 	world, first := x.c.Program.WorldOf(proc), 0
 	for _, n := range x.c.Program.Worlds[:world] {

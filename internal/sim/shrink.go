@@ -134,7 +134,6 @@ func reduced(c *Case, words bool) *rapid.Generator[*Case] {
 	})
 }
 
-// forget leaves out the last worlds if no step spawns them any more.
 func (c *Case) forget() {
 	p := c.Program
 	for w := len(p.Worlds) - 1; w > 1; w-- {
@@ -145,7 +144,6 @@ func (c *Case) forget() {
 	}
 }
 
-// quiet is a testing.TB whose output is discarded.
 type quiet struct {
 	rapid.TB // no other method is called
 	failed   bool

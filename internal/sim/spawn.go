@@ -144,7 +144,6 @@ func (c *Case) spawnsAt(s script.Spawn, p placed) bool {
 	return err == nil && list[0].home == p.home
 }
 
-// spawns returns the numbers of the steps that spawn.
 func (c *Case) spawns() (steps []int) {
 	for i, s := range c.Program.Steps {
 		if _, ok := s.(script.Spawn); ok {
@@ -202,7 +201,6 @@ func (c *Case) makeRoom() {
 	}
 }
 
-// grant raises a site's slots to at least this number.
 func (c *Case) grant(h home, slots int) {
 	first, at := 0, 0
 	for _, n := range c.Program.Worlds[:h.world] {
@@ -218,7 +216,6 @@ func (c *Case) grant(h home, slots int) {
 	}
 }
 
-// hosts returns the hosts that spawns by procs of a world may name.
 func hosts(sites []job.Site) (names []string) {
 	for i, s := range sites {
 		names = append(names, fmt.Sprintf("s%d", i))
@@ -229,8 +226,6 @@ func hosts(sites []job.Site) (names []string) {
 	return append(names, "localhost", "localhost")
 }
 
-// wellPlaced checks that a spawned world has the sites that it must have, with as many procs at
-// each.
 func (c *Case) wellPlaced(world int, sites []job.Site) error {
 	s, _ := c.Program.Spawned(world)
 	want, err := c.spawnedAt(s)
@@ -240,7 +235,6 @@ func (c *Case) wellPlaced(world int, sites []job.Site) error {
 	return err
 }
 
-// errEndsEarly is the error of a proc that must end before it is in MPI.
 var errEndsEarly = errors.New("it ends before it is in MPI")
 
 // doomed returns the job of procs whose spawn must fail: they do nothing, or end before Init.
@@ -264,7 +258,6 @@ func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error
 	return &cfg, nil
 }
 
-// spawned returns the job of procs that are spawned.
 func (x *execution) spawned(program string, sites []job.Site) (*job.Config, error) {
 	if len(program) > 1 {
 		return x.doomed(program, sites)

@@ -76,7 +76,6 @@ func (s Sweep) Run(ctx context.Context) Tally {
 	return t
 }
 
-// feed sends the seeds in order.
 func (s Sweep) feed(ctx context.Context, seeds chan<- uint64) {
 	defer close(seeds)
 	for i := uint64(0); s.Count == 0 || i < s.Count; i++ {

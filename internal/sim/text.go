@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// siteLine is the text form of a site.
 type siteLine struct {
 	Hosts []int
 	startup.Params
@@ -46,7 +45,6 @@ func lineOfSite(s *job.Site) string {
 	return line.Write("site", l, siteLine{Params: startup.DefaultParams()})
 }
 
-// links returns the kinds of link and the names that they are written with.
 func (c *Case) links() (names []string, specs []*kernel.LinkSpec) {
 	v := reflect.ValueOf(&c.Links).Elem()
 	for i := range v.NumField() {
@@ -118,7 +116,6 @@ func read(text string) (*Case, error) {
 	return c, nil
 }
 
-// line parses a line that does not belong to the program.
 func (c *Case) line(verb string, words []string) (ours bool, err error) {
 	switch verb {
 	case "seed":
@@ -154,7 +151,6 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 	return true, err
 }
 
-// checkNumbers checks the numbers of a case.
 func (c *Case) checkNumbers() error {
 	chances := []float64{c.DialFail}
 	least := []int{c.Chunk, c.Backlog}

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// watch shows the links of a job to a Checker. It is the job's Observer.
 type watch struct {
 	k       *kernel.Kernel
 	c       *Case
@@ -131,7 +130,6 @@ func (w *watch) Agent(host int, s agent.Stats) {
 	_ = w.checker.Memory(host, int64(s.Queued-s.Ends), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }
 
-// linkWatch passes the events of one link to the checker.
 type linkWatch struct {
 	w  *watch
 	l  *kernel.Link

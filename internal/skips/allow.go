@@ -12,7 +12,6 @@ import (
 // Allowed are the tests that may be skipped where nothing should be missing.
 type Allowed []rule
 
-// rule is a line of the file: which tests, with what reason.
 type rule struct{ test, reason *regexp.Regexp }
 
 // ReadAllowed reads a file of such tests: in each line a regular expression for package and

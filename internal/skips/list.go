@@ -32,7 +32,6 @@ func (s Skip) NotRun() (missing, remedy string, is bool) {
 // Soak reports whether only make soak runs the test.
 func (s Skip) Soak() bool { return strings.HasPrefix(s.Reason, soak) }
 
-// event is a line of go test -json.
 type event struct{ Action, Package, Test, Output string }
 
 // said matches what a test logs, after the file and the line.
@@ -63,10 +62,8 @@ func Read(r io.Reader) ([]Skip, error) {
 	}
 }
 
-// module is the module's path, which names go without.
 const module = "github.com/openimpi/impi/"
 
-// collect adds a test to the list if the event is that it was skipped.
 func (e event) collect(words map[[2]string]string, list []Skip) []Skip {
 	key := [2]string{e.Package, e.Test}
 	switch {

@@ -58,7 +58,6 @@ type options struct {
 	every             time.Duration
 }
 
-// newCommand returns a command with the flags that status and top have both.
 func newCommand(name, help string) (*cmdline.Command, *options) {
 	o := &options{Choice: links.NewChoice()}
 	c := &cmdline.Command{Name: name, Help: help, Flags: cmdline.NewFlags()}
@@ -74,7 +73,6 @@ func newCommand(name, help string) (*cmdline.Command, *options) {
 	return c, o
 }
 
-// interval is the time from one look to the next.
 func (o *options) interval() time.Duration { return cmp.Or(o.every, time.Second) }
 
 // minEvery is the least time between two looks of -watch: each stops the procs for some
@@ -137,7 +135,6 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 // ErrNothing says that no job was found.
 var ErrNothing = errors.New("no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
 
-// clearScreen clears a terminal and begins at its top.
 const clearScreen = "\x1b[H\x1b[2J"
 
 // show prints what a look has found, after before unless it prints JSON.
@@ -160,7 +157,6 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	return r.status(), nil
 }
 
-// ask asks the nodes.
 func (o *options) ask() *Report {
 	all := Look(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}

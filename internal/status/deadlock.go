@@ -24,7 +24,7 @@ type Deadlock struct {
 	Untold int `json:"pairs_not_told,omitempty"`
 }
 
-// findDeadlock returns the deadlock of a job, or nil: also if a proc was not asked.
+// findDeadlock returns the deadlock of a job, or nil if there is none or a proc was not asked.
 func findDeadlock(j *links.Job) *Deadlock {
 	procs := make(map[int]*links.Blocked)
 	size, leaving := 0, 0
@@ -68,7 +68,8 @@ func over(p *links.Proc) bool {
 	return p.State == links.ProcFinished || p.State == links.ProcEnded || p.State == links.ProcLost
 }
 
-// unheard are the ranks of which nothing is known, if all others wait for others, and nothing moves.
+// unheard returns the ranks of which nothing is known, if all others wait for others and nothing
+// moves.
 func unheard(j *links.Job) (ranks []int) {
 	others := 0
 	for i := range j.Sites {
@@ -90,7 +91,6 @@ func unheard(j *links.Job) (ranks []int) {
 	return ranks
 }
 
-// few names the first ones of many ranks.
 func few(ranks []int) string {
 	const shown = 8
 	var s []string
@@ -143,7 +143,7 @@ func countLocks(of *links.Blocked, waiter int) (n int) {
 	return n
 }
 
-// findHolders adds to the procs' partners who holds the locks of windows that they wait for.
+// findHolders adds the holders of window locks to the partners of the procs that wait for them.
 func findHolders(j *links.Job) {
 	procs := make(map[int]*links.Blocked)
 	for i := range j.Sites {
@@ -185,8 +185,8 @@ func finalizes(c links.Call) bool { return strings.Contains(strings.ToLower(c.Na
 // whySyncAck is Partner.Why of a send that waits for its receive.
 const whySyncAck = "SYNCACK"
 
-// cycle returns procs of which each waits for the next one, and the last for the first. Those that
-// wait for any proc wait for all.
+// cycle returns procs each of which waits for the next one, and the last one for the first. A proc
+// that waits for any proc counts as waiting for all.
 func cycle(procs map[int]*links.Blocked) []int {
 	ranks := make([]int, 0, len(procs))
 	for r := range procs {

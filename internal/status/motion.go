@@ -11,7 +11,7 @@ import (
 // of it has arrived. Its zero value has seen nothing.
 type Motion struct{ ways map[string]standing }
 
-// standing is what had arrived when bytes were under way, and since when it is that.
+// standing is how much had arrived when bytes were under way, and since when that has not changed.
 type standing struct {
 	arrived uint64
 	since   time.Time
@@ -46,7 +46,7 @@ func (m *Motion) See(jobs []Job, now time.Time) {
 	}
 }
 
-// stalledAfter is for how long bytes that are under way must have stood still for their link to be called
+// stalledAfter is how long bytes under way must have stood still for their link to be called
 // stalled.
 const stalledAfter = 2 * time.Second
 

@@ -25,7 +25,7 @@ func (l *look) jobs() []Job {
 	return l.report.Jobs
 }
 
-// job returns what this look has of a job; nil: nothing.
+// job returns what this look has of a job, or nil if it has nothing.
 func (l *look) job(j *Job) *Job {
 	jobs := l.jobs()
 	if i := slices.IndexFunc(jobs, func(x Job) bool { return jobName(&x) == jobName(j) }); i >= 0 {
@@ -42,7 +42,6 @@ func (l *look) since(before *look) time.Duration {
 	return l.at.Sub(before.at)
 }
 
-// procs calls f for each proc.
 func (l *look) procs(f func(who, *links.Part, *links.Proc)) {
 	jobs := l.jobs()
 	for i := range jobs {
@@ -74,7 +73,8 @@ type Rate struct {
 	Bytes    *float64 `json:"bytes_per_s,omitempty"` // of data; an older node tells of those of the direct link
 }
 
-// ratesOf has the rates of a job's pairs, in their order, since it was as in before, which may be nil.
+// ratesOf returns the rates of a job's pairs, in their order, since it was as in before, which may
+// be nil.
 func ratesOf(j, before *Job, d time.Duration) []PairRates {
 	then := make(map[[2]int]*links.Pair)
 	whole := false // before has all that there was
@@ -101,7 +101,7 @@ func ratesOf(j, before *Job, d time.Duration) []PairRates {
 	return list
 }
 
-// nothing is c before anything was sent.
+// nothing returns c as it was before anything was sent.
 func nothing(c links.Count) links.Count {
 	zero := new(uint64)
 	for _, n := range []**uint64{&c.Messages, &c.Bytes, &c.Data} {
@@ -123,7 +123,7 @@ func rateOf(now, before links.Count, d time.Duration) (r Rate) {
 	return Rate{Messages: rate(now.Messages, before.Messages), Bytes: cmp.Or(rate(now.Data, before.Data), rate(now.Bytes, before.Bytes))}
 }
 
-// each is by how much a counter has grown each second.
+// each is the growth of a counter per second.
 func each(now, then uint64, d time.Duration) float64 {
 	if now < then { // a link was made anew
 		return 0
@@ -131,7 +131,7 @@ func each(now, then uint64, d time.Duration) float64 {
 	return float64(now-then) / d.Seconds()
 }
 
-// hostRatesOf is ratesOf for all that went between hosts.
+// hostRatesOf is ratesOf for all traffic between hosts.
 func hostRatesOf(now, before []links.HostTraffic, whole bool, d time.Duration) []PairRates {
 	then := make(map[[2]int]*links.HostTraffic)
 	for i := range before {
@@ -153,7 +153,6 @@ func hostRatesOf(now, before []links.HostTraffic, whole bool, d time.Duration) [
 	return list
 }
 
-// rate sets the rates of a job, and its lines by them.
 func (j *Job) rate(before *Job, d time.Duration) {
 	j.Rates = ratesOf(j, before, d)
 	j.Hosts = hostRates(j, before, d)
@@ -168,7 +167,8 @@ func hostRates(j, before *Job, d time.Duration) []PairRates {
 	return hostRatesOf(j.TrafficBetweenHosts(), before.TrafficBetweenHosts(), whole, d)
 }
 
-// line is all that links two procs, or of a job with more pairs than are told of, all procs of two hosts.
+// line is all that links two procs or, in a job with too many pairs to tell of each, all procs of
+// two hosts.
 type line struct {
 	PairRates
 	hosts bool          // A and B are IMPI host ranks
@@ -180,7 +180,7 @@ type line struct {
 	rated bool // there was a look before
 }
 
-// linesOf are the lines of a job, with rates since it was as in before, which may be nil.
+// linesOf returns the lines of a job, with rates since it was as in before, which may be nil.
 func linesOf(j, before *Job, d time.Duration) (list []line) {
 	hosts, more := Beyond(&j.Job)
 	if more {
@@ -201,7 +201,6 @@ func linesOf(j, before *Job, d time.Duration) (list []line) {
 	return list
 }
 
-// hostLines are the lines of pairs of hosts.
 func hostLines(j, before *Job, hosts []links.HostLinks, d time.Duration) (list []line) {
 	site := make([]string, 0, len(hosts)) // of each host
 	for i := range j.Sites {
@@ -226,7 +225,6 @@ func hostLines(j, before *Job, hosts []links.HostLinks, d time.Duration) (list [
 	return list
 }
 
-// kindsOf says by what so many links are made, and in which states they are.
 func kindsOf(all []links.LinkCount) (link, state string) {
 	var names, states []string
 	by, in := make(map[string]int), make(map[string]int)
@@ -265,7 +263,6 @@ func sitesOf(a, b string) string {
 	return a + " - " + b
 }
 
-// ends names the two.
 func (x *line) ends() string {
 	if x.hosts {
 		return fmt.Sprintf("host %d - %d", x.A, x.B)
@@ -273,7 +270,6 @@ func (x *line) ends() string {
 	return fmt.Sprintf("%d - %d", x.A, x.B)
 }
 
-// latency shows the estimate of half a round trip.
 func (x *line) latency() string {
 	if x.half == 0 {
 		return ""
@@ -281,8 +277,8 @@ func (x *line) latency() string {
 	return links.Duration(x.half)
 }
 
-// counts are what went there and back: messages, then bytes, each second if there was a look before. What is not
-// known is less than 0.
+// counts returns what went there and back: messages, then bytes; per second if there was an earlier
+// look. Unknown values are negative.
 func (x *line) counts() (n [4]float64) {
 	value := func(sum *uint64, rate *float64) float64 {
 		switch {
@@ -300,10 +296,8 @@ func (x *line) counts() (n [4]float64) {
 	return n
 }
 
-// mostBusy is how many lines impi-node status shows.
 const mostBusy = 10
 
-// writeLines shows the links on which most went.
 func writeLines(w io.Writer, all []line) {
 	busy := slices.Clone(all)
 	slices.SortStableFunc(busy, func(a, b line) int {

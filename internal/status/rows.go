@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/quantity"
 )
 
-// row is a line of impi-node top.
 type row struct {
 	job   string
 	cells []string
@@ -29,7 +28,6 @@ func largest(n float64) key { return key{n: -n} }
 
 func (k key) compare(b key) int { return cmp.Or(cmp.Compare(k.n, b.n), cmp.Compare(k.text, b.text)) }
 
-// who is a proc of a job.
 type who struct {
 	job  string
 	rank int
@@ -42,7 +40,7 @@ func jobName(j *Job) string { return j.Name + " " + j.ID }
 // procTitles are the heads of the columns about procs; what a proc does is the last one.
 var procTitles = []string{"RANK", "HOST", "STATE", "FOR", "MSG/S", "SENT/S", "RECV/S", "ASLEEP", "DOES"}
 
-// procRows has a row for each proc, with rates since an earlier look, which may be nil.
+// procRows returns a row for each proc, with rates since an earlier look, which may be nil.
 func procRows(r, before *look) (rows []row) {
 	then := make(map[who]*links.Counts)
 	before.procs(func(w who, _ *links.Part, x *links.Proc) { then[w] = x.Counts })
@@ -57,8 +55,8 @@ func procRows(r, before *look) (rows []row) {
 	return rows
 }
 
-// received is how many bytes of data others have sent to each rank in a second, where all pairs of a job are told
-// of: procs count what they send.
+// received returns how many bytes of data per second others have sent to each rank, where all pairs
+// of a job are told of: procs count what they send.
 func received(r, before *look) map[who]float64 {
 	got := make(map[who]float64)
 	jobs := r.jobs()
@@ -116,8 +114,8 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float
 // back (<).
 var pairTitles = []string{"ENDS", "LINK", "STATE", "HALF TRIP", "MSG/S >", "MSG/S <", "B/S >", "B/S <", "SITES"}
 
-// pairRows has a row for each pair of procs, or of hosts, that has sent something, with rates since an earlier
-// look.
+// pairRows returns a row for each pair of procs, or of hosts, that has sent something, with rates
+// since an earlier look.
 func pairRows(r, before *look) (rows []row) {
 	jobs := r.jobs()
 	for i := range jobs {
@@ -142,7 +140,6 @@ func pairRows(r, before *look) (rows []row) {
 	return rows
 }
 
-// stateOf is a proc's state in a word.
 func stateOf(x *links.Proc) string {
 	switch {
 	case x.State == links.ProcInit:
@@ -163,7 +160,8 @@ func stateOf(x *links.Proc) string {
 	return "running"
 }
 
-// perSecond shows a rate without saying that it is one; nothing if it is not known.
+// perSecond shows a rate as an amount, without "per second"; it shows nothing if the rate is not
+// known.
 func perSecond(x float64, unit string) string {
 	if x < 0 {
 		return ""

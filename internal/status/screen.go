@@ -18,10 +18,8 @@ import (
 // around is how many lines are not rows: the jobs, an empty one, the heads, and the keys.
 const around = 4
 
-// page is how many rows the screen has room for.
 func (s *screen) page() int { return max(1, s.height-around) }
 
-// table is one of the tables that can be shown.
 type table struct {
 	what    string   // is in it
 	titles  []string // of the columns, and of what comes after them
@@ -38,7 +36,6 @@ func newTables() []*table {
 	}
 }
 
-// shown are the rows that pass the filter, sorted.
 func (s *screen) shown() []row {
 	rows := slices.Clone(s.rows)
 	if f := strings.ToLower(s.filter); f != "" {
@@ -62,7 +59,6 @@ func (s *screen) shown() []row {
 // View implements tea.Model.
 func (s *screen) View() tea.View { return tea.View{Content: s.draw(), AltScreen: true} }
 
-// draw is what the screen shows.
 func (s *screen) draw() string {
 	rows, t := s.shown(), s.table()
 	page := rows[min(s.top, len(rows)):min(s.top+s.page(), len(rows))]
@@ -114,12 +110,10 @@ func (s *screen) draw() string {
 	return b.String()
 }
 
-// line writes a line of the screen.
 func (s *screen) line(b *strings.Builder, text string) {
 	b.WriteString(cut(oneLine(text), s.width) + "\n")
 }
 
-// cut makes a text fit into a line.
 func cut(text string, width int) string {
 	if r := []rune(text); len(r) > width {
 		return string(r[:max(0, width)])
@@ -127,7 +121,6 @@ func cut(text string, width int) string {
 	return text
 }
 
-// summary is the first line: the jobs, and what is wrong with them.
 func (s *screen) summary(rows int) string {
 	if s.last == nil {
 		return "asking the nodes"
@@ -190,7 +183,6 @@ func (s *screen) summary(rows int) string {
 	return s.last.at.Format(time.TimeOnly) + "  " + text
 }
 
-// hint is the last line.
 func (s *screen) hint() string {
 	switch {
 	case s.typing:
@@ -203,7 +195,6 @@ func (s *screen) hint() string {
 	return "s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit"
 }
 
-// isTerminal reports whether all of these are terminals.
 func isTerminal(files ...*os.File) bool {
 	for _, f := range files {
 		if f == nil {

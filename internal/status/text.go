@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// write shows to people how far each proc of the jobs is, and what it waits for.
 func write(to io.Writer, r *Report) {
 	var w strings.Builder
 	for i := range r.Jobs {
@@ -36,7 +35,6 @@ func plain(s string) string {
 	}, s)
 }
 
-// oneLine is plain for a text that is part of a line.
 func oneLine(s string) string { return strings.ReplaceAll(plain(s), "\n", "?") }
 
 func writeJob(w io.Writer, j *Job) {
@@ -84,7 +82,6 @@ func writeJob(w io.Writer, j *Job) {
 	}
 }
 
-// ranksOf names ranks in a sentence.
 func ranksOf(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
@@ -137,7 +134,8 @@ func join(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
-// onlyHost is the address of a site's host, if it has one; of several each proc says its own.
+// onlyHost returns the address of a site's host if it has only one; with several, each proc has its
+// own.
 func onlyHost(p *links.Part) string {
 	if len(p.Hosts) != 1 {
 		return ""
@@ -145,7 +143,6 @@ func onlyHost(p *links.Part) string {
 	return p.Hosts[0]
 }
 
-// waitsFor says for whom a site waits while it starts.
 func waitsFor(p *links.Part) string {
 	if p.Waits == "" {
 		return ""
@@ -153,7 +150,8 @@ func waitsFor(p *links.Part) string {
 	return "waits for " + p.Waits
 }
 
-// plugins names those that do not just run.
+// plugins names the plugins that do more than just run: those in another state, drained or
+// restarted.
 func plugins(p *links.Part) string {
 	var s []string
 	for _, t := range p.Transports {
@@ -205,7 +203,6 @@ func hostOf(p *links.Part, x *links.Proc) string {
 	return ""
 }
 
-// does says what a proc does.
 func does(p *links.Proc) string {
 	switch {
 	case p.State == links.ProcLost:
@@ -230,12 +227,11 @@ func does(p *links.Proc) string {
 	return s
 }
 
-// wait says what a proc waits for, and for how long.
 func wait(b *links.Blocked) string {
 	return strings.TrimSpace("blocked for " + ago(b.Time) + " " + waitsIn(b))
 }
 
-// waitsIn says in which call a proc waits, and for what; empty: neither is known.
+// waitsIn says in which call a proc waits, and for what; it returns "" if neither is known.
 func waitsIn(b *links.Blocked) (s string) {
 	var calls, at, partners []string
 	for _, c := range b.Calls {
@@ -266,7 +262,6 @@ func waitsIn(b *links.Blocked) (s string) {
 	return strings.TrimPrefix(s, "; ")
 }
 
-// ago shows a time of waiting.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -277,7 +272,6 @@ func ago(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// wanted says what is wanted of another proc.
 func wanted(p links.Partner) string {
 	in := ""
 	if p.Comm != "" {
@@ -318,7 +312,6 @@ func wanted(p links.Partner) string {
 	return fmt.Sprintf("to %s, %s%s", who, tag, in)
 }
 
-// linksInShort counts the pairs that have a link, by transport.
 func linksInShort(j *Job) string {
 	count := make(map[string]int)
 	add := func(state links.State, transport string, n int) {

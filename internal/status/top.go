@@ -36,8 +36,8 @@ func TopCommand(in, out *os.File) *cmdline.Command {
 	return c
 }
 
-// run shows a screen in a terminal until the user has enough. Of the terminal nothing is asked that is waited
-// for: some answer no questions.
+// run shows a screen in a terminal until the user quits. It waits for no answer of the terminal:
+// some give none.
 func run(s *screen, in, out *os.File) (*screen, error) {
 	m, err := tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out)).Run()
 	if err != nil {
@@ -46,7 +46,6 @@ func run(s *screen, in, out *os.File) (*screen, error) {
 	return m.(*screen), nil
 }
 
-// dueMsg says that it is time to look again.
 type dueMsg struct{}
 
 // screen is the state of impi-node top: bubbletea calls Update for each key and look, and then
@@ -105,7 +104,6 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, nil
 }
 
-// key takes a key.
 func (s *screen) key(k tea.KeyPressMsg) (quit tea.Cmd) {
 	if s.typing {
 		s.edit(k)
@@ -116,16 +114,13 @@ func (s *screen) key(k tea.KeyPressMsg) (quit tea.Cmd) {
 	return quit
 }
 
-// scroll moves the rows that are shown by n.
 func (s *screen) scroll(n int) { s.top = max(0, min(s.top+n, len(s.shown())-s.page())) }
 
-// fill makes the rows of the table that is shown.
 func (s *screen) fill() {
 	s.rows = s.table().rows(s.last, s.before)
 	s.scroll(0)
 }
 
-// edit changes the filter by a key.
 func (s *screen) edit(k tea.KeyPressMsg) {
 	switch k.Code {
 	case tea.KeyEnter:
@@ -141,7 +136,6 @@ func (s *screen) edit(k tea.KeyPressMsg) {
 	}
 }
 
-// command does what a key is for.
 func (s *screen) command(k string) (quit tea.Cmd) {
 	switch k {
 	case "q", "esc":
@@ -176,7 +170,7 @@ func (s *screen) command(k string) (quit tea.Cmd) {
 	return nil
 }
 
-// sortBy sorts by a column n further on.
+// sortBy sorts by the column n places further on.
 func (s *screen) sortBy(n int) {
 	t, columns := s.table(), len(s.table().titles)-1
 	t.by = (t.by + n + columns) % columns

@@ -40,8 +40,8 @@ func verdict(j *links.Job) (d *Deadlock, stalled []UnderWay) {
 	return d, nil
 }
 
-// underWay finds what was sent and has not arrived. The procs must have waited: then a moment
-// between the answers of both ends makes no difference.
+// underWay finds what was sent and has not arrived. The procs must have been waiting for some time,
+// so that a moment between the answers of both ends makes no difference.
 func underWay(j *links.Job) (list []UnderWay) {
 	runs := make(map[int]bool)
 	for i := range j.Sites {
@@ -77,7 +77,6 @@ func underWay(j *links.Job) (list []UnderWay) {
 	return append(list, onChannels(j)...)
 }
 
-// onChannels finds what is under way on channels between hosts.
 func onChannels(j *links.Job) (list []UnderWay) {
 	for i := range j.Channels {
 		c := &j.Channels[i]
@@ -105,7 +104,8 @@ func Beyond(j *links.Job) (hosts []links.HostLinks, more bool) {
 	return hosts, len(hosts) > 0 && (all > told || j.Left > 0)
 }
 
-// betweenHosts is underWay of all pairs of procs, by their hosts; untold gets the links of which that is not known.
+// betweenHosts is underWay by hosts instead of pairs of procs. It adds to untold the number of
+// links of which that is not known.
 func betweenHosts(hosts []links.HostLinks, untold *int) (list []UnderWay) {
 	for i := range hosts {
 		h := &hosts[i]
@@ -129,8 +129,8 @@ func betweenHosts(hosts []links.HostLinks, untold *int) (list []UnderWay) {
 	return list
 }
 
-// halfEnded returns the view of the end where the link has ended, if it is still there at the other
-// one; -1: that is not so.
+// halfEnded returns the view of the end where the link has ended while the other end still has it,
+// or -1 if it is not so.
 func halfEnded(p *links.Pair) int {
 	if len(p.Views) != 2 {
 		return -1
@@ -143,7 +143,6 @@ func halfEnded(p *links.Pair) int {
 	return -1
 }
 
-// underWayInShort says how much has been sent and has not arrived, on all links and channels.
 func underWayInShort(j *Job) string {
 	var bytes uint64
 	var still time.Duration
@@ -205,7 +204,7 @@ func underWayInShort(j *Job) string {
 	return strings.Join(s, ", ")
 }
 
-// mostStalled is how many of these are shown as text.
+// mostStalled is how many entries of a list of what is under way are shown as text.
 const mostStalled = 10
 
 func writeUnderWay(w io.Writer, list []UnderWay) {

@@ -101,7 +101,7 @@ func withPath(url string) string {
 	return url
 }
 
-// telling is an exporter whose errors the operator is told of, and that ends with its Tracer.
+// telling is an exporter that tells the operator of its errors and ends with its Tracer.
 type telling struct {
 	sdktrace.SpanExporter
 	t *Tracer
@@ -171,14 +171,14 @@ func (s *Span) Under(key string) {
 	}
 }
 
-// spanID is the ID of the span with a key. The trace is identified.
+// spanID returns the ID of the span with a key. The trace must be identified.
 func (t *Tracer) spanID(key string) (id trace.SpanID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "impi span %x %s", t.trace, key))
 	copy(id[:], sum[:])
 	return id
 }
 
-// idOf is the ID of a span. The trace is identified.
+// idOf returns the ID of a span. The trace must be identified.
 func (t *Tracer) idOf(s *Span) trace.SpanID {
 	switch {
 	case s.whole:
@@ -283,7 +283,7 @@ func (t *Tracer) Close() {
 	}
 }
 
-// chosen makes a span have the IDs that its context says.
+// chosen generates the IDs of a span: those that its context says.
 type chosen struct{}
 
 type chosenIDs struct {

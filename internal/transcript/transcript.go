@@ -63,7 +63,8 @@ func (w *Writer) Until(found func(text string) bool) bool {
 	}
 }
 
-// now returns the text and what is closed when there is more, nil if nothing will come.
+// now returns the text, and a channel that is closed when there is more; that is nil if nothing
+// more will come.
 func (w *Writer) now() (string, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,6 @@ var Help string
 // FileName is the file in a node's run directory with the address of the page that the node serves.
 const FileName = "ui"
 
-// maxFile bounds what is read of it.
 const maxFile = 1 << 10
 
 // Exit statuses of the command.
@@ -86,7 +85,6 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	return statusOK, nil
 }
 
-// look returns what asks the jobs that are meant.
 func (o *options) look() Look {
 	return func(ctx context.Context) (jobs []status.Job) {
 		for _, j := range Ask(ctx, host.RunDirs(o.RunDir, o.UID)) {
@@ -98,7 +96,6 @@ func (o *options) look() Look {
 	}
 }
 
-// askLimit is how long a node has to answer.
 const askLimit = 2 * time.Second
 
 // Ask asks the nodes of run directories for all that the page shows.

@@ -19,9 +19,9 @@ const (
 	mostEnds   = 16                     // jobs whose ends are awaited, or kept
 )
 
-// endings await the ends of jobs for the pages, which ask again and again. A node says how it ends only to
-// who is asking just then: so nodes are always asked here, by two questions at a time that do not end
-// together, however many pages there are, and the answer is kept.
+// endings await the ends of jobs for the pages, which ask again and again. A node says how it ends
+// only to those who are asking at that moment: so nodes are asked all the time, by two overlapping
+// questions, however many pages there are, and the answer is kept.
 type endings struct {
 	await Await
 	life  context.Context
@@ -35,7 +35,6 @@ type endings struct {
 	renewal time.Time          // when a page was told last to ask again
 }
 
-// ending is how one job ends.
 type ending struct {
 	how   *links.Ending // before over is closed
 	over  chan struct{}
@@ -48,7 +47,7 @@ func newEndings(await Await) *endings {
 	return e
 }
 
-// of returns the ending of a job, which is awaited from now on; nil: there are too many.
+// of returns the ending of a job, which is awaited from now on, or nil if there are too many.
 func (e *endings) of(id string) *ending {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +90,7 @@ func (e *endings) follow(id string, x *ending, later time.Duration) {
 	}
 }
 
-// sleep reports whether the end is awaited still after a time.
+// sleep waits for a time, and reports whether the end is still awaited then.
 func (e *endings) sleep(x *ending, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -127,7 +126,7 @@ func (e *endings) told(x *ending, how *links.Ending) {
 	}
 }
 
-// serve answers when the job ends, with how, or after a while without.
+// serve answers when the job ends, with how it has ended, or after a while without that.
 func (e *endings) serve(w http.ResponseWriter, r *http.Request) {
 	select {
 	case e.slots <- struct{}{}:
@@ -168,7 +167,7 @@ func (e *endings) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drain waits until the pages have been told, also one that is about to ask again.
+// drain waits until the pages have been told, including one that is about to ask again.
 func (e *endings) drain() {
 	limit := time.After(drainLimit)
 	e.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/status"
 )
 
-// mostRanks is up to how many procs a job's matrix is by rank. That of a larger one is by host, as is that of one
-// of whose pairs the nodes do not tell all.
+// mostRanks is the largest number of procs for which a job's matrix is by rank. That of a larger
+// job is by host, as is that of one whose pairs the nodes do not tell in full.
 const mostRanks = 128
 
 // mostCells bounds a matrix. Cells with the most bytes are kept.
@@ -43,7 +43,6 @@ type job struct {
 	Spares   []spare  `json:"spares"`
 }
 
-// spare is a spare site.
 type spare struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
@@ -87,7 +86,6 @@ type rank struct {
 	Slept    float64 `json:"slept_s"`
 }
 
-// matrix is who sent how much to whom.
 type matrix struct {
 	By      string `json:"by"` // "rank" or "host"
 	Size    int    `json:"size"`
@@ -95,7 +93,6 @@ type matrix struct {
 	LeftOut int    `json:"left_out"` // pairs of procs of which nothing is known
 }
 
-// cell is what From has sent to To.
 type cell struct {
 	From      int     `json:"from"`
 	To        int     `json:"to"`
@@ -123,7 +120,6 @@ type line struct {
 	Event bool      `json:"event"` // a fault, or the end of one: it is in the timeline
 }
 
-// modelOf is what the page shows of jobs.
 func modelOf(jobs []status.Job, version string, now time.Time) *model {
 	m := &model{Schema: 1, Version: version, At: now, Jobs: []job{}}
 	for i := range jobs {
@@ -233,8 +229,8 @@ func byRank(s *status.Job, procs int) matrix {
 	return m.bounded()
 }
 
-// byHost takes what each host has counted. What a host has received stands in for what another one
-// sent that did not answer.
+// byHost makes a matrix of what each host has counted. For a host that did not answer, what others
+// have received from it stands in for what it has sent.
 func byHost(s *status.Job, hosts int) matrix {
 	m := matrix{By: "host", Size: hosts}
 	cells := make(map[[2]int]cell)

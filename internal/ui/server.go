@@ -66,7 +66,7 @@ type Server struct {
 	motion status.Motion
 }
 
-// examplePort stands for port 0, any, where a message has to name one.
+// examplePort stands for port 0 (any) where a message has to name a port.
 const examplePort uint16 = 9480
 
 // CheckListen refuses addresses that others than this machine's users reach: the page tells of
@@ -131,11 +131,12 @@ func (s *Server) Close() {
 // Drain waits until those who await an end have been told, but not for long.
 func (s *Server) Drain() { s.endings.drain() }
 
-// cookie is the name of the one with the token. Browsers send cookies to all ports of an address.
+// cookie returns the name of the cookie with the token. It has the port in it, as browsers send
+// cookies to all ports of an address.
 func (s *Server) cookie() string { return "impi_ui_" + strconv.Itoa(int(s.at.Port())) }
 
-// guard lets those pass who know the token, and who ask for this address by a name of this machine:
-// pages of other sites, whose name may lead here, are refused.
+// guard passes requests that have the token and that ask for this address by a name of this
+// machine: pages of other sites, whose name may lead here, are refused.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -178,7 +179,6 @@ func isHere(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// latest returns what the nodes have just said.
 func (s *Server) latest(ctx context.Context) ([]status.Job, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,17 +202,13 @@ func (s *Server) serveJobs(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// explained is why two ranks or hosts are linked as they are.
 type explained struct {
 	Text  string   `json:"text"`
 	Pairs [][2]int `json:"pairs"` // of ranks on the two hosts of which more can be asked
 }
 
-// mostPairs bounds explained.Pairs.
 const mostPairs = 64
 
-// serveExplain tells in text why two ranks, or the procs of two hosts, are linked as they are, as
-// impi-node links -explain does.
 func (s *Server) serveExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a, errA := strconv.Atoi(q.Get("a"))

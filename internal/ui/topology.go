@@ -10,13 +10,14 @@ import (
 	"github.com/openimpi/impi/internal/status"
 )
 
-// mostHosts is up to how many hosts the map draws the paths between hosts, and not between sites.
+// mostHosts is the largest number of hosts for which the map draws the paths between hosts instead
+// of those between sites.
 const mostHosts = 8
 
-// mostBroken bounds the paths between hosts that are told of a larger job: those that do not work.
+// mostBroken bounds the paths between hosts that are told of a larger job, of which only those that
+// do not work are told.
 const mostBroken = 64
 
-// mostNotes bounds path.Notes.
 const mostNotes = 8
 
 // The states of a path, the worst first. It has the worst one of its links and channels.
@@ -31,7 +32,8 @@ const (
 
 var pathStates = []string{pathLost, pathStalled, pathOpening, pathLinked, pathEnded, pathUntold}
 
-// path is all that links two sites, or two hosts. Of two values the first one is of what goes from A to B.
+// path is all that links two sites, or two hosts. The first of two values is for the direction from
+// A to B.
 type path struct {
 	A        int       `json:"a"` // indices of sites, or ranks of hosts; A <= B
 	B        int       `json:"b"`
@@ -45,7 +47,7 @@ type path struct {
 	Notes    []string  `json:"notes"`     // why channels were lost
 }
 
-// linkSum is how many links are alike.
+// linkSum counts links that are alike.
 type linkSum struct {
 	What    string `json:"what"`  // the transport, or "agents"
 	State   string `json:"state"` // of the path, if it had only these
@@ -61,7 +63,6 @@ type server struct {
 	Sites   []serverLink `json:"sites"`
 }
 
-// serverLink is a site's connection with the server.
 type serverLink struct {
 	Site  int       `json:"site"`  // index
 	State string    `json:"state"` // linked; lost: it is dialled again; ended: the site goes on without it
@@ -99,7 +100,6 @@ func serversOf(s *status.Job) []server {
 	return list
 }
 
-// topology makes the paths of a job.
 type topology struct {
 	job   *status.Job
 	site  []int // of each host
@@ -130,8 +130,8 @@ func pathsOf(s *status.Job) (sites, hosts []path) {
 	return sites, t.list()
 }
 
-// between is the path between two hosts; nil: there are no such hosts. back means that the first one is
-// its B.
+// between returns the path between two hosts, or nil if there are no such hosts. back means that
+// the first host is the path's B.
 func (t *topology) between(a, b int) (p *path, back bool) {
 	if min(a, b) < 0 || max(a, b) >= len(t.site) {
 		return nil, false
@@ -143,7 +143,6 @@ func (t *topology) between(a, b int) (p *path, back bool) {
 	return t.hosts[x], a > b
 }
 
-// add adds links.
 func (p *path) add(l linkSum) {
 	if l.N <= 0 {
 		return
@@ -157,7 +156,6 @@ func (p *path) add(l linkSum) {
 	p.Links = append(p.Links, l)
 }
 
-// kindOf is what and how links of a state and a transport are.
 func kindOf(state links.State, transport string) linkSum {
 	switch state {
 	case links.StateAgents:
@@ -241,7 +239,6 @@ func (t *topology) underWay() {
 	}
 }
 
-// pair takes what is known of a pair of procs.
 func (t *topology) pair(x *links.Pair) {
 	if x.State == links.StateUnused || len(x.Views) == 0 {
 		return
@@ -289,10 +286,8 @@ func (t *topology) pair(x *links.Pair) {
 	}
 }
 
-// stalls notes that something has stood still.
 func (p *path) stalls(d time.Duration) { p.Still = max(p.Still, d.Seconds()) }
 
-// channels takes the channels of hosts, each of which its two ends tell of.
 func (t *topology) channels() {
 	ends := make(map[[2]int][]*links.Channel)
 	for i := range t.job.Channels {
@@ -336,7 +331,6 @@ func (t *topology) channels() {
 	}
 }
 
-// settle sets what follows from the links of a path.
 func (p *path) settle() {
 	p.State = pathUntold
 	for _, l := range p.Links {
@@ -364,7 +358,6 @@ func (p *path) settle() {
 
 func order(a, b path) int { return cmp.Or(a.A-b.A, a.B-b.B) }
 
-// list returns the paths between hosts that the page is told of.
 func (t *topology) list() (list []path) {
 	list = []path{}
 	for _, p := range t.hosts {

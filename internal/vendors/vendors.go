@@ -96,9 +96,8 @@ func (g Plugin) Build(root string) (string, error) {
 	return keep(dir, target)
 }
 
-// keep moves a file into a folder that is named by what is in it. One that is there
-// already stays: somebody may be running it, and interpreters open their file more than
-// once.
+// keep moves a file into a folder that is named after its content. A file that is already there
+// stays: somebody may be running it, and interpreters open their file more than once.
 func keep(dir, file string) (string, error) {
 	sum, err := host.Digest(file)
 	if err != nil {
@@ -122,10 +121,9 @@ func keep(dir, file string) (string, error) {
 	return target, errors.Join(os.Chtimes(folder, now, now), prune(dir, now.Add(-unused)))
 }
 
-// unused is how long a plugin is kept that nobody has asked for.
+// unused is how long a plugin is kept without anybody asking for it.
 const unused = 48 * time.Hour
 
-// prune removes the folders that were not asked for since a time.
 func prune(dir string, since time.Time) error {
 	list, err := os.ReadDir(dir)
 	for _, d := range list {
@@ -136,7 +134,6 @@ func prune(dir string, since time.Time) error {
 	return err
 }
 
-// tool finds a program.
 func tool(name, remedy string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -167,7 +164,6 @@ func buildGo(source, target string) error {
 	return nil
 }
 
-// buildWithLibfabric builds a module that has cgo and libfabric in it.
 func buildWithLibfabric(source, target string) error {
 	remedy := "apt-get install gcc libc6-dev pkg-config libfabric-dev"
 	for _, name := range []string{"gcc", "pkg-config"} {
@@ -181,7 +177,6 @@ func buildWithLibfabric(source, target string) error {
 	return buildGo(source, target)
 }
 
-// buildC builds libimpi-plugin and the plugin that uses it.
 func buildC(source, target string) error { return BuildC(source, target, "") }
 
 // BuildC does that with flags for the preprocessor: tests want plugins of other ages.
@@ -218,11 +213,9 @@ func Python() (string, error) {
 	return "", &MissingError{"there is no Python with grpcio", "apt-get install python3-grpcio python3-protobuf"}
 }
 
-// packed is when all files were written that are in a packed plugin, so that the same
-// ones make the same file.
+// packed is the time of all files in a packed plugin, so that the same files make the same archive.
 var packed = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// buildPython packs the plugin into one file.
 func buildPython(source, target string) error {
 	path, err := Python()
 	if err != nil {
@@ -257,7 +250,6 @@ func buildPython(source, target string) error {
 	return nil
 }
 
-// brief is the end of what a tool has said.
 func brief(out []byte) string {
 	text := strings.TrimSpace(string(out))
 	return text[max(0, len(text)-2000):]

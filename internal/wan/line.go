@@ -42,7 +42,7 @@ func NewLine[T any](shape Shape, seed uint64) *Line[T] {
 	return l
 }
 
-// next draws when the outage after a moment begins.
+// next draws when the next outage after a moment begins.
 func (l *Line[T]) next(after time.Duration) time.Duration {
 	if l.shape.Every == 0 {
 		return 1<<63 - 1
@@ -112,7 +112,6 @@ func (l *Line[T]) Offer(now time.Duration, packet T, size int) (times int) {
 // happens draws an event of a probability; what cannot happen takes no entropy.
 func (l *Line[T]) happens(p float64) bool { return p > 0 && l.entropy.Float64() < p }
 
-// isOut reports whether there is an outage.
 func (l *Line[T]) isOut(now time.Duration) bool {
 	for now >= l.out {
 		if now < l.out+l.shape.For {
@@ -123,7 +122,7 @@ func (l *Line[T]) isOut(now time.Duration) bool {
 	return false
 }
 
-// backlog is how many bytes are left to be transmitted, of which a part counts as whole.
+// backlog is how many bytes are left to be transmitted; a part of a byte counts as a whole one.
 func (l *Line[T]) backlog(now time.Duration) uint64 {
 	if l.idle <= now || l.shape.Rate == 0 {
 		return 0
@@ -178,7 +177,6 @@ func (l *Line[T]) Take(now time.Duration) (packet T, ok bool) {
 	return heap.Pop(&l.behind).(delayed[T]).packet, true
 }
 
-// arrival is a packet under way.
 type arrival[T any] struct {
 	at     time.Duration
 	packet T
@@ -192,7 +190,7 @@ type queue[T any] struct {
 
 func (q *queue[T]) empty() bool { return q.size == 0 }
 
-// first is that of a queue that is not empty.
+// first returns the first arrival; the queue must not be empty.
 func (q *queue[T]) first() *arrival[T] { return &q.ring[q.begin] }
 
 func (q *queue[T]) push(a arrival[T]) {
@@ -214,7 +212,6 @@ func (q *queue[T]) pop() arrival[T] {
 	return a
 }
 
-// delayed is an arrival out of order.
 type delayed[T any] struct {
 	arrival[T]
 	serial uint64

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// maxJob is the size limit of a Job's JSON, in bytes.
 const maxJob = 64 << 20
 
 // Share puts the job without its Procs into a sealed memfd, to be sent with KindWelcome. The caller

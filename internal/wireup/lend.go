@@ -36,7 +36,6 @@ func NewLending() (*board.Lending, error) {
 	}, nil
 }
 
-// usable returns the CPUs that this process may use.
 func usable() board.Cores {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil {

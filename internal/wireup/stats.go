@@ -124,7 +124,6 @@ func (w *Wait) Bound() {
 	}
 }
 
-// short cuts a text of a proc.
 func short(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)], "") }
 
 // LinkStats is what a proc knows of a link, or of a peer to which packets go

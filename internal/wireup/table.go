@@ -113,7 +113,6 @@ func AddView(views []View, first wire.WorldRank, p Proc) []View {
 	return append(views, v)
 }
 
-// view returns the index of the view of a rank.
 func (t *Table) view(r wire.WorldRank) int {
 	return sort.Search(len(t.views), func(i int) bool { return t.views[i].First > r }) - 1
 }

@@ -20,7 +20,6 @@ var (
 // library is what every program is linked with.
 const library = "libmpi_abi.so"
 
-// command is a call of the compiler.
 type command struct {
 	compiler   []string // and arguments of its own
 	includeDir string
@@ -56,7 +55,6 @@ func newCommand(lang Language, asked request, self string, getenv func(string) s
 	return c, nil
 }
 
-// beside looks for a file in folders beside bin.
 func beside(bin, file string, folders ...string) string {
 	for _, f := range folders {
 		dir := filepath.Join(filepath.Dir(bin), f)
@@ -134,7 +132,6 @@ func (c *command) linkFlags() []string {
 	return append(flags, c.linked...)
 }
 
-// words is the whole command.
 func (c *command) words() []string {
 	words := slices.Concat(c.compiler, c.compileFlags(), c.args)
 	if links(c.args) {
@@ -143,7 +140,6 @@ func (c *command) words() []string {
 	return words
 }
 
-// program is the file of the compiler.
 func (c *command) program() (string, error) {
 	path, err := exec.LookPath(c.compiler[0])
 	if err != nil {
@@ -152,7 +148,6 @@ func (c *command) program() (string, error) {
 	return path, nil
 }
 
-// show is what the options of that name print.
 func (c *command) show(what string) (string, error) {
 	var words []string
 	switch what {
@@ -189,7 +184,6 @@ func (c *command) show(what string) (string, error) {
 	return strings.Join(quoted, " "), nil
 }
 
-// quote writes a word as a shell reads it.
 func quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,:=+@%^", r)

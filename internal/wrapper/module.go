@@ -22,7 +22,8 @@ var (
 // code. A compiler that does not take the second one has the first.
 var moduleSources = []string{"mpi.F90", "mpi_f08.F90"}
 
-// eight reports whether INTEGER has 8 bytes. It is asked for so at gfortran and flang, and at ifx.
+// eight reports whether the arguments make INTEGER 8 bytes long: -fdefault-integer-8 is gfortran's
+// and flang's option, -i8 that of ifx.
 func eight(args []string) bool {
 	return slices.Contains(args, "-fdefault-integer-8") || slices.Contains(args, "-i8")
 }
@@ -39,7 +40,8 @@ var modes = [][]string{
 // anyway, and do not know it.
 const mismatch = "-fallow-argument-mismatch"
 
-// flagsFile lies beside mpi.mod: what the compiler is given beside its folder.
+// flagsFile is the name of a file beside mpi.mod, with what the compiler is given in addition to
+// its folder.
 const flagsFile = "flags"
 
 // module returns the flags with which a compiler finds the modules in the user's cache.
@@ -72,7 +74,7 @@ func module(compiler, args []string, includeDir string, getenv func(string) stri
 	return append([]string{"-I" + dir}, strings.Fields(string(flags))...), nil
 }
 
-// moduleKey is the same for the same compiler and header.
+// moduleKey returns the same key for the same compiler and header.
 func moduleKey(compiler []string, includeDir string) (string, error) {
 	path, err := exec.LookPath(compiler[0])
 	if err != nil {
@@ -125,7 +127,7 @@ func makeModule(compiler []string, includeDir, cache, dir string) (flags []byte,
 	return nil, fmt.Errorf("%w: %w\n%s", errNoModule, err, out)
 }
 
-// compileModules compiles the modules in a way. The error is about the first one.
+// compileModules compiles the modules in one of modes. The error is about the first module.
 func compileModules(compiler, mode []string, includeDir, dir string) (out []byte, err error) {
 	for i, name := range moduleSources {
 		words := slices.Concat(compiler, mode, []string{"-I" + includeDir, "-I" + dir, filepath.Join(includeDir, name)})

@@ -87,8 +87,8 @@ func Main(lang Language) int {
 	return fail(os.Stderr, lang, fmt.Errorf("%s: %w", path, syscall.Exec(path, c.words(), os.Environ())))
 }
 
-// compilerVersion has the compiler say what it is, if there is one: build systems find
-// out by --version with what they compile.
+// compilerVersion has the compiler say what it is, if there is one: build systems use --version to
+// find out what they compile with.
 func compilerVersion(lang Language, r request, self string) {
 	words, err := findCompiler(lang, r.compiler, self, os.Getenv)
 	if err != nil {
@@ -104,8 +104,6 @@ func fail(w io.Writer, lang Language, err error) int {
 	return 1
 }
 
-// request is a wrapper's command line: what is for itself, and what is for the
-// compiler.
 type request struct {
 	help     bool
 	version  bool
@@ -115,8 +113,8 @@ type request struct {
 	args     []string
 }
 
-// shows are the options that print something. Both families are known by
-// habit, and CMake asks with each of them.
+// shows are the options that print something. Users know both families, and CMake asks with each of
+// them.
 var shows = map[string]string{
 	"-show": "all", "-showme": "all", "-showme:command": "command",
 	"-showme:compile": "compile", "-showme:link": "link",
@@ -149,7 +147,7 @@ func parse(lang Language, args []string) request {
 	return r
 }
 
-// word takes a word that stands alone, and is no file, for a question.
+// word takes a single word that is no file for a request for help or the version.
 func (r *request) word() {
 	if len(r.args) != 1 {
 		return

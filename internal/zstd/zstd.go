@@ -17,7 +17,7 @@ const (
 	MaxLevel = 19
 )
 
-// window is the least one that a whole frame of a compressed link fits into.
+// window is the smallest window that a whole frame of a compressed link fits into.
 const window = 256 << 10
 
 // Codec compresses by a level. All links of a process share one of each level.

@@ -8,7 +8,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
-// passed are the host's variables that a plugin gets too.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR",
 	"SSL_CERT_FILE", "SSL_CERT_DIR",

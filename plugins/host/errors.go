@@ -45,7 +45,6 @@ func (e *Error) Error() string {
 	return e.brief() + "\n  it wrote: " + strings.ReplaceAll(e.Output, "\n", "\n            ")
 }
 
-// brief is the error's text without the plugin's output.
 func (e *Error) brief() string {
 	var b strings.Builder
 	b.WriteString("transport plugin ")

@@ -16,7 +16,6 @@ type handovers struct {
 	waiting map[uint64]*claim
 }
 
-// claim is a call that waits for one link's descriptor.
 type claim struct {
 	served bool
 	parcel chan parcel // room for one
@@ -28,7 +27,6 @@ type parcel struct {
 	err    error
 }
 
-// expect announces that a call will wait for a link's descriptor.
 func (d *handovers) expect(id uint64) (<-chan parcel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +68,6 @@ func (d *handovers) serve(id uint64, p parcel) bool {
 	return true
 }
 
-// deliver gives a record that came to the call that waits for it.
 func (i *instance) deliver(r handover.Record) {
 	if !i.handovers.serve(r.Link, parcel{record: r}) {
 		i.log.Warn("closed the descriptor of a link that is not being opened", "link", r.Link)

@@ -90,7 +90,6 @@ func (i *instance) aside(f func(ctx context.Context)) {
 	})
 }
 
-// introduce asks the plugin for its Info and its schema.
 func (i *instance) introduce(ctx context.Context) error {
 	answer, err := i.rpc.Info(ctx, &proto.InfoRequest{Call: i.call(ctx)})
 	if err != nil {
@@ -114,7 +113,6 @@ func (i *instance) introduce(ctx context.Context) error {
 	return nil
 }
 
-// hung names the plugin in the error of a call to which no answer came.
 func (i *instance) hung(err error) error {
 	var known *Error
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
@@ -148,7 +146,6 @@ func (i *instance) run(felt func(problem string)) {
 	}
 }
 
-// beat checks the plugin's health at intervals until the instance ends.
 func (i *instance) beat(every time.Duration, felt func(problem string)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -204,7 +201,6 @@ func (i *instance) receive() {
 	}
 }
 
-// crash is the error of an instance that ended without being stopped.
 func (i *instance) crash() error {
 	problem := i.proc.ending()
 	if !i.proc.ended(0) {
@@ -216,7 +212,6 @@ func (i *instance) crash() error {
 		Remedy: "it is started again when needed; links whose bytes it passed on are broken, others go on"}
 }
 
-// violation is the error of a plugin that broke the protocol.
 func (i *instance) violation(cause error) error {
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrProtocol, Cause: cause,
 		Problem: "broke the protocol and is killed: " + cause.Error(), Remedy: "report it to its vendor"}
@@ -279,7 +274,6 @@ func (i *instance) stop(reason error, patience time.Duration) {
 	}()
 }
 
-// useless reports whether the instance is dead.
 func (i *instance) useless() bool {
 	select {
 	case <-i.dead:

@@ -115,7 +115,8 @@ func connect(client *plugin.Client, at *atomic.Pointer[net.Addr], judge func() e
 	return conn.(*grpc.ClientConn), nil
 }
 
-// dial connects to a plugin. Calls fail at once, and the plugin is started anew, when a write has failed.
+// dial connects to a plugin. Once a write has failed all calls fail at once, so that the plugin is
+// restarted.
 func dial(ctx context.Context, at net.Addr) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, at.Network(), at.String())
@@ -129,8 +130,9 @@ func dial(ctx context.Context, at net.Addr) (net.Conn, error) {
 // stuck, which is longer than a plugin has for its start.
 var connecting = grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 3 * time.Second}
 
-// clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have, if it
-// is not nil. made receives the connection, and at has the plugin's address before that is made.
+// clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have,
+// unless it is nil. made receives the connection, and at has the plugin's address before the
+// connection is made.
 func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointer[grpc.ClientConn], at *atomic.Pointer[net.Addr], run func(env []string, tmpDir string) runner.Runner) (*plugin.ClientConfig, error) {
 	stdio := &lineWriter{log: cfg.Logger}
 	var control *tls.Config

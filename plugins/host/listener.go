@@ -92,7 +92,6 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// fail closes the listener for a reason.
 func (l *listener) fail(reason error) {
 	if l.shut(reason) {
 		l.p.dropListener(l)
@@ -212,7 +211,6 @@ const (
 	reopenPause = 500 * time.Millisecond
 )
 
-// reopen opens l in a new instance.
 func (l *listener) reopen(ctx context.Context, inst *instance) error {
 	err := inst.listen(ctx, l, l.address)
 	if err == nil && l.reason() != nil { // l was closed meanwhile
@@ -243,7 +241,8 @@ func (l *listener) reopenLater(inst *instance, err error) {
 	l.reopened(inst, err)
 }
 
-// reopened fails a listener that is not open again, unless that is for the end of its process.
+// reopened fails a listener that could not be opened again, unless the reason is the end of the
+// plugin's process.
 func (l *listener) reopened(inst *instance, err error) {
 	if err != nil && !inst.useless() {
 		l.p.log.Error("listener is lost", "address", l.address, "error", err)
@@ -251,7 +250,6 @@ func (l *listener) reopened(inst *instance, err error) {
 	}
 }
 
-// temporary reports whether a plugin says that the same call may succeed later.
 func temporary(err error) bool {
 	var e *transports.Error
 	return errors.As(err, &e) && e.Retryable

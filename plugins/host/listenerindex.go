@@ -112,7 +112,6 @@ func (i *instance) followEvents() {
 	i.stop(i.violation(fmt.Errorf("its stream of events ends again and again")), 0)
 }
 
-// handle passes an event on to its listener.
 func (i *instance) handle(e *proto.Event) error {
 	l, err := i.listeners.find(e)
 	if l == nil || err != nil {

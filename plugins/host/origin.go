@@ -27,7 +27,6 @@ type LinkID struct {
 	number  uint64
 }
 
-// maxReason bounds the text of a plugin's reason, in bytes.
 const maxReason = 500
 
 func (i *instance) newOrigin(number uint64, answer *proto.OpenDataPlaneResponse) Origin {

@@ -16,7 +16,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// opening is a link in the plugin that is about to be opened.
 type opening struct {
 	id          uint64
 	pinned      []transports.DataPlane // empty: any
@@ -55,7 +54,6 @@ func (i *instance) open(ctx context.Context, o opening) (link.Link, error) {
 	return i.claim(ctx, parcels, o, from)
 }
 
-// claim waits for a link's descriptors.
 func (i *instance) claim(ctx context.Context, parcels <-chan parcel, o opening, from Origin) (link.Link, error) {
 	select {
 	case p := <-parcels:
@@ -72,7 +70,6 @@ func (i *instance) claim(ctx context.Context, parcels <-chan parcel, o opening, 
 	}
 }
 
-// adopt makes a link of what a plugin sent.
 func (i *instance) adopt(p parcel, o opening, from Origin) (link.Link, error) {
 	fail := func(code transports.Code, cause error) error {
 		return &transports.Error{Transport: i.cfg.Name, Op: o.op, Address: o.address, Code: code,

@@ -109,7 +109,6 @@ func (p *Plugin) launch(ctx context.Context) (*instance, error) {
 	})
 }
 
-// start starts an instance and prepares it.
 func (p *Plugin) start(ctx context.Context, prepare func(context.Context, *instance) error) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
 	defer cancel()
@@ -128,7 +127,6 @@ func (p *Plugin) start(ctx context.Context, prepare func(context.Context, *insta
 	return inst, nil
 }
 
-// configure configures a new instance like its predecessor.
 func (p *Plugin) configure(ctx context.Context, inst *instance) error {
 	p.mu.Lock()
 	settings, apply := p.settings, p.applied

@@ -36,7 +36,6 @@ func offering(env []string) []string {
 	return append(env, offer+"="+spoken(","))
 }
 
-// spoken lists the versions of this node.
 func spoken(between string) string {
 	var words []string
 	for _, v := range proto.Versions() {
@@ -45,8 +44,8 @@ func spoken(between string) string {
 	return strings.Join(words, between)
 }
 
-// judgeVersion checks the version in a handshake, and reports whether it is wrong, after it
-// has completed e.
+// judgeVersion checks the version in a handshake. It returns true, and completes e, if the version
+// is wrong.
 func judgeVersion(e *Error, text string) bool {
 	v, err := strconv.Atoi(text)
 	switch {
@@ -88,10 +87,8 @@ func (i *instance) agree(shaken int, speaks []uint32) error {
 	return e
 }
 
-// maxShownVersion bounds the version number that the log shows.
 const maxShownVersion = 9999
 
-// lacks names what a version does not have.
 func lacks(version int) (names []string) {
 	for _, a := range proto.Lacking(version) {
 		names = append(names, a.Name)
@@ -99,7 +96,6 @@ func lacks(version int) (names []string) {
 	return names
 }
 
-// warnOfAge logs what is missing if the plugin and this node do not have the same version.
 func (i *instance) warnOfAge() {
 	if missing := proto.Lacking(i.protocol); len(missing) > 0 {
 		why := make([]string, len(missing))
@@ -129,7 +125,6 @@ func (i *instance) health(ctx context.Context) (problem string, err error) {
 	return problem[:min(len(problem), maxReason)], nil
 }
 
-// errNextProcess says that a plugin learns of something only when it is started.
 var errNextProcess = errors.New("it speaks version 1 of the plugin protocol: its next process has the level, which impi-node plugins reload starts")
 
 // TellLogLevel tells the plugin of the level that the Logger has now. A process that starts is told

@@ -78,7 +78,6 @@ func (p *Plugin) move(ctx context.Context, old, next *instance) (late []*listene
 	return late
 }
 
-// open lists the listeners.
 func (p *Plugin) open() []*listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,6 @@ func writable(cfg *Config, runDir string) []string {
 	return list
 }
 
-// wish is what a plugin is to have.
 func wish(cfg *Config, runDir string) rights.Wish {
 	return rights.Wish{Writable: writable(cfg, runDir), Namespace: cfg.UserNamespace}
 }

@@ -128,7 +128,6 @@ func pipeOf(secret []byte) (*os.File, error) {
 	return r, nil
 }
 
-// watch starts the goroutines that read the outputs and wait for the end.
 func (p *process) watch() {
 	shake, w := io.Pipe()
 	p.shake = shake
@@ -217,14 +216,13 @@ func (p *process) ended(d time.Duration) bool {
 	}
 }
 
-// finished is ended and then, if it has, waits until its outputs have been read.
+// finished waits up to d for the process to end and, if it does, until its outputs have been read.
 func (p *process) finished(d time.Duration) {
 	if p.ended(d) {
 		<-p.exited // within lateOutput
 	}
 }
 
-// ending says how the process ended, or that it did not.
 func (p *process) ending() string {
 	select {
 	case <-p.reaped:

@@ -121,7 +121,6 @@ func list(v any) ([]string, bool) {
 	return nil, false
 }
 
-// configure checks settings and gives them to the plugin.
 func (i *instance) configure(ctx context.Context, settings map[string]any) error {
 	full, err := Complete(i.schema, Absolute(i.schema, withOffers(i.schema, settings, i.cfg.Offers), i.cfg.Dir))
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// attempt is a start in progress.
 type attempt struct {
 	done chan struct{}
 	err  error // valid when done is closed
@@ -31,7 +30,6 @@ func (p *Plugin) settled(inst *instance) {
 	})
 }
 
-// felt records what a plugin says about its health.
 func (p *Plugin) felt(inst *instance, problem string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +53,6 @@ func (p *Plugin) setHealth(problem string) {
 	p.setState(StateHealthy)
 }
 
-// died handles the end of the current instance.
 func (p *Plugin) died(inst *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +137,6 @@ func (p *Plugin) try(a *attempt) {
 	}
 }
 
-// conclude ends an attempt.
 func (p *Plugin) conclude(a *attempt, inst *instance, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

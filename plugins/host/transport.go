@@ -71,7 +71,6 @@ func (t remote) Configure(settings map[string]any) error {
 	return nil
 }
 
-// capabilities asks what the plugin's links can do.
 func (i *instance) capabilities(ctx context.Context) (c transports.Capabilities, err error) {
 	answer, err := i.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: i.call(ctx)})
 	if err != nil {
@@ -133,7 +132,6 @@ func (p *Plugin) withInstance(ctx context.Context, f func(*instance) error) erro
 	}
 }
 
-// dial has the plugin make a link and opens it.
 func (i *instance) dial(ctx context.Context, to transports.DialSpec, pinned []transports.DataPlane) (link.Link, error) {
 	req := &proto.DialRequest{Call: i.call(ctx), Address: to.Address, From: to.From}
 	answer, err := i.rpc.Dial(ctx, req)
@@ -178,7 +176,6 @@ func (p *Plugin) keepListener(inst *instance, l *listener) error {
 	return nil
 }
 
-// dropListener closes a closed listener in the plugin.
 func (p *Plugin) dropListener(l *listener) {
 	p.mu.Lock()
 	delete(p.listeners, l)
@@ -226,7 +223,6 @@ func (p *Plugin) failure(op, address string, err error) error {
 	return e
 }
 
-// place describes where a listener should be, for errors.
 func place(at transports.ListenSpec) string {
 	if at.Host == "" {
 		return at.Dir + "/" + at.Name

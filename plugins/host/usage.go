@@ -92,7 +92,6 @@ type resent struct {
 	now, before uint64    // before: of earlier processes, as far as they had told
 }
 
-// told notes what a process says.
 func (r *resent) told(of *instance, n uint64) {
 	if r.of != of {
 		r.of, r.now, r.before = of, 0, r.before+r.now

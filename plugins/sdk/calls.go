@@ -24,7 +24,6 @@ type calls struct {
 	ended   []string // keys of entries that are done, oldest first
 }
 
-// entry is one request.
 type entry struct {
 	method    string
 	cancel    context.CancelFunc

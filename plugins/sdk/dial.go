@@ -35,7 +35,6 @@ func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialR
 	return &proto.DialResponse{LinkId: id}, nil
 }
 
-// errNoLink is the error of a transport that returns neither a link nor an error.
 var errNoLink = errors.New("the transport made no link and gave no error; report it to its vendor")
 
 func (s *server) beginDial() *proto.Error {

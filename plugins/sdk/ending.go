@@ -13,7 +13,6 @@ import (
 //	Drain(context.Context) error  waits until the peers have those bytes
 //	Close() error                 ends all connections and listeners
 
-// drainTransport waits until the transport has sent what it still has.
 func (s *server) drainTransport(ctx context.Context) {
 	if t, ok := s.t.(interface{ Drain(context.Context) error }); ok {
 		if err := t.Drain(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -22,7 +21,6 @@ func (s *server) drainTransport(ctx context.Context) {
 	}
 }
 
-// closeTransport ends the connections and listeners of the transport.
 func (s *server) closeTransport() {
 	if t, ok := s.t.(io.Closer); ok {
 		if err := t.Close(); err != nil {

@@ -20,7 +20,6 @@ type events struct {
 
 func newEvents() *events { return &events{more: make(chan struct{})} }
 
-// add gives an event its number and publishes it.
 func (v *events) add(e *proto.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -31,7 +30,6 @@ func (v *events) add(e *proto.Event) {
 	v.more = make(chan struct{})
 }
 
-// settle removes the events that match.
 func (v *events) settle(match func(*proto.Event) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

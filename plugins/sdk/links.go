@@ -159,7 +159,6 @@ func (t *links) closeFrom(listener uint64) {
 	}
 }
 
-// closeAll closes all links at the end of the server.
 func (t *links) closeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

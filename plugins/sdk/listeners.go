@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// listening is an open listener.
 type listening struct {
 	transports.Listener
 	ctx    context.Context
@@ -111,7 +110,6 @@ func (s *server) accept(id uint64, l *listening) {
 	}
 }
 
-// temporary reports whether a transport says that the same call may succeed later.
 func temporary(err error) bool {
 	var te *transports.Error
 	return errors.As(err, &te) && te.Retryable

@@ -87,7 +87,6 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 	return answer, nil
 }
 
-// choose picks the data plane, and says why.
 func choose(l link.Link, req *proto.OpenDataPlaneRequest) (plane transports.DataPlane, reason string, refused *proto.Error) {
 	can, what := planesOf(l)
 	at := slices.IndexFunc(req.GetModes(), func(m string) bool {

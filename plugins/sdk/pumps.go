@@ -37,7 +37,7 @@ func (r *pumps) run(id uint64, p *conn.Pump, far io.Closer) {
 	}
 }
 
-// ends counts what a connection has sent again that is about to be closed.
+// ends counts what a connection that is about to be closed has sent again.
 func (r *pumps) ends(id uint64, far io.Closer) {
 	_, n := conn.Estimate(far)
 	r.mu.Lock()
@@ -61,5 +61,4 @@ func (r *pumps) estimates() (list []*proto.LinkEstimate, resent uint64) {
 	return list, resent
 }
 
-// mostEstimates bounds the answer to Stats.
 const mostEstimates = 16 << 10

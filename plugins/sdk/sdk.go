@@ -68,7 +68,8 @@ func Serve(o Options) {
 	leave(s, 1)
 }
 
-// shared is the TLS of a built-in plugin, by the secret that it shares with its node.
+// shared returns the TLS configuration of a built-in plugin, by the secret that it shares with its
+// node.
 func shared() (*tls.Config, error) {
 	_ = os.Unsetenv(proto.EnvControl) // cannot fail for this name
 	f := os.NewFile(proto.ControlFD, "secret")

@@ -68,8 +68,8 @@ func serveNode(s *server) error {
 	return g.Serve(failfast.Listener(ln))
 }
 
-// agreed is the highest version that the node lists, too; without one the lowest, so that the node
-// can say what does not fit.
+// agreed returns the highest of our versions that the node lists, too; if there is none the lowest,
+// so that the node can say what does not fit.
 func agreed(ours []int, offered string) int {
 	list := strings.Split(offered, ",")
 	ours = slices.Sorted(slices.Values(ours))
@@ -81,7 +81,8 @@ func agreed(ours []int, offered string) int {
 	return ours[0]
 }
 
-// newGRPC has the service of the protocol, and those of go-plugin that the node asks for.
+// newGRPC makes a server with the service of the protocol and those of go-plugin that the node asks
+// for.
 func newGRPC(s *server, config *tls.Config) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.calls.intercept),
@@ -117,9 +118,9 @@ var controller = grpc.ServiceDesc{
 	}},
 }
 
-// security is the TLS of the control connection, and the certificate for the handshake: that of a
-// built-in plugin, by the secret that it shares with its node; else AutoMTLS; none if the job's file
-// says auto_mtls = false.
+// security returns the TLS configuration of the control connection, and the certificate for the
+// handshake: that of a built-in plugin, by the secret that it shares with its node; otherwise
+// AutoMTLS; none if the job's file says auto_mtls = false.
 func security() (*tls.Config, string, error) {
 	if os.Getenv(proto.EnvControl) != "" {
 		c, err := shared()

@@ -16,12 +16,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// sender is what the server needs of the descriptor channel.
 type sender interface {
 	Send(r *handover.Record, deadline time.Time) error
 }
 
-// server is the gRPC service over a transport.
 type server struct {
 	proto.UnimplementedTransportServer
 	t     transports.Transport
@@ -166,7 +164,6 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 	return out, nil
 }
 
-// close ends everything that the transport holds.
 func (s *server) close() {
 	s.end()
 	s.stopListeners()
@@ -175,5 +172,4 @@ func (s *server) close() {
 	s.closeTransport()
 }
 
-// nextID returns the next number of a link or listener.
 func (s *server) nextID() uint64 { return s.lastID.Add(1) }

@@ -40,7 +40,6 @@ const (
 	theirs
 )
 
-// connection is a QUIC connection and the links on it.
 type connection struct {
 	qc       *quic.Conn
 	settings *settings
@@ -59,7 +58,6 @@ func newConnection(qc *quic.Conn, s *settings, unused func()) *connection {
 	}
 }
 
-// runControl runs the control stream until the connection ends.
 func (c *connection) runControl(control *quic.Stream) {
 	go c.tell(control)
 	if err := c.hear(control); err != nil {
@@ -67,7 +65,6 @@ func (c *connection) runControl(control *quic.Stream) {
 	}
 }
 
-// tell writes notices on the control stream.
 func (c *connection) tell(control *quic.Stream) {
 	for {
 		select {
@@ -100,7 +97,6 @@ func (c *connection) hear(control *quic.Stream) error {
 	}
 }
 
-// begin adds a link.
 func (c *connection) begin(id quic.StreamID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +131,6 @@ func (c *connection) closed(id quic.StreamID, which end) {
 	}
 }
 
-// refused removes a link that the peer refused.
 func (c *connection) refused(id quic.StreamID) {
 	c.mu.Lock()
 	delete(c.links, id)
@@ -211,7 +206,6 @@ func (c *connection) ask() (*stream, error) {
 	return &stream{s: s, of: c}, nil
 }
 
-// ending replaces the error of a connection's end by its reason.
 func (c *connection) ending(err error) error {
 	if errors.Is(err, context.Canceled) && c.qc.Context().Err() != nil {
 		return context.Cause(c.qc.Context())
@@ -219,7 +213,6 @@ func (c *connection) ending(err error) error {
 	return err
 }
 
-// errRules is wrapped when the peer broke the protocol.
 var errRules = errors.New("the peer broke the rules of " + protocolName)
 
 func (c *connection) close(code quic.ApplicationErrorCode, reason string) {

@@ -16,7 +16,6 @@ import (
 // errSilent says that a handshake has not ended in the time that the dialler has.
 var errSilent = errors.New("nobody answers there; a firewall may drop UDP")
 
-// failure converts an error of the library or the kernel to the contract's error.
 func (s *settings) failure(op, address string, err error) *transports.Error {
 	e := socket.Failure(name, op, address, err)
 	if code, retry, reason := s.judge(err); reason != "" {
@@ -61,7 +60,6 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 	return "", false, ""
 }
 
-// judgeTransport classifies the failures of QUIC itself, TLS included.
 func (s *settings) judgeTransport(te *quic.TransportError) (transports.Code, bool, string) {
 	switch {
 	case te.ErrorCode == quic.ConnectionRefused:
@@ -88,7 +86,6 @@ func judgeClose(ae *quic.ApplicationError) (transports.Code, bool, string) {
 	return transports.CodeRefused, true, closeReason(ae)
 }
 
-// closeReason says why a connection was closed.
 func closeReason(ae *quic.ApplicationError) string {
 	switch {
 	case ae.ErrorCode == closeUnused && ae.Remote:
@@ -101,7 +98,6 @@ func closeReason(ae *quic.ApplicationError) string {
 	return fmt.Sprintf("%q (code %d)", ae.ErrorMessage, ae.ErrorCode)
 }
 
-// judgeReset classifies refusals of a link.
 func judgeReset(se *quic.StreamError) (transports.Code, bool, string) {
 	switch se.ErrorCode {
 	case resetClosed:

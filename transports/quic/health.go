@@ -24,7 +24,6 @@ func (t *Transport) Health() error {
 	return errors.Join(small, s.id.Health())
 }
 
-// tooSmall is the error for a buffer that is too small.
 func tooSmall(got int64, want int) error {
 	return fmt.Errorf("the kernel gives UDP sockets buffers of %d bytes, not %d: fast transfers will lose packets; "+
 		"as root: sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", got, want, want, want)

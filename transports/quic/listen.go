@@ -30,7 +30,6 @@ const backlog = 1024
 // anybody can cause.
 const refusalsEvery = time.Second
 
-// listener is an open UDP port.
 type listener struct {
 	t        *Transport
 	settings *settings
@@ -257,8 +256,8 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 	}
 }
 
-// join makes a link's connection of a stream, or adds it to that of a link, and returns nil then, and if it is
-// refused.
+// join makes a link's connection of a stream. It returns nil if the stream was added to another
+// link's connection, or refused.
 func (l *listener) join(x *stream) transports.Conn {
 	ctx, cancel := context.WithTimeout(x.s.Context(), l.settings.handshake)
 	defer cancel()
@@ -347,7 +346,6 @@ func (l *listener) end() {
 	}
 }
 
-// connections are those that have not ended.
 func (l *listener) connections() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()

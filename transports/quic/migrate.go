@@ -142,7 +142,6 @@ func (c *connection) watch(u *udpSocket) {
 	}
 }
 
-// next waits for a tick, and reports whether the connection is still alive.
 func (c *connection) next(tick *time.Ticker) bool {
 	select {
 	case <-c.qc.Context().Done():

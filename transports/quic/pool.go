@@ -15,7 +15,6 @@ import (
 // linger is how long a dialled connection without links is kept for the next.
 const linger = 10 * time.Second
 
-// target is the address that a connection leads to, and from where.
 type target struct {
 	from     netip.Addr // invalid: any
 	to       netip.AddrPort
@@ -78,7 +77,6 @@ func (t *Transport) enter(at target, most int, taken map[*pooledConn]bool) (l *p
 	return l, fresh
 }
 
-// leave removes a user.
 func (l *pooledConn) leave() {
 	l.t.mu.Lock()
 	l.users--
@@ -131,7 +129,6 @@ func (l *pooledConn) connection() *connection {
 	}
 }
 
-// open makes a link on the pooledConn.
 func (l *pooledConn) open(ctx context.Context) (*stream, error) {
 	var silent <-chan time.Time
 	if end, ok := ctx.Deadline(); ok { // earlier, so that who waits hears of it, and not of the deadline
@@ -207,7 +204,6 @@ func (l *pooledConn) handshake(e *quic.Transport, u *udpSocket) error {
 	return nil
 }
 
-// bindAddr is the address to dial from.
 func (at target) bindAddr() netip.Addr {
 	if at.from.IsValid() {
 		return at.from.Unmap()

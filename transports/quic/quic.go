@@ -20,7 +20,6 @@ import (
 
 const name = "quic"
 
-// errNotConfigured is the error of calls before Configure.
 var errNotConfigured = errors.New("the settings cert, key and ca are missing")
 
 // Transport makes links over QUIC. Configure must be called before anything else; see New.
@@ -82,8 +81,9 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return conn.New(c), nil
 }
 
-// several makes a link's connection of first, to which others are added when it has carried much, on
-// connections of their own. They are most in all, or first alone if the peer is near.
+// several makes a link's connection of first, to which others, on QUIC connections of their own,
+// are added when it has carried much. There are at most most of them in all, or only first if the
+// peer is near.
 func (t *Transport) several(ctx context.Context, at target, first *leased, most int) (transports.Conn, error) {
 	if rtt, known := first.RTT(); known && rtt < at.settings.near {
 		most = 1
@@ -117,7 +117,7 @@ func (t *Transport) open(ctx context.Context, at target, most int, taken map[*po
 	}
 }
 
-// target reads a DialSpec, whose address without what is said of streams is text.
+// target reads a DialSpec; text is its address without what is said of streams.
 func (s *settings) target(to transports.DialSpec, text string) (target, error) {
 	far, err := netip.ParseAddrPort(text)
 	if err != nil || far.Port() == 0 {
@@ -156,7 +156,6 @@ func (t *Transport) Drain(ctx context.Context) error {
 	}
 }
 
-// drainTick is the interval at which Drain checks.
 const drainTick = 5 * time.Millisecond
 
 // Close ends all connections and listeners at once, and tells the peers.
@@ -174,7 +173,6 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// connections returns all that have not ended.
 func (t *Transport) connections() (open []*connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,9 +30,8 @@ const (
 	handshakeTime = 10 * time.Second
 	// defaultStreams is as for tcp.
 	defaultStreams = 8.0
-	// near is the round trip below which one connection does.
-	near = 5 * time.Millisecond
-	// maxLinks bounds the links of one connection.
+	// near is the round trip below which one connection is enough.
+	near     = 5 * time.Millisecond
 	maxLinks = 1 << 14
 )
 
@@ -99,7 +98,6 @@ func (t *Transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// named returns the setting with this name.
 func named(name string) transports.Setting {
 	for _, s := range schema {
 		if s.Name == name {

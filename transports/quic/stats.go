@@ -7,7 +7,6 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// counts are a transport's counters for the operator.
 type counts struct {
 	failed, moved atomic.Int64
 

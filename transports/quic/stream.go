@@ -64,7 +64,7 @@ func (x *stream) Close() error {
 // Break ends both directions, and tells the peer that bytes were lost.
 func (x *stream) Break() { x.end(func() { x.s.CancelWrite(resetLost) }) }
 
-// end runs what must be done only once.
+// end ends the stream, once; writing is called to end its sending half.
 func (x *stream) end(writing func()) {
 	x.over.Do(func() {
 		x.s.CancelRead(stopClosed)

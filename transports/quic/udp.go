@@ -21,7 +21,6 @@ const quietLibrary = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
 
 var warnOnce sync.Once
 
-// bindUDP makes a UDP socket.
 func (s *settings) bindUDP(at netip.AddrPort) (*net.UDPConn, error) {
 	network := "udp6"
 	switch {
@@ -44,12 +43,11 @@ func (s *settings) bindUDP(at netip.AddrPort) (*net.UDPConn, error) {
 	return pc.(*net.UDPConn), nil
 }
 
-// endpoint makes the library's object for a UDP socket.
 func endpoint(udp net.PacketConn) *quic.Transport {
 	return &quic.Transport{Conn: udp, ConnectionIDLength: 8}
 }
 
-// closeEndpoint closes the socket too.
+// closeEndpoint closes the endpoint and its socket.
 func closeEndpoint(e *quic.Transport) {
 	_ = e.Close()
 	_ = e.Conn.Close()

@@ -21,10 +21,8 @@ const (
 	maxReply = 200
 )
 
-// errProtocol is wrapped if the other side breaks the exchange.
 var errProtocol = errors.New("the other side does not speak impi-shm")
 
-// refusedError is the other side's reason.
 type refusedError struct{ reason string }
 
 // Error returns the reason.
@@ -73,7 +71,6 @@ func accept(ctx context.Context, sock int) (*ring.Link, error) {
 	return l, nil
 }
 
-// receiveRegion waits for hello and returns the descriptor that came with it.
 func receiveRegion(ctx context.Context, sock int) (file int, err error) {
 	b := make([]byte, len(hello)+1)
 	oob := make([]byte, unix.CmsgSpace(8*4))
@@ -156,7 +153,6 @@ func send(ctx context.Context, sock int, b, oob []byte) error {
 // slice is how long a poll lasts at most before the context is checked.
 const slice = 20 * time.Millisecond
 
-// retry repeats a non-blocking call until it does not return EAGAIN.
 func retry(ctx context.Context, sock int, events int16, call func() error) error {
 	for {
 		err := call()

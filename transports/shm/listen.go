@@ -46,13 +46,11 @@ type listener struct {
 	wg      sync.WaitGroup
 }
 
-// result is a link, or the error of making it.
 type result struct {
 	l   link.Link
 	err error
 }
 
-// run handles peers until the listener is closed.
 func (l *listener) run() {
 	for {
 		select {
@@ -95,7 +93,6 @@ func (l *listener) exchange(x link.Link, err error) result {
 	return result{err: err}
 }
 
-// give passes a result to Accept.
 func (l *listener) give(r result) {
 	select {
 	case l.ready <- r:

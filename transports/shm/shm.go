@@ -133,7 +133,6 @@ func failure(op, address string, code transports.Code, err error) *transports.Er
 	return &transports.Error{Transport: name, Op: op, Address: address, Code: code, Reason: err.Error(), Cause: err}
 }
 
-// renamed makes an error of the socket transport one of this transport.
 func renamed(err error, address string) error {
 	var e *transports.Error
 	if !errors.As(err, &e) {
@@ -144,7 +143,6 @@ func renamed(err error, address string) error {
 	return &own
 }
 
-// explain makes the contract's error of a failed exchange.
 func explain(op, address string, err error) error {
 	var refused *refusedError
 	switch {

@@ -41,7 +41,6 @@ func congestionControl(given map[string]any) (string, error) {
 	return name, nil
 }
 
-// setCongestion sets the congestion control of a connected socket.
 func (s *settings) setCongestion(fd int) error {
 	name := s.congestion
 	if name == autoCongestion || name == "" {
@@ -56,7 +55,6 @@ func (s *settings) setCongestion(fd int) error {
 	return nil
 }
 
-// insideMachine reports whether both ends of a socket are on this machine.
 func insideMachine(fd int) bool {
 	near, nearErr := unix.Getsockname(fd)
 	far, farErr := unix.Getpeername(fd)

@@ -31,7 +31,6 @@ type gate struct {
 	told time.Time // when a refused peer was last reported
 }
 
-// newGate begins to accept.
 func newGate(ports []*socket.Acceptor, waiting *socket.Waiting, admit func(context.Context, *net.TCPConn) (link.Link, error)) *gate {
 	g := &gate{
 		ports: ports, admit: admit,
@@ -44,7 +43,6 @@ func newGate(ports []*socket.Acceptor, waiting *socket.Waiting, admit func(conte
 	return g
 }
 
-// serve accepts the connections of one port.
 func (g *gate) serve(port *socket.Acceptor) {
 	for {
 		c, err := port.Accept(g.life)
@@ -73,7 +71,6 @@ func (g *gate) report(err error) {
 	}
 }
 
-// pass makes a link and passes it to Accept.
 func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 	l, err := g.admit(ctx, c)
 	leave()
@@ -99,7 +96,6 @@ func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 	}
 }
 
-// accept waits for a link.
 func (g *gate) accept(ctx context.Context) (link.Link, error) {
 	if g.life.Err() != nil {
 		return nil, link.ErrClosed

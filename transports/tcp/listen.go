@@ -102,7 +102,6 @@ func (s *settings) openAll(ctx context.Context, hosts []netip.Addr, port uint16)
 	return lns, nil
 }
 
-// listener is an open port, at one or several addresses.
 type listener struct {
 	transport *Transport
 	address   string

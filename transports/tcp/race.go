@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// maxAddresses bounds the addresses of one peer.
 	maxAddresses = 8
 	// headStart is how long one address is tried before the next one is tried in parallel
 	// (RFC 8305, Connection Attempts).
@@ -71,7 +70,6 @@ func alternate(list []netip.AddrPort) []netip.AddrPort {
 	return out
 }
 
-// attempt is the result of dialling one address.
 type attempt struct {
 	conn *net.TCPConn
 	err  error

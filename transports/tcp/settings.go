@@ -78,7 +78,6 @@ func (t *Transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// named returns the setting with this name.
 func named(name string) transports.Setting {
 	for _, s := range schema {
 		if s.Name == name {
@@ -106,7 +105,6 @@ func addresses(texts []string) ([]netip.Addr, error) {
 	return list, nil
 }
 
-// value returns a setting, or absent if it is not set.
 func value[T any](given map[string]any, name string, absent T) T {
 	if v, ok := given[name].(T); ok {
 		return v
@@ -133,7 +131,6 @@ func (s *settings) controlBound(network, address string, c syscall.RawConn) erro
 	return s.control(network, address, c)
 }
 
-// link makes a link of a connection.
 func (s *settings) link(conn socket.Conn) (*socket.Link, error) {
 	l, err := socket.FromConn(conn)
 	if err != nil {
@@ -146,7 +143,6 @@ func (s *settings) link(conn socket.Conn) (*socket.Link, error) {
 	return l, nil
 }
 
-// tuneConn is tune for a connection of package net.
 func (s *settings) tuneConn(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -156,7 +152,6 @@ func (s *settings) tuneConn(c *net.TCPConn) error {
 	return errors.Join(cerr, err)
 }
 
-// tune sets the options of a connected socket.
 func (s *settings) tune(fd int) error {
 	if err := s.setCongestion(fd); err != nil {
 		return err

@@ -22,8 +22,8 @@ const (
 	// unsent is how many bytes of a connection wait in the kernel for their first transmission. More
 	// would come late if this connection is slower than the others, which then wait for it.
 	unsent = 128 << 10
-	// near is the round trip below which one connection fills any network that two procs can fill. That
-	// link is one that a proc can have to itself.
+	// near is the round trip below which one connection fills any network that two procs can fill.
+	// A link of one connection is one that a proc can have to itself.
 	near = 5 * time.Millisecond
 	// otherWayTime is how long a connection to another of the peer's addresses may take.
 	otherWayTime = time.Second
@@ -52,7 +52,7 @@ func (s *settings) dialledLink(ctx context.Context, raw *net.TCPConn, list []net
 	return l, nil
 }
 
-// dialled makes a connection of one that was dialled. It closes it after an error.
+// dialled makes a transports.Conn of a dialled connection, which it closes after an error.
 func (s *settings) dialled(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
 	if s.id != nil {
 		return s.secureDial(ctx, raw, address)
@@ -81,9 +81,9 @@ func (s *settings) opened(raw *net.TCPConn) (transports.Conn, error) {
 	return socket.Heed(raw).(transports.Conn), nil
 }
 
-// dialSeveral makes a link's connection of first, to which others are added when it has carried much. These
-// are dialled to the peer's addresses in turn, or to that of the first where the others do not answer. They
-// are most in all, or first alone if the peer is near.
+// dialSeveral makes a link's connection of first, to which others are added when it has carried
+// much. These are dialled to the peer's addresses in turn, or to that of the first where the others
+// do not answer. There are at most most in all, or only first if the peer is near.
 func (s *settings) dialSeveral(ctx context.Context, first *net.TCPConn, list []netip.AddrPort, most int, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
@@ -161,7 +161,6 @@ func (s *settings) linkOf(c transports.Conn) (link.Link, error) {
 	return conn.New(c), nil
 }
 
-// several converts an error of a link of several connections.
 func (s *settings) several(op, address string, err error) *transports.Error {
 	var e *transports.Error
 	if errors.As(err, &e) {
@@ -177,8 +176,8 @@ func (s *settings) several(op, address string, err error) *transports.Error {
 	return e
 }
 
-// limitUnsent bounds the bytes that wait in the kernel before they are sent first; 0 is the system's limit.
-// Without it, on kernels that do not have it, several connections are only slower.
+// limitUnsent bounds the bytes that wait in the kernel for their first transmission; 0 is the
+// system's limit. On kernels that cannot bound them, several connections are only slower.
 func limitUnsent(c *net.TCPConn, bytes int) {
 	raw, err := c.SyscallConn()
 	if err != nil {

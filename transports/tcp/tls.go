@@ -65,7 +65,6 @@ func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address s
 	return c, nil
 }
 
-// turnedAway is the error about a connection that was accepted and then closed.
 func (s *settings) turnedAway(c net.Conn, address string, err error) *transports.Error {
 	e := s.failure("accept", address, err)
 	e.Retryable = true
@@ -81,7 +80,6 @@ func drop(c *tls.Conn, raw *net.TCPConn) {
 	_ = raw.Close()
 }
 
-// handshake sets the socket's options and makes the TLS handshake.
 func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(net.Conn) *tls.Conn) (*tls.Conn, error) {
 	if err := s.tuneConn(raw); err != nil {
 		return nil, err
@@ -90,7 +88,6 @@ func (s *settings) handshake(ctx context.Context, raw *net.TCPConn, secure func(
 	return c, c.HandshakeContext(ctx)
 }
 
-// failure converts an error of a socket or of the identities to the contract's error.
 func (s *settings) failure(op, address string, err error) *transports.Error {
 	e := socket.Failure(name, op, address, err)
 	if s.id == nil {

@@ -59,7 +59,7 @@ func (s *settings) place(at transports.ListenSpec) (place, error) {
 	return place{path: filepath.Join(dir, at.Name+".sock")}, nil
 }
 
-// private reports whether only this user gets at what is in dir.
+// private returns an error unless only this user can get at what is in dir.
 func private(dir string) error {
 	var st sys.Stat_t
 	if err := sys.Stat(dir, &st); err != nil {
@@ -92,7 +92,7 @@ func bind(ctx context.Context, short string) (*net.UnixListener, error) {
 	return ln.(*net.UnixListener), nil
 }
 
-// dead reports whether a socket file has nobody behind it.
+// dead reports whether nobody listens at a socket file.
 func dead(ctx context.Context, short string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", short)
 	if err == nil {
@@ -101,7 +101,6 @@ func dead(ctx context.Context, short string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// failedListen explains what went wrong at p.
 func failedListen(p place, err error) *transports.Error {
 	e := socket.Failure(name, "listen", p.String(), err)
 	switch {
@@ -117,7 +116,6 @@ func failedListen(p place, err error) *transports.Error {
 	return e
 }
 
-// listener is a socket that peers can dial.
 type listener struct {
 	transport *Transport
 	accept    *socket.Acceptor

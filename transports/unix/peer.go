@@ -2,7 +2,6 @@ package unix
 
 import "fmt"
 
-// otherUserError is the refusal of a peer that another user runs.
 type otherUserError struct{ uid, pid, ours int }
 
 // Error names both users.
@@ -11,7 +10,7 @@ func (e *otherUserError) Error() string {
 		e.pid, e.uid, e.ours)
 }
 
-// admit reports whether a process of user ours may talk to process pid of user uid.
+// admit returns an error unless a process of user ours may talk to process pid of user uid.
 func admit(uid, ours, pid int) error {
 	if uid == ours || uid == 0 {
 		return nil

@@ -23,7 +23,6 @@ type place struct {
 
 var errPlace = errors.New(`it should be an absolute path or "@" and an abstract name`)
 
-// parsePlace reads what String wrote.
 func parsePlace(address string) (place, error) {
 	text, err := url.PathUnescape(address)
 	switch {

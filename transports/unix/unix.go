@@ -67,7 +67,6 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return t.settings.Load().link("dial", to.Address, conn.(*net.UnixConn))
 }
 
-// link makes a link of a connection whose peer may be talked to.
 func (s *settings) link(op, address string, conn socket.Conn) (link.Link, error) {
 	l, err := socket.FromConn(conn)
 	if err != nil {

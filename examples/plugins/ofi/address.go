@@ -39,7 +39,7 @@ func addrPort(b []byte) (at netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(ip, port), ok
 }
 
-// blobOf is the other way round.
+// blobOf is the inverse of addrPort.
 func blobOf(at netip.AddrPort) []byte {
 	ip := at.Addr().Unmap()
 	if ip.Is4() {
@@ -51,7 +51,6 @@ func blobOf(at netip.AddrPort) []byte {
 	return append(b, 0, 0, 0, 0)
 }
 
-// target is whom to dial.
 type target struct {
 	provider string
 	blob     []byte

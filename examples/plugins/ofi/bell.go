@@ -28,7 +28,8 @@ func (b *bell) handle() int {
 
 var filling [4096]byte
 
-// set makes the user's socket neither readable nor, if that is wanted, writable.
+// set drains the user's socket, so that it is not readable, and if writability is wanted fills it,
+// so that it is not writable.
 func (b *bell) set(want link.Interest) {
 	if b == nil {
 		return
@@ -41,7 +42,7 @@ func (b *bell) set(want link.Interest) {
 	}
 }
 
-// ring makes it what the user waits for.
+// ring makes the user's socket readable or writable.
 func (b *bell) ring(what link.Interest) {
 	switch {
 	case b == nil:

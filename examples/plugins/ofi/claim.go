@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// errTaken is why an endpoint cannot have its name.
 var errTaken = errors.New("another process listens there")
 
 // claim is the right to the name of a listener's endpoint on this machine: libfabric's shm removes the
@@ -57,7 +56,8 @@ func claimFor(at transports.ListenSpec) (*claim, error) {
 // socket is the address that stands for the name: one that is in no folder, so that nothing is left behind.
 func (c *claim) socket() string { return "@" + c.name }
 
-// service is what libfabric's shm has to be told so that it numbers the endpoint, or does not.
+// service returns the service to pass to libfabric's shm, which decides whether it adds a number to
+// the endpoint's name.
 func (c *claim) service() string {
 	if c.held == nil {
 		return ""
@@ -65,7 +65,6 @@ func (c *claim) service() string {
 	return "0"
 }
 
-// free gives the name back to other processes.
 func (c *claim) free() {
 	if c != nil && c.held != nil {
 		_ = c.held.Close()

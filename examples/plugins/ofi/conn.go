@@ -36,10 +36,8 @@ func (l *stream) Write(b []byte) (done int, err error) {
 	return done, nil
 }
 
-// hasRoom reports whether some bytes can be written.
 func (l *stream) hasRoom() bool { return l.allowed > l.sendPos && len(l.data)+l.posted < maxOut }
 
-// piece is how many bytes of b go into the next message.
 func (l *stream) piece(b []byte) int {
 	return min(len(b), l.n.set.fragment, int(min(l.allowed-l.sendPos, mostWindow)))
 }
@@ -54,7 +52,6 @@ func (l *stream) wrote(s *slot, size int) {
 	l.push()
 }
 
-// unwritable is the error of a link that takes no more bytes.
 func (l *stream) unwritable() error {
 	switch {
 	case l.closed, l.finished:

@@ -22,7 +22,7 @@ type polling struct {
 	harsh bool          // Close breaks the link
 }
 
-// awake says that the link's user polls.
+// awake records that the link's user polls.
 func (l *stream) awake() {
 	l.armed = 0
 	l.n.looks++
@@ -32,7 +32,8 @@ func (l *stream) awake() {
 	}
 }
 
-// rest says that it does not any more. With the last one the node's goroutine goes on.
+// rest records that the link's user does not poll any more. After the last one the node's goroutine
+// goes on.
 func (l *stream) rest() {
 	if !l.polls {
 		return
@@ -72,7 +73,6 @@ func (l *stream) Send(batch [][]byte) (done int, err error) {
 	return done, nil
 }
 
-// unsendable is the error of Send.
 func (l *stream) unsendable() error {
 	switch {
 	case l.closed, l.finished:
@@ -146,13 +146,12 @@ func (l *stream) Arm(want link.Interest) bool {
 	return false
 }
 
-// ready reports whether a call can do something that is wanted.
 func (l *stream) ready(want link.Interest) bool {
 	return want&link.Readable != 0 && (l.unread > 0 || l.ends && l.got == l.end || l.state == broken) ||
 		want&link.Writable != 0 && (l.hasRoom() || l.unsendable() != nil)
 }
 
-// chime wakes the user if what it sleeps for holds.
+// chime wakes the user if the condition for which it sleeps holds.
 func (l *stream) chime() {
 	for _, one := range []link.Interest{link.Readable, link.Writable} {
 		if l.armed&one != 0 && l.ready(one) {

@@ -23,7 +23,6 @@ import (
 	"unsafe"
 )
 
-// fabricError is an error of libfabric.
 type fabricError struct {
 	call string
 	code int // positive
@@ -89,7 +88,6 @@ func providers() (names []string) {
 	return names
 }
 
-// offer is what a provider has.
 type offer struct {
 	provider string
 	domain   string
@@ -106,7 +104,6 @@ func offerOf(i *C.struct_fi_info) offer {
 	return offer{C.GoString(i.fabric_attr.prov_name), C.GoString(i.domain_attr.name), int(i.addr_format)}
 }
 
-// fabric is an endpoint with its queues.
 type fabric struct {
 	c      *C.struct_fabric
 	offer  offer
@@ -117,7 +114,6 @@ type fabric struct {
 	waiter
 }
 
-// slot is the memory of one message.
 type slot struct {
 	c    *C.struct_slot
 	data []byte
@@ -157,7 +153,6 @@ func (f *fabric) close() {
 	C.fabric_close(f.c)
 }
 
-// grow makes n slots.
 func (f *fabric) grow(n, room int, receives bool) ([]*slot, error) {
 	var first *C.struct_slot
 	if err := failed("memory of messages", C.fabric_slots(f.c, C.uint32_t(n), C.uint32_t(room), &first)); err != nil {
@@ -189,10 +184,9 @@ func again(call string, ret C.int) error {
 	return failed(call, ret)
 }
 
-// mayWait reports whether what completes next will be seen at the descriptor.
+// mayWait reports whether the next completion will be seen at the descriptor.
 func (f *fabric) mayWait() bool { return C.fabric_may_wait(f.c) != 0 }
 
-// insert makes a peer's address known.
 func (f *fabric) insert(blob []byte) (to address, err error) {
 	if f.shares() && ended(string(blob)) {
 		return 0, errEnded
@@ -207,18 +201,17 @@ func (f *fabric) insert(blob []byte) (to address, err error) {
 
 func (f *fabric) remove(to address) { C.fabric_remove(f.c, to) }
 
-// forget makes an endpoint of this process unknown which is about to be closed. The caller holds the
-// lock under which messages are sent.
+// forget removes the address of an endpoint of this process that is about to be closed. The caller
+// holds the lock under which messages are sent.
 func (f *fabric) forget(blob []byte) {
 	b := C.CBytes(append(blob[:len(blob):len(blob)], 0))
 	defer C.free(b)
 	C.fabric_forget(f.c, b)
 }
 
-// shares reports whether the provider uses the memory of other endpoints in this process as it is.
+// shares reports whether the provider uses the memory of other endpoints in this process directly.
 func (f *fabric) shares() bool { return f.c.shares != 0 }
 
-// mostPeers is how many peers the provider may be told.
 func (f *fabric) mostPeers() int {
 	if f.shares() {
 		return 200 // it has room for 256, those included that it learns of by itself
@@ -226,7 +219,6 @@ func (f *fabric) mostPeers() int {
 	return maxPeers
 }
 
-// event is what has become of a message.
 type event struct {
 	slot *slot
 	len  int
@@ -274,5 +266,4 @@ func printable(b []byte) bool {
 // address is a peer's place in the table of addresses.
 type address = C.fi_addr_t
 
-// info is an offer as libfabric has it.
 type info = *C.struct_fi_info

@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// errEnded is why a peer in this process is lost.
 var errEnded = errors.New("the peer's endpoint was closed")
 
 // kin are the endpoints of this process whose provider uses each other's memory as it is: libfabric's shm

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// listener takes links at an endpoint of its own.
 type listener struct {
 	n       *node
 	address string
@@ -39,7 +38,8 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// closeTime is how long Close waits for links that were closed before to have said so.
+// closeTime is how long Close waits for the links, all of which were closed before, to have told
+// their peers.
 const closeTime = time.Second
 
 // Close ends the listener. Its links go on, and the endpoint ends with the last of them.
@@ -66,7 +66,6 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// busy reports whether somebody has links of the node.
 func (n *node) busy() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

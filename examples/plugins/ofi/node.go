@@ -65,7 +65,6 @@ type connectKey struct {
 	number uint64
 }
 
-// endpoint says which one a node is to have.
 type endpoint struct {
 	host, service string // for libfabric; empty: any
 	listens       bool
@@ -183,7 +182,7 @@ func (n *node) finished(now time.Time) bool {
 	return true
 }
 
-// push posts what can be, and says how long the loop may wait.
+// push posts what can be posted, and returns how long the loop may wait.
 func (n *node) push() time.Duration {
 	wait := tickTime
 	if len(n.streams) == 0 {
@@ -236,7 +235,7 @@ func (n *node) release(s *slot) {
 	n.free[size] = append(n.free[size], s)
 }
 
-// number makes one for a link. Who does not know it cannot send to the link.
+// number draws a number for a link. Whoever does not know it cannot send to the link.
 func (n *node) number() uint64 {
 	for {
 		var b [8]byte
@@ -247,7 +246,6 @@ func (n *node) number() uint64 {
 	}
 }
 
-// event handles what has completed.
 func (n *node) event(e event) {
 	s := e.slot
 	if s == nil {
@@ -267,7 +265,6 @@ func (n *node) event(e event) {
 	}
 }
 
-// sent handles the end of a message of ours.
 func (n *node) sent(s *slot, code int) {
 	p, l := s.peer, s.link
 	p.posted--
@@ -287,7 +284,7 @@ func (n *node) sent(s *slot, code int) {
 	p.push(n)
 }
 
-// message handles one that has come. What it says is nobody's word: it is compared with what
+// message handles a message that has come. Its content is not trusted: it is compared with what
 // this side knows, and otherwise ignored, or ends the link.
 func (n *node) message(h head, rest []byte) {
 	if h.kind == kindConnect {
@@ -338,7 +335,6 @@ func (n *node) connect(h head, rest []byte) {
 	p.push(n)
 }
 
-// tick does what is due.
 func (n *node) tick(now time.Time) {
 	for _, l := range n.streams {
 		l.tick(now)
@@ -348,7 +344,7 @@ func (n *node) tick(now time.Time) {
 	}
 }
 
-// stop says that nobody uses the node any more. It ends when its links have.
+// stop says that the node has no users any more. It ends when its links have ended.
 func (n *node) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,7 +6,6 @@ import "time"
 // the endpoint's queue, and no more.
 const maxPosted = 32
 
-// peer is another endpoint.
 type peer struct {
 	blob     string
 	to       address
@@ -56,8 +55,9 @@ func (p *peer) refuse(n *node, number, why uint64) {
 	}
 }
 
-// push posts what the peer is to get; n.again is set if something is left that the provider has no room for. Until the first message has arrived there is no second one: some providers lose
-// messages, or their order, while they make acquaintance.
+// push posts what the peer is to get; n.again is set if something is left that the provider has no
+// room for. Until the first message has arrived there is no second one: some providers lose
+// messages, or their order, while they set up the connection.
 func (p *peer) push(n *node) {
 	for p.busy() && p.dead == nil {
 		if p.posted >= maxPosted || !p.ready && p.posted > 0 {
@@ -143,7 +143,6 @@ func (p *peer) taken(s *slot) {
 	p.queue = append(p.queue[1:], l)
 }
 
-// fail ends all links to the peer.
 func (p *peer) fail(n *node, err error) {
 	if p.dead == nil {
 		p.dead = err

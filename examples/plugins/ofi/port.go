@@ -27,7 +27,6 @@ func quietPort() int {
 	return portOutside(from, to)
 }
 
-// portOutside returns a port outside of a range.
 func portOutside(from, to int) int {
 	switch {
 	case from-firstPort >= 1000:

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// state is how far a link is.
 type state int
 
 const (
@@ -128,7 +127,7 @@ func (l *stream) wakeup() {
 	}
 }
 
-// want has the link say something.
+// want adds to what the link has to say and queues it at the peer.
 func (l *stream) want(what int) {
 	l.todo |= what
 	l.enqueue()
@@ -192,7 +191,6 @@ func (l *stream) next() (s *slot, more bool) {
 
 func room(b []byte, n uint64) []byte { return append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24)) }
 
-// took notes that the provider has a message.
 func (l *stream) took(s *slot) {
 	l.said = time.Now()
 	if s.kind == kindData {
@@ -206,7 +204,6 @@ func (l *stream) took(s *slot) {
 	}
 }
 
-// message handles what has come for the link.
 func (l *stream) message(h head, rest []byte) {
 	if l.state == halfOpen && h.kind != kindReset && !l.confirmed() {
 		return
@@ -326,7 +323,7 @@ func (l *stream) arrived(at uint64, b []byte) {
 	l.wakeup()
 }
 
-// keep gives bytes to who reads at the moment, or puts them behind those that are unread.
+// keep gives bytes to the reader that waits, or appends them to those that are unread.
 func (l *stream) keep(b []byte) {
 	l.got += uint64(len(b))
 	if l.closed {
@@ -409,7 +406,6 @@ func (l *stream) breakOff(err error) {
 	l.want(todoReset)
 }
 
-// tick does what is due.
 func (l *stream) tick(now time.Time) {
 	silence := l.n.set.silence
 	switch {
@@ -431,7 +427,6 @@ func (l *stream) tick(now time.Time) {
 	}
 }
 
-// dial makes a link to a peer.
 func (n *node) dial(ctx context.Context, blob []byte) (*stream, error) {
 	n.mu.Lock()
 	p := n.peer(string(blob))

@@ -31,7 +31,6 @@ var (
 	errMemory      = errors.New("there is no memory for messages")
 )
 
-// transport makes links over endpoints of libfabric.
 type transport struct {
 	mu    sync.Mutex
 	set   settings
@@ -39,7 +38,6 @@ type transport struct {
 	nodes map[string]*node // that dial, by where from
 }
 
-// settings are those of the config block.
 type settings struct {
 	provider, domain, netif string
 	window                  uint64
@@ -47,7 +45,7 @@ type settings struct {
 	timeout, silence        time.Duration
 }
 
-// patience is how long a peer may take nothing.
+// patience is how long a peer may accept no bytes before its link is given up.
 func (s settings) patience() time.Duration {
 	if s.silence > 0 {
 		return s.silence
@@ -185,7 +183,8 @@ func (t *transport) Configure(given map[string]any) error {
 	return nil
 }
 
-// refusal says why there is no such provider here, and what there is.
+// noProvider returns the error of settings whose provider is not on this machine, with the
+// providers that are.
 func noProvider(s settings, err error) error {
 	what, which := "provider", strconv.Quote(s.provider)
 	if s.domain != "" {
@@ -199,7 +198,6 @@ func noProvider(s settings, err error) error {
 			s.provider, strings.Join(providers(), ", "))}
 }
 
-// interfaceAddress returns the first address of a network interface.
 func interfaceAddress(netif string) (string, error) {
 	i, err := net.InterfaceByName(netif)
 	if err != nil {
@@ -247,7 +245,6 @@ func (t *transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	return &listener{n: n, address: n.f.text(n.f.name), done: make(chan struct{})}, nil
 }
 
-// listens makes the node of a listener.
 func (s settings) listens(o offer, at transports.ListenSpec) (*node, error) {
 	for tries := mostPorts; ; tries-- {
 		where, err := s.at(o, at)
@@ -270,7 +267,6 @@ func (s settings) listens(o offer, at transports.ListenSpec) (*node, error) {
 	}
 }
 
-// at says where the endpoint of a listener is to be.
 func (s settings) at(o offer, at transports.ListenSpec) (endpoint, error) {
 	e := endpoint{listens: true}
 	switch {
@@ -346,8 +342,9 @@ var errNoAddress = errors.New("it is no address of an endpoint")
 // freshTime is how long a dial waits for a peer that the node knew before.
 const freshTime = 2 * time.Second
 
-// dialOnce dials over a node that was entered. again says that another endpoint may reach the peer: with shm
-// it may have come back with other memory, which nothing says, and this one sends into what it had.
+// dialOnce dials over a node that was entered. again says that another endpoint may reach the peer:
+// with shm the peer may have come back with other memory without notice, while this endpoint sends
+// into the old memory.
 func (n *node) dialOnce(ctx context.Context, blob []byte) (l *stream, again bool, err error) {
 	defer n.leave()
 	if !n.f.validBlob(blob) {
@@ -371,7 +368,7 @@ func (n *node) knows(blob []byte) bool {
 	return p != nil && p.known || n.inserted > len(n.peers)
 }
 
-// retire has no further dials use a node.
+// retire makes further dials not use a node.
 func (t *transport) retire(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -58,7 +58,6 @@ func (h head) put(b []byte) {
 	binary.LittleEndian.PutUint64(b[16:], h.value)
 }
 
-// parse returns the head of a message and the rest of it, if it is one of this protocol.
 func parse(b []byte) (head, []byte, bool) {
 	if len(b) < headSize || b[1] != wireVersion || b[2] != 0 || b[3] != 0 {
 		return head{}, nil, false
@@ -67,7 +66,6 @@ func parse(b []byte) (head, []byte, bool) {
 	return h, b[headSize:], h.size == len(b)-headSize
 }
 
-// window returns what a message says about the room of its sender.
 func window(b []byte) (uint64, bool) {
 	if len(b) < 4 {
 		return 0, false

@@ -50,7 +50,7 @@ func dial(ctx context.Context, s settings, to transports.DialSpec) (link.Link, e
 	return linkOf(c), nil
 }
 
-// http1 is the ALPN name of what a WebSocket begins with.
+// http1 is the ALPN name of HTTP/1.1, with which a WebSocket begins.
 const http1 = "http/1.1"
 
 // roundTripper makes the HTTP request of one WebSocket. With an identity, both sides of
@@ -64,7 +64,6 @@ func (d *dialler) roundTripper() *http.Transport {
 	return t
 }
 
-// linkOf makes a link of a WebSocket.
 func linkOf(c *websocket.Conn) link.Link { return conn.New(streamOf(c)) }
 
 // streamOf makes a stream of a WebSocket, which has no half-close: Framed gives it one.
@@ -105,7 +104,6 @@ func failure(op, address string, code transports.Code, reason string) *transport
 		Retryable: code == transports.CodeRefused || code == transports.CodeUnreachable}
 }
 
-// dialFailure returns the contract's error for a WebSocket that could not be made.
 func (s *settings) dialFailure(ctx context.Context, address string, answer *http.Response, err error) error {
 	var refused *proxyError
 	if s.id != nil {
@@ -130,13 +128,11 @@ func (s *settings) dialFailure(ctx context.Context, address string, answer *http
 	return e
 }
 
-// dialler makes the TCP connection of one WebSocket.
 type dialler struct {
 	settings
 	from *net.TCPAddr
 }
 
-// proxyFor returns the proxy for an address, or nil.
 func (d *dialler) proxyFor(address string) (*url.URL, error) {
 	switch d.proxy {
 	case "":
@@ -169,7 +165,6 @@ func (d *dialler) dial(ctx context.Context, network, address string) (net.Conn, 
 	return tunnel, nil
 }
 
-// proxyError is the error of a proxy that refuses the tunnel.
 type proxyError struct {
 	code   transports.Code
 	reason string
@@ -178,7 +173,6 @@ type proxyError struct {
 // Error returns the reason.
 func (e *proxyError) Error() string { return e.reason }
 
-// connect asks a proxy for a tunnel.
 func connect(ctx context.Context, c net.Conn, proxy *url.URL, address string) (net.Conn, error) {
 	if at, ok := ctx.Deadline(); ok {
 		if err := c.SetDeadline(at); err != nil {

@@ -19,13 +19,11 @@ const (
 	version = "1.0.0"
 )
 
-// transport makes links over WebSockets.
 type transport struct {
 	mu  sync.Mutex
 	set settings
 }
 
-// settings are those of the config block.
 type settings struct {
 	path      string
 	proxy     string

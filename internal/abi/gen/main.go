@@ -47,7 +47,7 @@ func run(root string, check bool) error {
 	return nil
 }
 
-// write writes the files that are not as they should be, or says so.
+// write writes the files whose content has changed; with check it returns an error for one instead.
 func write(root string, files map[string]string, check bool) error {
 	for name, text := range files {
 		path := filepath.Join(root, name)

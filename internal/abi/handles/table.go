@@ -197,7 +197,7 @@ func (t *Table[T]) handle(i, gen uint32) Handle {
 	return Handle(gen)<<32 | Handle(t.kind)<<kindShift | Handle(i)<<indexShift
 }
 
-// grow is New of a slot that was never in use.
+// grow is New for a slot that was never in use. It returns 0 if the table is full.
 func (t *Table[T]) grow() (Handle, *T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

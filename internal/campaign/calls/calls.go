@@ -41,7 +41,6 @@ func (p Point) Key() uint64 {
 	return k
 }
 
-// role says what a process is by its command line.
 func role(args []string) string {
 	name := strings.TrimPrefix(filepath.Base(args[0]), "impi-")
 	switch {
@@ -55,7 +54,6 @@ func role(args []string) string {
 	return "transport" // of those that impi-node has itself
 }
 
-// rounds is how often the token goes round in the job.
 const rounds = 3
 
 // Points runs each kind of job once, counts the calls, and returns all points in the order of their
@@ -78,8 +76,8 @@ func Points(ctx context.Context, b *job.Stand) (list []Point, err error) {
 	return list, nil
 }
 
-// tries is how often a job in which nothing is failed may fail. Each call of it is stopped, so that it is
-// slow, and on a busy machine may miss the limits of its start.
+// tries is how often a job without injected faults may fail. Each of its calls is stopped, so that
+// it is slow, and on a busy machine it may miss the limits of its start.
 const tries = 3
 
 // count returns how many calls of each name each process of a job makes.
@@ -124,7 +122,6 @@ func Run(ctx context.Context, b *job.Stand, p Point) (r Result, err error) {
 	return r, err
 }
 
-// run runs a job.
 func run(ctx context.Context, b *job.Stand, k job.Kind, calls []string, decide func(inject.Call) inject.Fault) (o job.Outcome, applied bool, err error) {
 	j, err := b.New(context.WithoutCancel(ctx), k, rounds)
 	if err != nil {

@@ -100,7 +100,6 @@ func (t *Tree) Applied() bool {
 	return t.applied
 }
 
-// supervisor decides about calls.
 type supervisor struct {
 	Options
 	listener  int
@@ -111,13 +110,11 @@ type supervisor struct {
 	roles     map[string]int   // how many there have been
 }
 
-// process is one program that runs.
 type process struct {
 	name   string
 	counts map[string]int
 }
 
-// serve answers until no process is left.
 func (s *supervisor) serve() {
 	defer close(s.tree.gone)
 	defer unix.Close(s.listener)
@@ -132,7 +129,6 @@ func (s *supervisor) serve() {
 	}
 }
 
-// decide says what becomes of a call.
 func (s *supervisor) decide(n *notification) response {
 	goOn := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	tid := int(n.pid)
@@ -157,7 +153,6 @@ func (s *supervisor) decide(n *notification) response {
 	return goOn
 }
 
-// apply makes the answer of a fault.
 func (s *supervisor) apply(fault Fault, tgid int, n *notification) (response, bool) {
 	switch fault {
 	case "":
@@ -204,7 +199,6 @@ func (s *supervisor) program(tgid int) *process {
 	return p
 }
 
-// identity reads of which process a thread is, and that one's parent.
 func identity(tid int) (tgid, parent int) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {

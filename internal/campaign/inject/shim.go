@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// variable has a program that calls Shim become the shim: the calls to stop at, by their numbers.
+// variable makes a program that calls Shim become the shim. Its value is the numbers of the calls
+// to stop at.
 const variable = "IMPI_INJECT_CALLS"
 
 // Shim must be the first thing that a program with Start in it calls: Start runs that program once
@@ -26,7 +27,7 @@ func Shim() {
 	os.Exit(127)
 }
 
-// become does not return unless it fails.
+// become returns only if it fails.
 func become(list string) error {
 	var calls []uint32
 	for word := range strings.SplitSeq(list, ",") {
@@ -62,7 +63,6 @@ func become(list string) error {
 // shimSocket is the descriptor by which the shim sends the listener.
 const shimSocket = 3
 
-// receive takes the listener from the shim.
 func receive(socket int) (int, error) {
 	b, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(socket, b, control, unix.MSG_CMSG_CLOEXEC)

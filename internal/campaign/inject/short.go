@@ -48,7 +48,8 @@ func writeSome(fd int, b []byte) (int, error) {
 	return 0, unix.EINVAL
 }
 
-// payload reads the bytes that a call is to write, or nil if they are not all that it is about.
+// payload reads the bytes that a call is to write. It returns nil if the call is about more than
+// these bytes.
 func payload(tid int, d *data) []byte {
 	switch uintptr(d.nr) {
 	case unix.SYS_WRITE:
@@ -70,7 +71,7 @@ func payload(tid int, d *data) []byte {
 	return nil
 }
 
-// gather reads what a vector of struct iovec names.
+// gather reads the memory that an array of struct iovec describes.
 func gather(tid int, vector, count uint64) (b []byte) {
 	list := make([]byte, 16*min(count, 1024))
 	if peek(tid, vector, list) != nil {

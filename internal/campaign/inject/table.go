@@ -24,7 +24,6 @@ var errnos = map[Fault]unix.Errno{
 // Errno is the error of a fault, 0 for Short.
 func (f Fault) Errno() unix.Errno { return errnos[f] }
 
-// spec is a system call that can fail.
 type spec struct {
 	name   string
 	nr     uintptr

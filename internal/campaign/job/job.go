@@ -59,7 +59,7 @@ const lastWords = "as it must be"
 // failed, and more until a silent peer is given up.
 const Limit = 90 * time.Second
 
-// grace is how long after the end of its first process the others of a job may be there.
+// grace is how long the other processes of a job may remain after the end of its first process.
 const grace = 5 * time.Second
 
 // Stand is where jobs run: programs, and a folder of their own.
@@ -117,7 +117,6 @@ func (b *Stand) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
 	return j, b.prepare(ctx, j, k, rounds)
 }
 
-// prepare makes the job's file and its command.
 func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
 	text := strings.NewReplacer("BLOCKS", k.blocks).Replace(file)
 	text = strings.NewReplacer("BIN", b.Bin, "TEMP", b.Temp, "ROUNDS", strconv.Itoa(rounds)).Replace(text)

@@ -81,7 +81,6 @@ func Run(ctx context.Context, b *job.Stand, seed uint64) (r Result, err error) {
 	return r, err
 }
 
-// name shortens a command line.
 func name(line string) string {
 	program, rest, _ := strings.Cut(line, " ")
 	if _, site, found := strings.Cut(rest, "-site "); found {

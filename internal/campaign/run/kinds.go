@@ -20,7 +20,6 @@ import (
 	"github.com/openimpi/impi/internal/sim"
 )
 
-// open prepares a search.
 func (c *searches) open(ctx context.Context, kind string) (search, error) {
 	switch kind {
 	case campaign.Seeds, campaign.Worlds:
@@ -44,13 +43,12 @@ func (c *searches) open(ctx context.Context, kind string) (search, error) {
 	return &failing{searches: c, stand: b, points: points}, nil
 }
 
-// seeds simulates.
 type seeds struct {
 	*searches
 	kind string
 }
 
-// atOnce is how many seeds a piece has, which take half a minute.
+// atOnce is how many seeds a piece has; they take half a minute.
 const atOnce = 500
 
 func (s *seeds) piece(ctx context.Context, left time.Duration) error {
@@ -73,10 +71,8 @@ func (s *seeds) piece(ctx context.Context, left time.Duration) error {
 
 func (*seeds) close() {}
 
-// whole rounds to seconds.
 func whole(d time.Duration) uint64 { return uint64(d.Round(time.Second) / time.Second) }
 
-// failing fails system calls.
 type failing struct {
 	*searches
 	stand  *job.Stand
@@ -130,7 +126,6 @@ func (f *failing) piece(ctx context.Context, left time.Duration) error {
 
 func (f *failing) close() { f.stand.Close() }
 
-// killing kills processes.
 type killing struct {
 	*searches
 	stand *job.Stand
@@ -158,14 +153,13 @@ func (k *killing) piece(ctx context.Context, left time.Duration) error {
 
 func (k *killing) close() { k.stand.Close() }
 
-// fuzzing runs fuzz targets.
 type fuzzing struct {
 	*searches
 	dir, program string
 	targets      []string
 }
 
-// turn is how long a target runs until it is another one's turn.
+// turn is how long a fuzz target runs before another one does.
 const turn = 30 * time.Second
 
 func newFuzzing(ctx context.Context, c *searches) (f *fuzzing, err error) {

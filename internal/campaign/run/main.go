@@ -32,7 +32,6 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stderr))
 }
 
-// options are the command line.
 type options struct {
 	kinds     []string
 	budget    time.Duration
@@ -118,7 +117,6 @@ func run(ctx context.Context, args []string, log io.Writer) int {
 	return 0
 }
 
-// searches is one run of this command.
 type searches struct {
 	*options
 	record *campaign.Record
@@ -167,7 +165,7 @@ func (c *searches) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// one searches in one kind for as long as share. A piece that was begun is done.
+// one searches in one kind for the time share. A piece that was begun is finished.
 func (c *searches) one(ctx context.Context, kind string, share time.Duration) error {
 	s, err := c.open(ctx, kind)
 	if err != nil {
@@ -194,10 +192,8 @@ func (c *searches) one(ctx context.Context, kind string, share time.Duration) er
 	return c.save()
 }
 
-// errDone means that there is nothing more to do.
 var errDone = errors.New("all is done")
 
-// progress says now and then how far a search is.
 func (c *searches) progress(kind string, left time.Duration) {
 	if c.now().Sub(c.said) < 10*time.Second {
 		return
@@ -207,7 +203,6 @@ func (c *searches) progress(kind string, left time.Duration) {
 	fmt.Fprintf(c.log, "%s: %d in all, %d new findings, %v left\n", kind, n, c.found, left.Round(time.Second))
 }
 
-// find notes a finding and prints it.
 func (c *searches) find(kind, what, text, output string) {
 	if c.record.Find(campaign.Finding{Kind: kind, What: what, Made: c.made, Text: text}) {
 		c.found++
@@ -215,7 +210,6 @@ func (c *searches) find(kind, what, text, output string) {
 	fmt.Fprintf(c.log, "FOUND %s: %s\n%s\n%s\n", kind, what, text, output)
 }
 
-// save writes the record and the page.
 func (c *searches) save() error {
 	var page strings.Builder
 	if err := c.record.WritePage(&page); err != nil {

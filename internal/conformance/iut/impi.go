@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// impi is the implementation of this repository.
 type impi struct {
 	node, server string   // binaries
 	program      []string // the interpreter
@@ -36,7 +35,6 @@ func Impi(dir string, program []string) (Subject, error) {
 	return s, nil
 }
 
-// find looks for a program.
 func find(dir, name string) (string, error) {
 	if dir != "" {
 		return exec.LookPath(filepath.Join(dir, name))
@@ -113,7 +111,7 @@ func (a Auth) environ() (env []string) {
 	return env
 }
 
-// cleanEnviron is this process's environment without what enables mechanisms.
+// cleanEnviron is this process's environment without the variables that enable mechanisms.
 func cleanEnviron() (env []string) {
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "IMPI_AUTH_") {

@@ -66,7 +66,7 @@ const (
 	NativeLittle Data = "native-le"
 )
 
-// limit is how long any case may take, in times of the patience of a run.
+// limit is how long any case may take, as a multiple of the run's patience.
 const limit = 12
 
 // Try plays a case against an implementation, which may take as long as patience says for
@@ -114,7 +114,6 @@ func (t *T) must(err error) {
 	}
 }
 
-// equal compares a field.
 func equal[V comparable](t *T, what string, got, want V) {
 	if got != want {
 		t.Fatalf("%s is %v, not %v", what, got, want)

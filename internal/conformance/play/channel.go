@@ -30,7 +30,6 @@ type channel struct {
 	deaf   bool // probes are not answered
 }
 
-// pair is one direction between two procs.
 type pair struct{ from, to procID }
 
 // window is what the tester knows of the windows of a pair: one of its own procs and
@@ -55,7 +54,6 @@ func (ch *channel) changed() {
 	ch.change = make(chan struct{})
 }
 
-// read is the goroutine.
 func (ch *channel) read() {
 	_ = ch.c.tcp.SetReadDeadline(time.Time{})
 	for {
@@ -70,7 +68,6 @@ func (ch *channel) read() {
 	}
 }
 
-// end notes why nothing more comes.
 func (ch *channel) end(err error) {
 	if errors.Is(err, io.EOF) {
 		ch.t.trace.add("<- %s: closed", ch.c.name)
@@ -84,8 +81,7 @@ func (ch *channel) end(err error) {
 	ch.j.control.broken(ch, err)
 }
 
-// readPacket reads header and data. What must hold for every packet that comes, it
-// holds for.
+// readPacket reads a header and its data, and checks what must hold for every packet.
 func (ch *channel) readPacket() (p packet, err error) {
 	b := make([]byte, headerSize)
 	if n, err := io.ReadFull(ch.c.tcp, b); err != nil {
@@ -111,7 +107,6 @@ func (ch *channel) readPacket() (p packet, err error) {
 	return p, nil
 }
 
-// take sees to one packet.
 func (ch *channel) take(p packet) error {
 	if p.typ == pkFini {
 		return ch.takeFini()
@@ -155,7 +150,6 @@ func (ch *channel) takeFini() error {
 	return nil
 }
 
-// plausible checks who sends to whom.
 func (ch *channel) plausible(p *packet) error {
 	from, to := ch.remote.proc(p.src), ch.local.proc(p.dest)
 	switch {
@@ -207,8 +201,8 @@ func (ch *channel) window(a, b procID) *window {
 	return w
 }
 
-// count does the window's part of a packet that came, and sends the PROTOACK that is
-// due unless the script does.
+// count updates the window for a packet that came, and sends the PROTOACK that is due unless the
+// script does that.
 func (ch *channel) count(p *packet) error {
 	ch.mu.Lock()
 	w := ch.window(p.dest, p.src)
@@ -239,15 +233,15 @@ func (ch *channel) count(p *packet) error {
 	return nil
 }
 
-// handle says that the script sees PROTOACKs and sends its own, on this channel. It
-// does not concern the commands.
+// handle makes the script see PROTOACKs and send its own, on this channel. Those of commands are
+// not affected.
 func (ch *channel) handle() {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	ch.manual = true
 }
 
-// counts does the window's part of a packet that leaves.
+// counts updates the window for a packet that leaves.
 func (ch *channel) counts(p *packet) {
 	if p.typ.counted() {
 		ch.mu.Lock()
@@ -256,7 +250,6 @@ func (ch *channel) counts(p *packet) {
 	}
 }
 
-// write sends a packet and counts it.
 func (ch *channel) write(p *packet) error {
 	ch.wmu.Lock()
 	defer ch.wmu.Unlock()
@@ -264,7 +257,6 @@ func (ch *channel) write(p *packet) error {
 	return ch.c.trySend(p.String(), p.bytes())
 }
 
-// send sends a packet as it is.
 func (ch *channel) send(p packet) {
 	if err := ch.write(&p); err != nil {
 		ch.t.Fatalf("%s: %v cannot be sent: %v", ch.c.name, &p, err)
@@ -277,7 +269,7 @@ func (ch *channel) room(from, to procID) bool {
 	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
 }
 
-// open waits until the window of a pair has room for one more packet.
+// open waits until the window of a pair has room for one more packet, and reports whether it has.
 func (ch *channel) open(from, to procID) (room bool) {
 	ch.watchFor(ch.t.patience, func() bool {
 		room = ch.room(from, to)
@@ -320,7 +312,6 @@ func ending(err error) string {
 	return err.Error()
 }
 
-// expect is next for a packet of a type.
 func (ch *channel) expect(k pkType, what string) packet {
 	p := ch.next(what)
 	if p.typ != k {
@@ -343,7 +334,7 @@ func (ch *channel) empty(why string) {
 	}
 }
 
-// stays looks whether something has come that must not, FINI included.
+// stays ends the case if something has come that must not, FINI included.
 func (ch *channel) stays(why string) {
 	ch.watchFor(glance, func() bool { return len(ch.queue) > 0 || ch.err != nil || ch.fini })
 	ch.probe()
@@ -360,7 +351,6 @@ func (ch *channel) failure() error {
 	return ch.err
 }
 
-// isReset reports whether a connection was torn down rather than closed.
 func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 
 // ends waits for the end of the channel, and gives what ended it: io.EOF, or what was
@@ -378,7 +368,6 @@ func (ch *channel) hangUp() {
 	_ = ch.c.tcp.CloseWrite()
 }
 
-// takesFini waits for FINI.
 func (ch *channel) takesFini() {
 	ended := ch.watchFor(ch.t.patience, func() bool { return ch.fini || ch.err != nil })
 	switch {

@@ -12,7 +12,6 @@ type group struct {
 	self    int     // number of the IUT's master
 }
 
-// world is MPI_COMM_WORLD.
 func (j *job) world() *group { return j.group(worldColl, j.procs) }
 
 // group makes a communicator of procs. cid is that of its collectives.
@@ -33,7 +32,6 @@ func (j *job) group(cid uint64, members []*proc) *group {
 	return g
 }
 
-// rank is a proc's rank in the communicator.
 func (g *group) rank(p *proc) int {
 	for i, q := range g.members {
 		if p == q {
@@ -43,7 +41,6 @@ func (g *group) rank(p *proc) int {
 	panic("protocol: no member")
 }
 
-// own are the IUT's members.
 func (g *group) own() (all []*proc) {
 	for _, p := range g.members {
 		if p.host.client.iut {
@@ -53,7 +50,7 @@ func (g *group) own() (all []*proc) {
 	return all
 }
 
-// number is that of the master of a proc's client.
+// number is the number of a proc's client: the index of its master.
 func (g *group) number(p *proc) int {
 	for i, m := range g.masters {
 		if m.host.client == p.host.client {
@@ -72,7 +69,7 @@ func (g *group) delegate(i int, root *proc) *proc {
 	return g.masters[i]
 }
 
-// linear reports whether all clients talk to one.
+// linear reports whether the tree has one level: all clients talk to one.
 func (g *group) linear() bool { return len(g.masters) <= int(g.maxlinear) }
 
 // bcastTree returns the number that the IUT's client hears from (-1: it is the root's)
@@ -123,7 +120,6 @@ func (g *group) reduceTree(root int) (children []int, parent int) {
 	return children, -1
 }
 
-// gives makes a proc of the tester send a message of a collective.
 func (g *group) gives(from, to *proc, tag int32, data []byte) {
 	k := g.pairOf(to, from)
 	p := k.out(tag, data)
@@ -137,21 +133,19 @@ func (g *group) gives(from, to *proc, tag int32, data []byte) {
 	k.rest(p, k.syncAcked(p, "a message of a collective").drqid, data)
 }
 
-// takes makes a proc of the tester receive one.
 func (g *group) takes(from, to *proc, tag int32, data []byte, what string) {
 	p := g.takesAny(from, to, tag, what)
 	g.hasData(&p, data, what)
 }
 
-// takesAny is takes for any data.
 func (g *group) takesAny(from, to *proc, tag int32, what string) packet {
 	p := g.message(from, to, what)
 	g.isMessage(&p, tag, g.cid, g.rank(from), len(p.data), what)
 	return p
 }
 
-// all has all the IUT's members begin an operation; arguments are a command, to which
-// the member's index is added as it says.
+// all has each of the IUT's members begin an operation; command returns the command for the member
+// with index i.
 func (g *group) all(command func(i int) string) (begun []*call) {
 	for i, p := range g.own() {
 		begun = append(begun, g.start(p, "%s", command(i)))
@@ -159,7 +153,6 @@ func (g *group) all(command func(i int) string) (begun []*call) {
 	return begun
 }
 
-// same is a command that is the same for all.
 func same(format string, args ...any) func(int) string {
 	return func(int) string { return fmt.Sprintf(format, args...) }
 }
@@ -183,7 +176,7 @@ func (j *job) waits(begun []*call, why string) {
 	}
 }
 
-// barriers is the barrier, in which nobody may go on before it is right to, twice.
+// barriers runs the barrier twice, and checks that nobody leaves it too early.
 func (g *group) barriers() {
 	if want := g.setup.iutMaxLinear; want != 0 && want != g.maxlinear {
 		g.t.Skipf("the IUT cannot be told which MAXLINEAR to submit")
@@ -229,7 +222,8 @@ func (g *group) barrierTree() (parent int, children []int) {
 	return barrierTree(g.self, len(g.masters), int(g.maxlinear))
 }
 
-// givesBarrier has masters send the barrier's message to the IUT's, takesBarrier has them receive it.
+// givesBarrier has masters send the barrier's message to the IUT's master; takesBarrier has them
+// receive it.
 func (g *group) givesBarrier(masters ...int) {
 	for _, m := range masters {
 		g.gives(g.masters[m], g.masters[g.self], tagBarrier, nil)
@@ -244,7 +238,6 @@ func (g *group) takesBarrier(masters ...int) {
 	}
 }
 
-// bcast broadcasts n ints of a seed.
 func (g *group) bcast(root *proc, seed, n int) {
 	e := g.t.kindOf("int")
 	data := e.pattern(seed, n)
@@ -263,7 +256,6 @@ func (g *group) bcast(root *proc, seed, n int) {
 	}
 }
 
-// reduce sums ints of all.
 func (g *group) reduce(root *proc) {
 	sum, begun := g.reduced(root, fmt.Sprintf("reduce root=%d", g.rank(root)))
 	for i, c := range begun {
@@ -300,7 +292,7 @@ func (g *group) reduced(root *proc, command string) ([]int64, []*call) {
 	return sum, begun
 }
 
-// allreduce is reduce to rank 0 and the broadcast of what that has.
+// allreduce is reduce to rank 0 and a broadcast of the result.
 func (g *group) allreduce() {
 	e := g.t.kindOf("int")
 	root := g.members[0]
@@ -319,9 +311,9 @@ func (g *group) allreduce() {
 	}
 }
 
-// agree plays the others' part in the agreement on a context ID for the command, which
-// the IUT's members have begun. most is what the others have in use; it gives what the
-// IUT's members have.
+// agree plays the others' part in the agreement on a context ID, which the IUT's members have begun
+// by a command. most is the largest ID that the others have in use; it returns that of the IUT's
+// members.
 func (g *group) agree(most uint64) (iut uint64) {
 	own, root := g.masters[g.self], g.members[0]
 	iut = 1 // MPI_COMM_WORLD's

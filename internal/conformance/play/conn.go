@@ -20,7 +20,6 @@ type conn struct {
 	pieces bool // what is sent goes byte by byte
 }
 
-// newConn takes over a connection for the case.
 func (t *T) newConn(name string, c *net.TCPConn) *conn {
 	t.Cleanup(func() { _ = c.Close() })
 	return &conn{t: t, name: name, tcp: c}
@@ -48,7 +47,6 @@ func (t *T) tryDial(from netip.Addr, to netip.AddrPort) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// listener waits for connections of the IUT.
 type listener struct {
 	t    *T
 	tcp  *net.TCPListener
@@ -62,7 +60,6 @@ func (t *T) listen(at netip.Addr) *listener {
 	return &listener{t, l, l.Addr().(*net.TCPAddr).AddrPort()}
 }
 
-// accept waits for a connection. what says who should come and why.
 func (l *listener) accept(what string) *conn {
 	c := l.tryAccept(l.t.patience)
 	if c == nil {
@@ -89,7 +86,6 @@ func (l *listener) tryAccept(d time.Duration) *net.TCPConn {
 	return c
 }
 
-// send sends bytes.
 func (c *conn) send(what string, b []byte) {
 	if err := c.trySend(what, b); err != nil {
 		c.t.Fatalf("%s: %s cannot be sent: %v", c.name, what, err)
@@ -108,13 +104,10 @@ func (c *conn) trySend(what string, b []byte) error {
 	return err
 }
 
-// raw sends bytes and shows them.
 func (c *conn) raw(b []byte) { c.send("bytes "+shortHex(b), b) }
 
-// record sends a record.
 func (c *conn) record(r record) { c.send(r.String(), r.bytes()) }
 
-// tryRead reads exactly n bytes, within d.
 func (c *conn) tryRead(n int, d time.Duration) ([]byte, error) {
 	b := make([]byte, n)
 	if err := c.tcp.SetReadDeadline(time.Now().Add(d)); err != nil {
@@ -124,7 +117,6 @@ func (c *conn) tryRead(n int, d time.Duration) ([]byte, error) {
 	return b[:got], err
 }
 
-// read reads exactly n bytes; what says of what.
 func (c *conn) read(n int, what string) []byte {
 	b, err := c.tryRead(n, c.t.patience)
 	if err != nil {
@@ -147,10 +139,8 @@ func howRead(got []byte, err error, d time.Duration) string {
 	return text + err.Error()
 }
 
-// maxRecord bounds what is read of a record.
 const maxRecord = 16 << 20
 
-// next reads a record.
 func (c *conn) next(what string) record {
 	r, err := c.tryNext(c.t.patience)
 	if err != nil {
@@ -176,8 +166,8 @@ func (c *conn) tryNext(d time.Duration) (record, error) {
 	return r, nil
 }
 
-// expect reads a record that must be r.cmd and have n bytes of data, any number if n is
-// negative.
+// expect reads a record that must have the command cmd and n bytes of data, or any number of them
+// if n is negative.
 func (c *conn) expect(cmd command, n int) record {
 	r := c.next(cmd.String())
 	if r.cmd != cmd || n >= 0 && len(r.data) != n {
@@ -226,7 +216,7 @@ func before(b []byte) string {
 	return shortHex(b) + ", then "
 }
 
-// silent looks whether something came that must not.
+// silent ends the case if something has come, as nothing may.
 func (c *conn) silent(why string) {
 	b, err := c.tryRead(1, glance)
 	switch {
@@ -238,7 +228,7 @@ func (c *conn) silent(why string) {
 	}
 }
 
-// said ends the case: b came, and what follows.
+// said ends the case because b has come, and shows it with what follows.
 func (c *conn) said(b []byte, why string) {
 	if len(b) < recordHeader {
 		more, _ := c.tryRead(recordHeader-len(b), glance)
@@ -247,19 +237,16 @@ func (c *conn) said(b []byte, why string) {
 	c.t.Fatalf("%s: %s came: %s", c.name, shortHex(b), why)
 }
 
-// close ends our side.
 func (c *conn) close() {
 	c.t.trace.add("-> %s: closed", c.name)
 	_ = c.tcp.Close()
 }
 
-// reset ends the connection with RST.
 func (c *conn) reset() {
 	c.t.trace.add("-> %s: reset", c.name)
 	_ = c.tcp.SetLinger(0)
 	_ = c.tcp.Close()
 }
 
-// local and remote give the ends' addresses.
 func (c *conn) local() netip.AddrPort  { return c.tcp.LocalAddr().(*net.TCPAddr).AddrPort() }
 func (c *conn) remote() netip.AddrPort { return c.tcp.RemoteAddr().(*net.TCPAddr).AddrPort() }

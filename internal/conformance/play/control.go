@@ -45,7 +45,6 @@ type reply struct {
 	data []byte
 }
 
-// call is a command that was given.
 type call struct {
 	j    *job
 	to   *proc
@@ -55,7 +54,6 @@ type call struct {
 	err  error
 }
 
-// newControl makes the last proc of the tester's first client give the commands.
 func newControl(j *job) *control {
 	c := &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, probes: map[uint64]*question{}, last: controlRequests}
 	for _, x := range j.clients {
@@ -68,7 +66,7 @@ func newControl(j *job) *control {
 	return c
 }
 
-// broken ends all commands to the procs behind a channel.
+// broken fails all commands to the procs behind a channel.
 func (c *control) broken(ch *channel, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +122,6 @@ type answers struct {
 	values map[string]string
 }
 
-// ok waits for the reply, which must not be an error.
 func (x *call) ok() answers {
 	out, err := x.wait()
 	if err != nil {
@@ -154,18 +151,16 @@ func (x *call) wait() (answers, error) {
 	return a, nil
 }
 
-// pending reports whether the command has not ended. That it will not is for quiet and
-// the order of packets to show.
+// pending reports whether the command has not ended. Whether it never will is shown by quiet and
+// the order of packets.
 func (x *call) pending() bool { return !isClosed(x.done) }
 
-// is checks a value of the reply.
 func (a answers) is(name string, want any) {
 	if got := a.values[name]; got != fmt.Sprint(want) {
 		a.t.Fatalf("the program's %s is %s, not %v, in %q", name, got, want, a.text)
 	}
 }
 
-// send sends a command.
 func (c *control) send(to *proc, text []byte) {
 	j := c.j
 	ch := j.between(c.self.host, to.host)
@@ -242,7 +237,6 @@ func (c *control) take(ch *channel, p packet) bool {
 	return true
 }
 
-// first takes the first packet of a reply.
 func (c *control) first(ch *channel, p packet) {
 	c.last++
 	handle := controlReplies + c.last

@@ -26,7 +26,6 @@ func (j *job) takeDials() {
 	}
 }
 
-// acceptHost accepts a connection and reads the rank.
 func (j *job) acceptHost(h *host) *channel {
 	c := h.listen.accept("a host of the IUT that connects to our host")
 	rank := binary.BigEndian.Uint32(c.read(4, "the host's rank"))
@@ -54,7 +53,7 @@ func (j *job) makeDials() {
 }
 
 // dialHost connects host h of the tester to one of the IUT, and says which it is. Packets may
-// follow in the same piece.
+// follow in the same write.
 func (j *job) dialHost(h, to *host, behind ...packet) {
 	c, b := j.connect(h, to), u32(uint32(h.rank))
 	for i := range behind {
@@ -67,12 +66,11 @@ func (j *job) dialHost(h, to *host, behind ...packet) {
 	}
 }
 
-// connect connects to a host of the IUT without a word.
+// connect connects to a host of the IUT and sends nothing.
 func (j *job) connect(h, to *host) *conn {
 	return j.t.dial("host of the IUT", h.addr, netip.AddrPortFrom(to.address(), to.port))
 }
 
-// address is where the host listens.
 func (h *host) address() netip.Addr { return addressOf(h.id) }
 
 // addressOf reads a host ID: either embedding of IPv4, or IPv6.
@@ -84,7 +82,6 @@ func addressOf(id [16]byte) netip.Addr {
 	return a
 }
 
-// between finds a channel.
 func (j *job) between(a, b *host) *channel {
 	for _, ch := range j.channels {
 		if ch.local == a && ch.remote == b || ch.local == b && ch.remote == a {

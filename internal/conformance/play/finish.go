@@ -14,7 +14,7 @@ func (j *job) finish() {
 	j.finishChannels()
 }
 
-// finishChannels is finish from behind the barrier.
+// finishChannels is the part of finish after the barrier.
 func (j *job) finishChannels() {
 	for _, ch := range j.channels {
 		ch.send(packet{typ: pkFini})
@@ -22,7 +22,7 @@ func (j *job) finishChannels() {
 	j.channelsEnd()
 }
 
-// channelsEnd is finish from behind our FINIs.
+// channelsEnd is the part of finish after our FINIs.
 func (j *job) channelsEnd() {
 	for _, ch := range j.channels {
 		ch.takesFini()
@@ -37,7 +37,6 @@ func (j *job) channelsEnd() {
 	j.run.succeeds()
 }
 
-// finalize tells all procs of the IUT to call MPI_Finalize.
 func (j *job) finalize() {
 	for _, p := range j.self.procs() {
 		j.do(p, "finalize")

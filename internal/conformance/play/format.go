@@ -109,7 +109,6 @@ func (k pkType) String() string {
 	return fmt.Sprintf("type %d", uint32(k))
 }
 
-// hasData reports whether pk_len bytes follow.
 func (k pkType) hasData() bool { return k == pkData || k == pkDataSync }
 
 // counted reports whether flow control counts the packet.
@@ -131,7 +130,6 @@ const (
 	defaultMaxLinear = 4
 )
 
-// headerSize is the bytes of a packet before its data.
 const headerSize = 128
 
 // record is a message between client and server that has a header.
@@ -146,7 +144,6 @@ func (r record) bytes() []byte {
 	return append(rawHeader(r.cmd, int32(len(r.data))), r.data...)
 }
 
-// rawHeader is the header of a record, whatever follows.
 func rawHeader(c command, n int32) []byte {
 	return binary.BigEndian.AppendUint32(u32(uint32(c)), uint32(n))
 }
@@ -182,7 +179,7 @@ func u64(v ...uint64) (b []byte) {
 // coll is what a client submits.
 func coll(l label, values []byte) record { return record{cmdColl, append(u32(uint32(l)), values...)} }
 
-// answer is what the server makes of it.
+// answer is what the server answers to it.
 func answer(l label, mask uint32, values []byte) record {
 	return record{cmdColl, append(u32(uint32(l), mask), values...)}
 }

@@ -44,7 +44,6 @@ type setup struct {
 	before func(c *conn, l label)
 }
 
-// client is one client of the job.
 type client struct {
 	rank   int
 	iut    bool
@@ -53,7 +52,6 @@ type client struct {
 	omits  map[label]bool   // left out
 }
 
-// host is one host of the job.
 type host struct {
 	rank   int
 	client *client
@@ -64,14 +62,12 @@ type host struct {
 	listen *listener // of the tester's
 }
 
-// proc is one proc of the job.
 type proc struct {
 	rank int // in MPI_COMM_WORLD
 	host *host
 	id   procID
 }
 
-// layout says who is in a job.
 type layout struct {
 	t       *T
 	setup   setup
@@ -146,10 +142,8 @@ func (t *T) newJob(s setup) *job {
 	return j
 }
 
-// loopback gives 127.0.0.n.
 func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, byte(n >> 8), byte(n)}) }
 
-// hostID embeds an IPv4 address.
 func hostID(a netip.Addr, mapped bool) (id [16]byte) {
 	if a.Is6() && !a.Is4In6() {
 		return a.As16()
@@ -172,7 +166,6 @@ func (t *T) join(s setup) *job {
 	return j
 }
 
-// uint32s cuts values of 4 bytes.
 func uint32s(b []byte) (v []uint32) {
 	for ; len(b) >= 4; b = b[4:] {
 		v = append(v, binary.BigEndian.Uint32(b))
@@ -204,7 +197,6 @@ func (l *layout) addHost(c *client, procs int) {
 	l.hosts = append(l.hosts, h)
 }
 
-// submit makes up what a client of the tester submits.
 func (l *layout) submit(c *client) {
 	s, v := &l.setup, c.values
 	for _, x := range s.versions {

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/conformance/iut"
 )
 
-// served is a server of the IUT.
 type served struct {
 	t    *T
 	run  *process
@@ -19,7 +18,6 @@ type served struct {
 	n    int
 }
 
-// serve starts a server for n clients and waits for its address.
 func (t *T) serve(n int, a iut.Auth) *served {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
@@ -46,7 +44,6 @@ func (s *served) connect(rank int) *member {
 	return &member{conn: s.t.dial(fmt.Sprintf("server, as client %d", rank), netip.Addr{}, s.addr), s: s, rank: rank}
 }
 
-// auth sends AUTH and gives the mechanism that the server picks.
 func (m *member) auth(mask uint32) uint32 {
 	m.record(record{cmdAuth, u32(mask)})
 	b := m.read(8, "the answer to AUTH")
@@ -54,16 +51,13 @@ func (m *member) auth(mask uint32) uint32 {
 	return binary.BigEndian.Uint32(b)
 }
 
-// joins sends IMPI with a rank.
 func (m *member) joins(rank int) { m.record(record{cmdIMPI, u32(uint32(rank))}) }
 
-// takesSize waits for the answer to IMPI.
 func (m *member) takesSize(n int) {
 	r := m.expect(cmdIMPI, 4)
 	equal(m.t, "IMPI: the number of clients", int(binary.BigEndian.Uint32(r.data)), n)
 }
 
-// takes waits for an answer, all of which must be as said.
 func (m *member) takes(l label, mask uint32, values []byte) {
 	r := m.next("the answer to " + l.String())
 	want := answer(l, mask, values)
@@ -72,14 +66,12 @@ func (m *member) takes(l label, mask uint32, values []byte) {
 	}
 }
 
-// done sends DONE, takesDone waits for the server's.
 func (m *member) done()      { m.record(record{cmd: cmdDone}) }
 func (m *member) takesDone() { m.expect(cmdDone, 0) }
 
-// fini sends FINI.
 func (m *member) fini() { m.record(record{cmd: cmdFini}) }
 
-// join brings all clients of the job as far as the answer to IMPI.
+// join joins all clients of the job, up to the answer to IMPI.
 func (s *served) join() []*member {
 	all := make([]*member, s.n)
 	for i := range all {

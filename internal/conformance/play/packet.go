@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// procID is a proc on the wire: a host ID and a pid.
 type procID struct {
 	host [16]byte
 	pid  int64
@@ -19,8 +18,8 @@ func (p procID) String() string {
 	return fmt.Sprintf("%v/%d", addressOf(p.host), p.pid)
 }
 
-// packet is a packet with its data. By hand, and not by core/wire: a judge that reads with the code
-// that it judges sees no mistake in it.
+// packet is a packet with its data. It is coded here and not by core/wire: a judge that reads with
+// the code that it judges sees no mistake in it.
 type packet struct {
 	typ          pkType
 	len          uint32
@@ -36,7 +35,6 @@ type packet struct {
 	data         []byte
 }
 
-// header returns the 128 bytes.
 func (p *packet) header() []byte {
 	be := binary.BigEndian
 	b := make([]byte, 0, headerSize+len(p.data))
@@ -58,10 +56,8 @@ func (p *packet) header() []byte {
 	return be.AppendUint64(b, p.reserved)
 }
 
-// bytes gives header and data.
 func (p *packet) bytes() []byte { return append(p.header(), p.data...) }
 
-// parsePacket reads 128 bytes.
 func parsePacket(b []byte) (p packet) {
 	be := binary.BigEndian
 	p.typ, p.len = pkType(be.Uint32(b)), be.Uint32(b[4:])
@@ -100,7 +96,6 @@ func (p *packet) String() string {
 	return b.String()
 }
 
-// shortHex shows the first bytes.
 func shortHex(b []byte) string {
 	const most = 48
 	if len(b) <= most {

@@ -16,24 +16,21 @@ type procPair struct {
 	ch *channel
 }
 
-// pairOf is the pair of any two procs.
 func (j *job) pairOf(u, p *proc) *procPair { return &procPair{j, u, p, j.channelOf(u, p)} }
 
 // tell sends the IUT's proc a command and waits until it is done; begin does not wait.
 func (k *procPair) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
 func (k *procPair) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
 
-// out is a DATA packet to the IUT's proc.
 func (k *procPair) out(tag int32, data []byte) packet {
 	return k.packet(pkData, k.p, k.u, tag, data)
 }
 
-// answer is a packet without data to the IUT's proc.
 func (k *procPair) answer(typ pkType, srqid, drqid uint64) packet {
 	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
 }
 
-// give sends a packet when the window lets it. PROTOACKs are those that are due, in a case that
+// give sends a packet when the window lets it. A PROTOACK counts as one that is due, in a case that
 // handles them itself.
 func (k *procPair) give(p packet) {
 	switch {
@@ -47,7 +44,6 @@ func (k *procPair) give(p packet) {
 	k.ch.send(p)
 }
 
-// acks gives a PROTOACK.
 func (k *procPair) acks() { k.give(k.answer(pkProtoAck, 0, 0)) }
 
 // finish has channels acknowledge by themselves again, and ends the job.
@@ -65,7 +61,7 @@ func (j *job) release() {
 	}
 }
 
-// due is what release sends.
+// due returns the PROTOACKs that release sends.
 func (ch *channel) due() (all []packet) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -79,7 +75,6 @@ func (ch *channel) due() (all []packet) {
 	return all
 }
 
-// take waits for a packet of the pair, of that type.
 func (k *procPair) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
 
 // isMessage checks what all packets of a message have in common.
@@ -90,7 +85,6 @@ func (j *job) isMessage(p *packet, tag int32, cid uint64, lsrank, msglen int, wh
 	equal(j.t, "pk_lsrank of "+what, int(p.lsrank), lsrank)
 }
 
-// hasData compares data.
 func (j *job) hasData(p *packet, data []byte, what string) {
 	if !bytes.Equal(p.data, data) {
 		j.t.Fatalf("the data of %s is %s, not %s", what, shortHex(p.data), shortHex(data))
@@ -104,13 +98,12 @@ func (k *procPair) rest(first packet, drqid uint64, data []byte) {
 	}
 }
 
-// piece is a continuation packet.
 func piece(first packet, drqid uint64, data []byte) packet {
 	first.typ, first.drqid, first.data, first.len = pkData, drqid, data, uint32(len(data))
 	return first
 }
 
-// crossing is rest while meanwhile takes what comes.
+// crossing is rest while meanwhile receives what comes.
 func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
 	done := make(chan struct{})
 	var stuck *packet
@@ -134,7 +127,6 @@ func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile f
 	}
 }
 
-// syncAcked waits for the SYNCACK of a message that was given.
 func (k *procPair) syncAcked(first packet, what string) packet {
 	p := k.take(pkSyncAck, "the SYNCACK of "+what)
 	equal(k.t, "pk_srqid of the SYNCACK of "+what, p.srqid, first.srqid)
@@ -154,7 +146,6 @@ func (k *procPair) rests(first packet, drqid uint64, data []byte, what string) {
 	}
 }
 
-// continues checks that a packet belongs to the message.
 func (k *procPair) continues(p, first *packet, drqid uint64, what string) {
 	equal(k.t, "pk_drqid of a continuation of "+what, p.drqid, drqid)
 	equal(k.t, "pk_srqid of a continuation of "+what, p.srqid, first.srqid)
@@ -170,13 +161,14 @@ func (ch *channel) still(why string) {
 	ch.empty(why)
 }
 
-// watch waits until a packet has come that the script has not taken, or the channel has
-// ended, but only so long.
+// watch waits for at most d until a packet has come that the script has not taken, or the channel
+// has ended.
 func (ch *channel) watch(d time.Duration) {
 	ch.watchFor(d, func() bool { return len(ch.queue) > 0 || ch.err != nil })
 }
 
-// watchFor waits until over says so, which is called with mu held, but only so long.
+// watchFor waits for at most d until over, which is called with mu held, returns true, and reports
+// whether it has.
 func (ch *channel) watchFor(d time.Duration, over func() bool) bool {
 	return ch.watchUntil(time.After(d), over)
 }
@@ -197,7 +189,7 @@ func (ch *channel) watchUntil(end <-chan time.Time, over func() bool) bool {
 	}
 }
 
-// idle makes the program say that it is through, after which nothing may have come.
+// idle waits until the program has done all commands, after which nothing may have come.
 func (k *procPair) idle(why string) { k.quiet(why) }
 
 // chopped writes packets in pieces of n bytes each, or all in one for 0.
@@ -217,11 +209,10 @@ func (ch *channel) chopped(n int, packets ...packet) {
 	}
 }
 
-// pause is between pieces that should not be joined on their way. Nothing depends on
-// it: pieces that are joined prove less.
+// pause is the time between pieces that should not be joined on their way. Nothing depends on it:
+// joined pieces only prove less.
 const pause = 200 * time.Microsecond
 
-// inPieces writes n bytes at a time.
 func inPieces(c *net.TCPConn, b []byte, n int) error {
 	for ; len(b) > 0; b = b[min(n, len(b)):] {
 		if _, err := c.Write(b[:min(n, len(b))]); err != nil {
@@ -234,7 +225,6 @@ func inPieces(c *net.TCPConn, b []byte, n int) error {
 	return nil
 }
 
-// channelOf finds the channel between two procs, one of which is the tester's.
 func (j *job) channelOf(a, b *proc) *channel { return j.between(a.host, b.host) }
 
 // packet returns a packet from one proc to another with the fields of a message on
@@ -248,7 +238,6 @@ func (j *job) packet(k pkType, from, to *proc, tag int32, data []byte) packet {
 	return p
 }
 
-// send sends a packet over the channel of the procs that it names.
 func (j *job) send(p packet) {
 	for _, ch := range j.channels {
 		if ch.local.proc(p.src) != nil && ch.remote.proc(p.dest) != nil {
@@ -324,13 +313,12 @@ func (k *procPair) refused(ack string) (no packet) {
 // sends sends a packet that may be the last the IUT reads.
 func (k *procPair) sends(p packet) { _ = k.ch.write(&p) } // the IUT may have closed the channel
 
-// cut sends the beginning of a packet and closes the channel.
 func (ch *channel) cut(p packet, n int) {
 	_ = ch.c.trySend("the beginning of "+p.String(), p.bytes()[:n])
 	ch.c.close()
 }
 
-// cancels returns a CANCEL for a message and takes the answer.
+// cancels sends a CANCEL for a message and returns the type of the answer.
 func (k *procPair) cancels(srqid uint64) pkType {
 	k.give(k.answer(pkCancel, srqid, 0))
 	p := k.ch.next("the answer to CANCEL")

@@ -19,7 +19,6 @@ type kind struct {
 	little bool
 }
 
-// kinds are all that the interpreter has.
 var kinds = []kind{
 	{name: "byte", width: 1, mask: 0xff}, {name: "char", width: 1, mask: 0x7f},
 	{name: "short", width: 2, mask: 0x7fff}, {name: "ushort", width: 2, mask: 0x7fff},
@@ -27,15 +26,14 @@ var kinds = []kind{
 	{name: "llong", width: 8, mask: -1}, {name: "float", width: 4, mask: 0x7fff, float: true}, {name: "double", width: 8, mask: -1, float: true},
 }
 
-// kindOf finds a type whose elements travel as the run's options say, unless it is the
-// case's matter to look at that.
+// kindOf finds a type whose elements travel as the run's options say, unless the case is about
+// that.
 func (t *T) kindOf(name string) kind {
 	k := kindOf(name)
 	k.little = t.data == NativeLittle && t.Case.Chapter != "data"
 	return k
 }
 
-// kindOf finds a type by its name.
 func kindOf(name string) kind {
 	for _, k := range kinds {
 		if k.name == name {
@@ -48,7 +46,7 @@ func kindOf(name string) kind {
 // value is the i-th element that the interpreter sends for a seed.
 func (k kind) value(seed, i int) int64 { return (int64(seed) + 7*int64(i) + int64(i)/251) & k.mask }
 
-// values are the first n of them.
+// values are the first n elements for a seed.
 func (k kind) values(seed, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
@@ -57,7 +55,6 @@ func (k kind) values(seed, n int) []int64 {
 	return v
 }
 
-// encode gives elements as they travel.
 func (k kind) encode(values []int64) []byte {
 	b := make([]byte, 0, len(values)*k.width)
 	for _, v := range values {
@@ -77,13 +74,11 @@ func (k kind) encode(values []int64) []byte {
 	return b
 }
 
-// pattern gives n elements of the seed as they travel.
 func (k kind) pattern(seed, n int) []byte { return k.encode(k.values(seed, n)) }
 
-// bytesOf is pattern for bytes.
 func bytesOf(seed, n int) []byte { return kindOf("byte").pattern(seed, n) }
 
-// hashOf is what the interpreter tells of elements that it has.
+// hashOf is the hash that the interpreter reports for elements that it has.
 func hashOf(values []int64) string {
 	h := uint64(14695981039346656037)
 	for _, v := range values {
@@ -94,14 +89,12 @@ func hashOf(values []int64) string {
 	return fmt.Sprintf("%016x", h)
 }
 
-// holds checks that the reply tells of exactly these elements.
 func (a answers) holds(values []int64) {
 	if got := a.values["hash"]; got != hashOf(values) {
 		a.t.Fatalf("the program has other data than the %d elements %s: %s", len(values), firstOf(values), a.text)
 	}
 }
 
-// received checks the status and the data of a receive.
 func (a answers) received(source *proc, tag int32, seed, n int) {
 	a.is("source", source.rank)
 	a.is("tag", tag)

@@ -23,7 +23,7 @@ import (
 //go:embed cases/*.txt
 var files embed.FS
 
-// texts reads all files. They are ours: one that cannot be read is a bug.
+// texts reads all files. They are embedded here, so one that cannot be read is a bug.
 var texts = sync.OnceValue(func() script.Text {
 	all := script.Text{Routines: map[string]script.Routine{}}
 	names, err := fs.Glob(files, "cases/*.txt")
@@ -40,7 +40,6 @@ var texts = sync.OnceValue(func() script.Text {
 	return all
 })
 
-// player plays the steps of one case.
 type player struct {
 	*T
 	vars script.Vars
@@ -62,13 +61,12 @@ type player struct {
 	members map[int]*member
 }
 
-// said is a message, of which the first packet was sent or came, and all of its data.
+// said is a message of which the first packet was sent or received, with all of its data.
 type said struct {
 	packet
 	data []byte
 }
 
-// verb plays a step.
 type verb func(p *player, w script.Words)
 
 func (t *T) play(steps []script.Step) {
@@ -96,7 +94,6 @@ func (p *player) one(s script.Step) {
 	verbNamed(w.Verb)(p, w)
 }
 
-// verbNamed returns what plays a step.
 func verbNamed(name string) verb {
 	for _, verbs := range allVerbs() {
 		if play := verbs[name]; play != nil {
@@ -149,7 +146,6 @@ func authOf(words string) (a iut.Auth) {
 	return a
 }
 
-// labelNamed returns a label by its name or number, 0 for DONE.
 func labelNamed(name string) label {
 	for _, x := range labels {
 		if x.name == name {
@@ -211,8 +207,8 @@ func typeNamed(name string) pkType {
 	return pkType(script.Number(name))
 }
 
-// keep gives a message a name, as words like "as p" want it. Its first
-// numbers of 8 bytes are p.v0 and p.v1 then.
+// keep gives a message a name, if words like "as p" ask for it. From then on p.v0 and p.v1 are its
+// first numbers of 8 bytes.
 func (p *player) keep(m *said, w script.Words) {
 	i := slices.Index(w.Plain, "as")
 	if i < 0 {
@@ -229,7 +225,6 @@ func (p *player) keep(m *said, w script.Words) {
 	}
 }
 
-// what is how a packet is called in messages.
 func what(w script.Words) string {
 	if w.Quote != "" {
 		return w.Quote

@@ -114,7 +114,7 @@ func init() {
 	}
 }
 
-// joined makes a job the one that the steps are about.
+// joined makes j the job that the steps are about.
 func (p *player) joined(j *job) {
 	p.j = j
 	for name, v := range map[string]any{"datalen": j.datalen, "tagub": j.tagub, "ackmark": j.ackmark, "hiwater": j.hiwater, "procs": len(j.procs)} {
@@ -129,13 +129,13 @@ func (p *player) pair(iut, peer int) {
 	p.vars["peer"] = fmt.Sprint(p.k.p.rank)
 }
 
-// tell gives a command and checks the reply, if something stands behind an arrow.
+// tell gives a command and, if something follows an arrow, checks the reply.
 func (p *player) tell(w script.Words) {
 	command, want, _ := strings.Cut(w.Rest, " -> ")
 	p.check(p.k.begin("%s", command), want)
 }
 
-// begin gives a command, and its name to the call; done waits for the reply.
+// begin gives a command and names the call; done waits for the reply.
 func (p *player) begin(w script.Words) {
 	name, command, _ := strings.Cut(w.Rest, " ")
 	p.calls[name] = p.k.begin("%s", command)
@@ -146,8 +146,8 @@ func (p *player) done(w script.Words) {
 	p.check(p.calls[name], want)
 }
 
-// check waits for a reply. It has to be an error; or the status and the data of a receive;
-// or data of some type; or it has these values.
+// check waits for a reply, which has to be what want says: an error, the status and data of a
+// receive, data of some type, or named values.
 func (p *player) check(c *call, want string) {
 	if want == "error" {
 		if _, err := c.wait(); err == nil {
@@ -218,7 +218,7 @@ func (p *player) message(w script.Words) *said {
 	return m
 }
 
-// spoilt fills all fields that the packet's type has no use for.
+// spoilt fills all fields that mean nothing in a packet of its type with garbage.
 func spoilt(p packet) packet {
 	p.len, p.msglen, p.lsrank, p.tag = 128, 128, -1, -1
 	p.cid, p.seq, p.count, p.dtype, p.reserved = 73<<56, math.MaxUint64, -1, math.MaxUint64, math.MaxUint64
@@ -237,8 +237,8 @@ func (p *player) dataOf(w script.Words) []byte {
 	return p.kindOf(cmp.Or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
 }
 
-// isFirst checks what a step says of the first packet of a message, and gives all of its data.
-// Without a word about these only their number counts.
+// isFirst checks what a step says of the first packet of a message, and gives all of the message's
+// data. If the step does not say what the data are, only their number counts.
 func (p *player) isFirst(m *packet, w script.Words, cid uint64, lsrank int) []byte {
 	data, what := p.dataOf(w), what(w)
 	n := min(len(data), int(p.j.datalen))
@@ -268,7 +268,6 @@ func (p *player) from(w script.Words) {
 	p.keep(m, w)
 }
 
-// piece sends some of the data of a message.
 func (p *player) piece(w script.Words) {
 	m, at := p.said[w.Word(0)], w.Int("at", 0)
 	next := piece(m.packet, w.Number("drqid", 0), m.data[at:min(at+w.Int("n", 0), len(m.data))])
@@ -279,7 +278,6 @@ func (p *player) piece(w script.Words) {
 	p.k.give(next)
 }
 
-// syncack waits for the SYNCACK of a message of the tester.
 func (p *player) syncack(w script.Words) {
 	p.keep(&said{packet: p.k.syncAcked(p.said[w.Word(0)].packet, "the message")}, w)
 }
@@ -290,7 +288,7 @@ func (p *player) rest(w script.Words) {
 	p.k.rest(m.packet, w.Number("drqid", 0), m.data)
 }
 
-// complete does both.
+// complete does what syncack and rest do.
 func (p *player) complete(m *said, what string) {
 	p.k.rest(m.packet, p.k.syncAcked(m.packet, what).drqid, m.data)
 }
@@ -304,7 +302,6 @@ func (p *player) accept(w script.Words) {
 
 func (p *player) rests(m *said, drqid uint64) { p.k.rests(m.packet, drqid, m.data, "the message") }
 
-// continues takes one packet of what follows.
 func (p *player) continues(w script.Words) {
 	m, at := p.said[w.Word(0)], w.Int("at", 0)
 	next := p.k.take(pkData, "a continuation")
@@ -321,7 +318,6 @@ func (p *player) cancel(w script.Words) {
 	}
 }
 
-// distinct checks that messages have request IDs of their own.
 func distinct(p *player, w script.Words) {
 	ids := map[uint64]bool{}
 	for _, name := range w.Plain {
@@ -333,7 +329,7 @@ func distinct(p *player, w script.Words) {
 	}
 }
 
-// takeAnswers takes so many SYNCACKs and CANCELNOs, and counts the PROTOACKs among them.
+// takeAnswers takes a number of SYNCACKs and CANCELNOs, and counts the PROTOACKs among them.
 func takeAnswers(p *player, w script.Words) {
 	for n := script.Number(w.Word(0)); n > 0; {
 		switch next := p.k.ch.next("SYNCACK, CANCELNO or PROTOACK"); next.typ {
@@ -347,8 +343,8 @@ func takeAnswers(p *player, w script.Words) {
 	}
 }
 
-// dies checks that the IUT ends by itself and not by a signal, with a status that is not 0 and
-// words about it.
+// dies checks that the IUT ends by itself and not by a signal, with a status other than 0 and a
+// message.
 func (p *player) dies(script.Words) {
 	p.j.run.fails("its peer has broken the protocol")
 	if p.j.run.words.Load() == p.words {

@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/internal/conformance/script"
 )
 
-// danceVerbs are the steps of host-to-host connections, in which hosts are called by their ranks.
-// A connection to the IUT's first host that does not say who it is has a number, like a client of a
-// server, and the steps of those.
+// danceVerbs are the steps of host-to-host connections, in which hosts are called by their ranks. A
+// connection to the IUT's first host that does not say who it is has a number, like a client of a
+// server, and takes the same steps.
 var danceVerbs map[string]verb
 
 func init() {

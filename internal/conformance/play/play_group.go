@@ -59,7 +59,7 @@ func init() {
 	}
 }
 
-// whole is a step that is all of a case: an operation in a job of its own.
+// whole makes a step that is a whole case: an operation in a job of its own.
 func whole(operation verb) verb {
 	return func(p *player, w script.Words) {
 		p.joined(p.join(setupOf(w)))
@@ -69,7 +69,6 @@ func whole(operation verb) verb {
 	}
 }
 
-// rootOf reads root=iut.1 or root=peer.0.
 func (p *player) rootOf(w script.Words) *proc {
 	side, n, _ := strings.Cut(w.Named["root"], ".")
 	return p.j.nth(int(script.Number(n)), side == "iut")
@@ -110,7 +109,8 @@ func (p *player) t() kind                { return p.kindOf("int") }
 
 var braces = regexp.MustCompile(`\{([^}]*)\}`)
 
-// own is the text for the IUT's member number m.
+// own returns text for the IUT's member number m: expressions in braces are replaced by their
+// values.
 func (p *player) own(text string, m int) string {
 	v := script.Vars{"m": strconv.Itoa(m), "r": strconv.Itoa(p.g.own()[m].rank)}
 	return braces.ReplaceAllStringFunc(text, func(found string) string {

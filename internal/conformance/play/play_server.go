@@ -78,7 +78,6 @@ func init() {
 	}
 }
 
-// forAll is a step that each client does which the first word names.
 func forAll(do func(m *member, w script.Words)) verb {
 	return func(p *player, w script.Words) {
 		for _, m := range p.chosen(w.Word(0)) {
@@ -87,7 +86,6 @@ func forAll(do func(m *member, w script.Words)) verb {
 	}
 }
 
-// chosen are the clients that a word names, in its order.
 func (p *player) chosen(word string) (all []*member) {
 	ranks := ints(strings.TrimSuffix(word, "*"))
 	if word == "*" {
@@ -99,20 +97,19 @@ func (p *player) chosen(word string) (all []*member) {
 	return all
 }
 
-// serves starts a server, for so many clients and with these mechanisms.
 func (p *player) serves(w script.Words) {
 	p.served = p.serve(w.At(0), authOf(cmp.Or(w.Word(1), "none")))
 	p.members = map[int]*member{}
 }
 
-// all brings all clients as far as the answer to IMPI.
+// all joins all clients, up to the answer to IMPI.
 func (p *player) all() {
 	for i, m := range p.served.join() {
 		p.members[i] = m
 	}
 }
 
-// after is what stands behind the first word.
+// after is what follows the first word.
 func after(w script.Words) string {
 	_, rest, _ := strings.Cut(w.Rest, " ")
 	return rest

@@ -85,11 +85,11 @@ func init() {
 	}
 }
 
-// aKey has different bytes, and is not negative where somebody takes it for signed.
+// aKey has different bytes, and is not negative if it is read as a signed number.
 const aKey = 0x0102030405060708
 
-// submits changes what a client of the tester submits, the first if of= names no other. Its procs
-// are who it says.
+// submits changes what a client of the tester submits: the first client, unless of= names another.
+// Its procs get the identities that it submits.
 func (p *player) submits(w script.Words) {
 	c, l := p.j.clients[w.Int("of", 0)], labelNamed(w.Word(0))
 	c.values[l] = wireValues(w.Word(1))

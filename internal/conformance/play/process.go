@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// process is a program of the IUT that runs.
 type process struct {
 	t     *T
 	name  string
@@ -29,8 +28,6 @@ type process struct {
 	err   error        // after ended
 }
 
-// run starts a command. It is killed, with all its descendants that stay in its
-// group, when the case ends.
 func (t *T) run(name string, cmd *exec.Cmd) *process {
 	p := &process{t: t, name: name, cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
 	cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
@@ -60,7 +57,8 @@ func (t *T) run(name string, cmd *exec.Cmd) *process {
 	return p
 }
 
-// caseVariable is in the environment of everything that a case starts, its directory.
+// caseVariable is in the environment of everything that a case starts; its value is the case's
+// directory.
 const caseVariable = "IMPI_CONFORM_CASE"
 
 // sweep kills what a case has left behind: daemons and the like, which have left the
@@ -81,7 +79,6 @@ func sweep(dir string) {
 	}
 }
 
-// show puts the output into the trace.
 func (p *process) show(r io.Reader, lines chan<- string) {
 	in := bufio.NewScanner(r)
 	for in.Scan() {
@@ -100,11 +97,10 @@ func (p *process) show(r io.Reader, lines chan<- string) {
 	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
 }
 
-// goroutine is in the last words of a program in Go that has tripped over its own data,
-// and that ends with an ordinary status then: where others would be ended by a signal.
+// goroutine matches a line in the last words of a Go program that has crashed on its own data. Such
+// a program ends with an ordinary status, where others are ended by a signal.
 var goroutine = regexp.MustCompile(`(^| )goroutine \d+( .*)? \[running.*\]:$`)
 
-// kill ends what still runs.
 func (p *process) kill() {
 	if !p.running() {
 		return
@@ -137,11 +133,10 @@ func closes(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// begins is how long a program of the IUT may take to begin, in patiences: a machine that
-// has much else to do lets it wait, and no rule speaks of that.
+// begins is how long a program of the IUT may take to begin, as a multiple of the patience: on a
+// busy machine it may be slow, and no rule speaks of that.
 const begins = 8
 
-// line waits for the first line of standard output.
 func (p *process) line(what string) string {
 	select {
 	case s, ok := <-p.lines:
@@ -156,8 +151,8 @@ func (p *process) line(what string) string {
 	return ""
 }
 
-// status waits for the end and gives the exit status, 128 and more for signals and what
-// comes to the same.
+// status waits for the end and returns the exit status, which is 128 or more for signals and for
+// what amounts to one.
 func (p *process) status() int {
 	if !closes(p.ended, p.t.patience) {
 		p.t.Fatalf("%s still runs after %v", p.name, p.t.patience)
@@ -176,7 +171,6 @@ func (p *process) status() int {
 	return 0
 }
 
-// succeeds waits for an end with status 0, fails for one with another.
 func (p *process) succeeds() {
 	if s := p.status(); s != 0 {
 		p.t.Fatalf("%s ended with status %d", p.name, s)
@@ -190,15 +184,14 @@ func (p *process) fails(why string) {
 	}
 }
 
-// survives ends the case if the process dies of something. It may go on, or end by
-// itself: a connection that was closed is the first that is seen of either.
+// survives ends the case if the process dies by a signal, or by what amounts to one. It may go on,
+// or end by itself: the first that is seen of either is a closed connection.
 func (p *process) survives(why string) {
 	if closes(p.ended, p.t.patience/4) && p.status() >= 128 {
 		p.t.Fatalf("%s died with status %d: %s", p.name, p.status(), why)
 	}
 }
 
-// alive ends the case if the process has ended.
 func (p *process) alive(why string) {
 	if !p.running() {
 		p.t.Fatalf("%s has ended (%v): %s", p.name, p.cmd.ProcessState, why)

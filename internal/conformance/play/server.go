@@ -28,7 +28,6 @@ func (s *server) startup() {
 	s.settle()
 }
 
-// connected waits for the IUT's connection to the server.
 func (s *server) connected() {
 	const what = "client to server"
 	var c *net.TCPConn
@@ -49,24 +48,20 @@ func (s *server) connected() {
 	}
 }
 
-// takeAuth reads AUTH and gives the mask.
 func (s *server) takeAuth() uint32 {
 	return binary.BigEndian.Uint32(s.conn.expect(cmdAuth, 4).data)
 }
 
-// choose answers AUTH.
 func (s *server) choose(which uint32) {
 	s.conn.send("which="+[]string{"NONE", "KEY"}[which&1]+" len=0", u32(which, 0))
 }
 
-// takeKey reads the key.
 func (s *server) takeKey() uint64 {
 	b := s.conn.read(8, "the key")
 	s.t.trace.add("<- %s: key %x", s.conn.name, b)
 	return binary.BigEndian.Uint64(b)
 }
 
-// authenticate does AUTH as setup.auth wants it.
 func (s *server) authenticate() {
 	mask := s.takeAuth()
 	switch both := mask & s.setup.auth.Mask(); {
@@ -80,7 +75,6 @@ func (s *server) authenticate() {
 	}
 }
 
-// rank does IMPI.
 func (s *server) rank() {
 	r := s.conn.expect(cmdIMPI, 4)
 	equal(s.t, "IMPI: the client rank", int(int32(binary.BigEndian.Uint32(r.data))), s.self.rank)
@@ -130,7 +124,6 @@ func (s *server) until(end label) {
 	}
 }
 
-// answer is that to a label, of everybody's values.
 func (s *server) answer(l label) record {
 	mask, all := s.everybody(l)
 	if s.setup.answers != nil {
@@ -139,7 +132,6 @@ func (s *server) answer(l label) record {
 	return answer(l, mask, all)
 }
 
-// begin starts the IUT and does AUTH and IMPI.
 func (s *server) begin() {
 	s.launch()
 	s.connected()
@@ -164,8 +156,8 @@ func (s *server) refuses(why string) {
 	}
 }
 
-// visited returns a host of the tester to which somebody has connected, and was not
-// accepted yet. Each is looked at so long.
+// visited returns a host of the tester to which somebody has connected without having been
+// accepted, or nil. It waits for d at each host.
 func (s *server) visited(d time.Duration) *host {
 	for _, h := range s.hosts {
 		if h.listen != nil && h.listen.tryAccept(d) != nil {
@@ -223,7 +215,6 @@ func (s *server) value(l label, width, n int) []byte {
 	return v
 }
 
-// identify learns where the IUT's hosts are and who its procs are.
 func (s *server) identify() {
 	be := binary.BigEndian
 	n := len(s.self.hosts)
@@ -241,7 +232,6 @@ func (s *server) identify() {
 	s.unique()
 }
 
-// identify gives the client's procs the identities that it submits.
 func (c *client) identify(hosts, pids []byte) {
 	for i, p := range c.procs() {
 		copy(p.id.host[:], hosts[16*i:])
@@ -249,7 +239,6 @@ func (c *client) identify(hosts, pids []byte) {
 	}
 }
 
-// unique checks that no two procs are the same.
 func (s *server) unique() {
 	seen := map[procID]bool{}
 	for _, h := range s.hosts {
@@ -262,7 +251,6 @@ func (s *server) unique() {
 	}
 }
 
-// submitted returns all values of 4 bytes of a label, of all clients.
 func (s *server) submitted(l label) (v []uint32) {
 	_, all := s.everybody(l)
 	return uint32s(all)
@@ -279,7 +267,6 @@ func (s *server) chosen(l label, standard int32) int32 {
 	return v
 }
 
-// finished waits for FINI and the end of the connection to the server.
 func (s *server) finished() {
 	s.conn.expect(cmdFini, 0)
 	if r := s.conn.closed("the client has sent FINI"); len(r.data) > 0 {
@@ -324,7 +311,6 @@ func (s *server) unanswered(why string) {
 	}
 }
 
-// launch starts the IUT.
 func (s *server) launch() {
 	spec := iut.ClientSpec{
 		Server: s.listener.addr.String(), Rank: s.self.rank, Clients: len(s.clients),

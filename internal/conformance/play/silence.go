@@ -46,16 +46,16 @@ func (ch *channel) probe() {
 	}
 }
 
-// settled says whether the IUT has counted a probe: -1 for one that was written, and now
-// nobody knows; 1 for one of these that was answered after all. The caller holds mu.
+// settled records whether the IUT has counted a probe. n is -1 for a probe that was written, which
+// makes it unsure, and 1 for one of these that was answered after all. The caller holds mu.
 func (ch *channel) settled(x pair, n int) {
 	w := ch.window(x.from, x.to)
 	w.sent, w.unsure = w.sent+n, w.unsure-n
 	ch.changed()
 }
 
-// prober is the proc of the tester that asks. Its windows must be open and nobody else's
-// business.
+// prober is the proc of the tester that sends probes. Its windows must be open, and nothing else
+// may use them.
 func (ch *channel) prober() *proc {
 	self := ch.j.control.self
 	if self != nil && self.host == ch.local {
@@ -69,9 +69,8 @@ func (ch *channel) prober() *proc {
 	return ch.local.procs[len(ch.local.procs)-1]
 }
 
-// unanswered proves the same of a server, for connections of which the first is closed
-// one way: a client is lost, and the server must close them all. It may say why it does,
-// in a command of its own.
+// unanswered proves the same of a server. It closes the first of the connections one way: a client
+// is lost, and the server must close them all. The server may say why in a command of its own.
 func unanswered(why string, all ...*conn) {
 	all[0].hangUp()
 	for _, c := range all {
@@ -85,7 +84,6 @@ func unanswered(why string, all ...*conn) {
 	}
 }
 
-// hangUp closes our direction.
 func (c *conn) hangUp() {
 	c.t.trace.add("-> %s: closed, one way", c.name)
 	_ = c.tcp.CloseWrite()
@@ -97,7 +95,8 @@ type question struct {
 	late     bool          // nobody waits for it any more
 }
 
-// ask returns the request ID of a new probe, and what is closed when CANCELNO comes for it.
+// ask returns the request ID of a new probe, and a channel that is closed when CANCELNO comes for
+// it.
 func (c *control) ask() (id uint64, answered <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +107,7 @@ func (c *control) ask() (id uint64, answered <-chan struct{}) {
 	return id, q.answered
 }
 
-// giveUp says that nobody waits for the answer any more. It is false if that has come.
+// giveUp stops waiting for the answer to a probe. It returns false if the answer has come.
 func (c *control) giveUp(id uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

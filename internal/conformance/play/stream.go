@@ -17,8 +17,8 @@ type stream struct {
 	full        int    // packets without PROTOACK at which the IUT stops
 }
 
-// stream passes what is left of a message of the tester and one of the IUT, both of which the
-// other side has acknowledged.
+// stream passes the rest of a message of the tester and of one of the IUT, both of which the
+// receivers have acknowledged.
 func (p *player) stream(w script.Words) {
 	ours, theirs := p.said[w.Word(0)], p.said[w.Word(1)]
 	s := &stream{procPair: p.k, theirs: theirs.packet, ours: ours.packet, drqid: w.Number("theirs", 0), asked: w.Number("drqid", 0),
@@ -26,7 +26,6 @@ func (p *player) stream(w script.Words) {
 	s.run()
 }
 
-// run passes what is left of both messages.
 func (s *stream) run() {
 	s.full = int(s.hiwater)
 	for s.taken < len(s.want) || s.gone < len(s.data) {
@@ -44,8 +43,8 @@ func (s *stream) run() {
 	}
 }
 
-// stopped reports whether the IUT has stopped before its window is full, and may be
-// acknowledged something.
+// stopped reports whether the IUT sends nothing more for a moment, and has sent enough that it may
+// get a PROTOACK.
 func (s *stream) stopped() bool {
 	s.ch.watch(10 * glance)
 	s.ch.mu.Lock()
@@ -84,7 +83,6 @@ func (s *stream) provoke() {
 	}
 }
 
-// use takes a packet of the IUT.
 func (s *stream) use(p packet) {
 	if p.typ == pkProtoAck {
 		return // it is counted

@@ -35,7 +35,6 @@ func (t *trace) add(format string, args ...any) {
 	t.n++
 }
 
-// lines returns what is kept.
 func (t *trace) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// tally counts the cases of one chapter by level and verdict.
 type tally struct {
 	passed, failed map[play.Level]int
 	skipped        int
@@ -65,7 +64,6 @@ func (r *Report) markChapters(p report.Printer) {
 	}
 }
 
-// bold makes numbers stand out that are not 0.
 func bold(n int) string {
 	if n == 0 {
 		return ""
@@ -91,7 +89,6 @@ func (r *Report) markViolations(p report.Printer) {
 	}
 }
 
-// cell is text as it can stand in a table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(s)
 }

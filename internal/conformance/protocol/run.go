@@ -119,7 +119,6 @@ func Run(ctx context.Context, s iut.Subject, o Options) (*Report, error) {
 	return r.report, nil
 }
 
-// tester tells the commit of this program, if it was built from a repository.
 func tester() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -137,7 +136,6 @@ func tester() string {
 	return commit
 }
 
-// runner is one run.
 type runner struct {
 	s     iut.Subject
 	o     Options
@@ -149,7 +147,6 @@ type runner struct {
 	report *Report
 }
 
-// one runs the next case, if there is one.
 func (r *runner) one(ctx context.Context) bool {
 	r.mu.Lock()
 	i := r.begun
@@ -182,7 +179,6 @@ func result(c play.Case) Result {
 	return Result{ID: c.ID, Chapter: c.Chapter, Level: c.Level, Expect: c.Expect, Reference: c.Reference}
 }
 
-// try plays one case.
 func try(c play.Case, s iut.Subject, o Options) Result {
 	res := result(c)
 	out, trace := play.Try(c, s, o.Patience, o.Data)
@@ -193,7 +189,6 @@ func try(c play.Case, s iut.Subject, o Options) Result {
 	return res
 }
 
-// count draws the conclusions.
 func (r *Report) count() {
 	r.Passed, r.Failed, r.Skipped = report.Tally(r.rows())
 	for _, x := range r.Results {

@@ -75,7 +75,6 @@ func (p Printer) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// whole is the reason of a failure with what to do about it.
 func (r Row) whole() string {
 	if r.Remedy == "" {
 		return r.Reason

@@ -63,7 +63,6 @@ type Text struct {
 // ErrForm is wrapped by errors about a text that has not the form of cases.
 var ErrForm = errors.New("not the form of a case")
 
-// reader goes through the lines of a file.
 type reader struct {
 	file  string
 	lines []string
@@ -98,7 +97,6 @@ func Parse(file, text string) (t Text, err error) {
 	return t, nil
 }
 
-// skip passes by empty lines and remarks.
 func (r *reader) skip() {
 	for r.at < len(r.lines) && empty(r.lines[r.at]) {
 		r.at++
@@ -110,7 +108,6 @@ func empty(line string) bool {
 	return line == "" || line[0] == '#'
 }
 
-// one reads a case.
 func (r *reader) one() (c Case, err error) {
 	head := strings.Fields(r.lines[r.at])
 	if len(head) < 3 || r.at+2 >= len(r.lines) {

@@ -120,7 +120,7 @@ func (v Vars) Call(r Routine, w Words) {
 	v["rest"] = w.Rest
 }
 
-// list returns the values that "each" has.
+// list returns the values over which "each" goes.
 func list(text string) (all []string) {
 	for _, word := range strings.Fields(text) {
 		from, to, is := strings.Cut(word, "..")

@@ -17,8 +17,8 @@ type Call struct {
 // maxTraces bounds the traces of all goroutines, in bytes. What does not fit is not looked at.
 const maxTraces = 1 << 20
 
-// mostGoroutines is how many a program may have to be looked at: the traces of so many take about a
-// millisecond, for which all stop.
+// mostGoroutines is how many goroutines a program may have for their traces to be taken: those of
+// so many take about a millisecond, during which all are stopped.
 const mostGoroutines = 128
 
 // Waiting returns the calls that wait. All goroutines stop meanwhile. It returns nil for a program
@@ -49,8 +49,8 @@ func parse(traces string) (list []Call) {
 	return list
 }
 
-// waiting returns the call of a goroutine that waits for others: of the functions of this library
-// that it is in, the one that the program has called.
+// waiting returns the call in which a goroutine waits for others: of the functions of this library
+// on its stack, the one that the program has called.
 func waiting(trace string) (c Call, ok bool) {
 	lines := strings.Split(trace, "\n")
 	waits := false
@@ -82,7 +82,7 @@ func waiting(trace string) (c Call, ok bool) {
 	return c, waits && c.Name != ""
 }
 
-// isRuntime reports whether a function is one that this library calls to sleep.
+// isRuntime reports whether a function is one in which this library sleeps.
 func isRuntime(name string) bool {
 	for _, p := range []string{"runtime.", "sync.", "syscall.", "internal/", "golang.org/x/sys/"} {
 		if strings.HasPrefix(name, p) {
@@ -92,7 +92,7 @@ func isRuntime(name string) bool {
 	return false
 }
 
-// goName makes mpi.Comm.Barrier of core/mpi.(*Comm).Barrier.
+// goName turns core/mpi.(*Comm).Barrier into mpi.Comm.Barrier.
 func goName(s string) string {
 	s = strings.NewReplacer("(*", "", ")", "").Replace(path.Base(s))
 	s, _, _ = strings.Cut(s, "(")
@@ -100,7 +100,7 @@ func goName(s string) string {
 	return s
 }
 
-// cName makes MPI_Win_create of MPI_ and WinCreate.
+// cName turns MPI_ and WinCreate into MPI_Win_create.
 func cName(prefix, s string) string {
 	s, _, _ = strings.Cut(s, "(")
 	s, _, _ = strings.Cut(s, ".") // a function within it

@@ -34,10 +34,12 @@ var clock struct {
 	rate       float64 // since began, once that is long ago
 }
 
-// longAgo is when the rate of the counter is good to some millionths.
+// longAgo is how long the clock must have run for the rate of the counter to be known to some
+// millionths.
 const longAgo = 100 * time.Millisecond
 
-// steady reports whether times can be read from a counter of a name, of what the files above have in them.
+// steady reports whether the counter can serve as a clock. source and cpus are the contents of the
+// files above.
 func steady(counter, source, cpus string) bool {
 	switch source = strings.TrimSpace(source); {
 	case source == counter:
@@ -54,13 +56,13 @@ func steady(counter, source, cpus string) bool {
 	return false
 }
 
-// instant is a moment by both clocks.
+// instant is a moment by both clocks: that of now, and that of package time.
 type instant struct {
 	ticks int64 // as now returns it
 	at    time.Time
 }
 
-// startClock finds out what times are read from. Nobody may read any before.
+// startClock decides where times are read from. No time may be read before.
 func startClock() {
 	if clock.runs {
 		return
@@ -76,7 +78,7 @@ func startClock() {
 	clock.began, clock.runs = thisInstant(), true
 }
 
-// now is the time, for functions of core/mpi as for C code.
+// now is the time by the clock, for functions of core/mpi as well as for C code.
 func now() int64 {
 	if clock.ticks {
 		return ticks()
@@ -93,7 +95,8 @@ func now() int64 {
 
 var epoch = time.Now()
 
-// thisInstant reads both clocks, again if something came between.
+// thisInstant reads both clocks several times, and returns the pair that was read in the shortest
+// time.
 func thisInstant() (best instant) {
 	const tries = 8
 	shortest := int64(-1)
@@ -115,7 +118,8 @@ func (i instant) rateUntil(later instant) float64 {
 	return float64(later.at.Sub(i.at)) / float64(later.ticks-i.ticks)
 }
 
-// scale is how many nanoseconds a unit of the clock is. It is the more precise the longer the clock runs.
+// scale is how many nanoseconds a unit of the clock takes. The longer the clock runs, the more
+// precise it is.
 func scale() float64 {
 	if !clock.ticks {
 		return 1
@@ -125,8 +129,9 @@ func scale() float64 {
 	return scaleAt(thisInstant())
 }
 
-// scaleAt is scale at a moment. The clock is locked. A counter that has jumped, as when a virtual machine was
-// moved to another host, is looked at from then on, and what its rate was is taken meanwhile.
+// scaleAt is scale at a moment. The clock is locked. After the counter has jumped, as when a
+// virtual machine was moved to another host, its rate is measured from then on, and meanwhile the
+// rate before the jump is used.
 func scaleAt(i instant) float64 {
 	const most = 0.01
 	r := clock.began.rateUntil(i)
@@ -144,7 +149,7 @@ func scaleAt(i instant) float64 {
 	return r
 }
 
-// roughScale is scale when the clock has just begun to run: for that it waits until it is good to a percent.
+// roughScale is scale just after startClock: it waits until the rate is good to a percent.
 func roughScale() float64 {
 	const enough = 100 * time.Microsecond
 	for clock.ticks && time.Since(clock.began.at) < enough {

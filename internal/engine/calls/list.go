@@ -37,7 +37,7 @@ func (l *List) Write(b []byte) (int, error) {
 	}
 }
 
-// end cuts the file off, and writes the end of the list.
+// end truncates the file to l.size, and writes the end of the list.
 func (l *List) end() bool {
 	if l.F.Truncate(l.size) != nil {
 		return false

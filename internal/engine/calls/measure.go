@@ -67,7 +67,7 @@ func UseC(m *Memory, contextOf func(comm uint64) uint64) { mem, byC, context = m
 // Enable begins to count. Nothing is counted before, and no clock is read.
 func Enable() { enable(counts) }
 
-// enabling guards that: procs of tests share a process.
+// enabling guards enable: procs of tests share a process.
 var enabling sync.Mutex
 
 func enable(what uint32) {

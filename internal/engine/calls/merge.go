@@ -36,7 +36,7 @@ type Burst struct {
 	run     Run
 }
 
-// looksAtLock is how often a thread looks at a lock before it offers its core.
+// looksAtLock is how often a thread tries a lock before it yields its core.
 const looksAtLock = 64
 
 func (b *Burst) Lock() {
@@ -49,7 +49,7 @@ func (b *Burst) Lock() {
 
 func (b *Burst) Unlock() { releaseLock(&b.lock) }
 
-// bound sets what is short, in units of which one takes so many nanoseconds.
+// bound sets the limits for short calls; unit is the nanoseconds of a unit of the clock.
 func (m *Memory) bound(unit float64) {
 	m.Brief, m.Gap, m.Longest = uint64(float64(brief)/unit), uint64(float64(gap)/unit), uint64(float64(longest)/unit)
 }
@@ -83,7 +83,7 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	m.Traced.put([]*Event{&e}, begun, ended, 0)
 }
 
-// closeBurst passes on what was merged. The burst is locked, here and below.
+// closeBurst passes on what was merged. The burst is locked, here and in what follows.
 func (m *Memory) closeBurst() {
 	b := &m.Burst
 	var list [Kinds]*Event
@@ -153,8 +153,8 @@ func (m *Memory) settle() {
 	p.Begun = 0
 }
 
-// pends announces a call that receives. It returns false if another thread's waits: then the call is measured
-// as others are.
+// pends announces a call that receives. It returns false if another thread's call is announced
+// already: then the call is measured like others.
 func (m *Memory) pends(w about, begun int64, owner bool) bool {
 	b := &m.Burst
 	b.Lock()

@@ -15,9 +15,8 @@ import (
 //go:noescape
 func releaseLock(lock *atomic.Uint32)
 
-// releaseCall need not: who sees the 0 takes the lock before it looks at anything else. So it is a plain store, which
-// the compiler puts where it is called; assembly would be two calls.
+// releaseCall needs no atomic store: who sees the 0 takes the lock before it looks at anything
+// else. A plain store is inlined into the caller; assembly would be two calls.
 func releaseCall(open *atomic.Uint64) { *(*uint64)(unsafe.Pointer(open)) = 0 }
 
-// add adds to a number that nobody else writes.
 func add(n *atomic.Uint64, by uint64) { *(*uint64)(unsafe.Pointer(n)) += by }

@@ -35,7 +35,7 @@ const (
 	tallies
 )
 
-// tally counts calls of a name that are the same in all that is said of them.
+// tally counts calls that are equal in everything that a line says of them.
 type tally struct {
 	total atomic.Uint64
 	taken uint64 // of these, what has got to a burst; guarded by the lock
@@ -82,8 +82,9 @@ func (r *Run) ends() {
 	r.since = 0
 }
 
-// renew has the next calls that are as this one counted, if it is part of a run: as many as probably end within a
-// time. The clock was looked at for it, all that were counted before have got to the burst, and that is still locked.
+// renew has the next calls that are like this one counted, if it is part of a run: as many as
+// probably end within a time, in units of the clock. The caller has looked at the clock; all calls
+// that were counted before are in the burst, which is still locked.
 func (r *Run) renew(w *about, within uint64) {
 	k := Receives
 	switch Number(w.call) {
@@ -104,7 +105,8 @@ func (r *Run) renew(w *about, within uint64) {
 	}
 }
 
-// usual is how long the calls that were counted since the last look take at their pace, but not more than most.
+// usual is how long the calls that were counted since the last look at the clock take at the usual
+// pace, but not more than most.
 func (r *Run) usual(most uint64) int64 {
 	if r.pace == 0 {
 		return 0
@@ -140,7 +142,7 @@ func (m *Memory) settleRun(until int64) {
 	}
 }
 
-// take returns how many calls were counted since it was called before.
+// take returns how many calls were counted since the last take.
 func (t *tally) take() uint32 {
 	n := int64(t.total.Load() - t.taken)
 	if n <= 0 { // below, if a receive was taken that then has waited
@@ -150,7 +152,6 @@ func (t *tally) take() uint32 {
 	return uint32(n)
 }
 
-// about is what is said of n calls.
 func (t *tally) about(n uint32) about {
 	return about{t.call, t.peer, t.tag, Nobody, t.size * int64(n), t.comm}
 }
@@ -177,7 +178,7 @@ func (m *Memory) pause(from, until int64) {
 	b.run.pace = 0
 }
 
-// uncount takes back a receive that was counted and then, at that time, had to wait.
+// uncount takes back a receive that was counted and then, at the time at, had to wait.
 func (m *Memory) uncount(at int64) {
 	b := &m.Burst
 	b.Lock()

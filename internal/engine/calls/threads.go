@@ -13,14 +13,14 @@ import (
 const (
 	// moment is how long threads are watched.
 	moment = 60 * time.Millisecond
-	// patience is how long one that could run is waited for to have a turn, on a machine that is busy. The
-	// node waits for the answer for half a second.
+	// patience is how long to wait for a runnable thread to have a turn, on a machine that is busy.
+	// The node waits for the answer for half a second.
 	patience = 300 * time.Millisecond
-	// busyPart is the part of the moment that threads which compute use at least, if there is a core for
-	// them: the runtime's own, which are woken by the question, use a few percent.
+	// busyPart is the part of the moment that computing threads use at least, if there is a core
+	// for them. The runtime's own threads, which the question wakes, use a few percent.
 	busyPart = 10
-	// longTurn is more than a thread needs that is woken for a moment, and less than the kernel's
-	// shortest time slice.
+	// longTurn is longer than the turn of a thread that is woken only for a moment, and shorter
+	// than the kernel's shortest time slice.
 	longTurn = 500 * time.Microsecond
 )
 
@@ -58,8 +58,9 @@ type thread struct {
 	started uint64 // tells threads apart that have had the same number
 }
 
-// compute reports whether threads have computed for the time between two looks: in all they have used a
-// good part of it, or one that had too few turns for that used each of them to its end.
+// compute reports whether threads have computed between two looks: together they have used a good
+// part of the elapsed time, or one has run for longTurn or more and lost its core only when it was
+// preempted.
 func compute(before, after map[string]thread, elapsed time.Duration) bool {
 	var all time.Duration
 	for id, x := range after {
@@ -72,7 +73,8 @@ func compute(before, after map[string]thread, elapsed time.Duration) bool {
 	return all >= elapsed/busyPart
 }
 
-// undecided reports whether a thread could have run since the first look, and has had no turn, or not much of one.
+// undecided reports whether a thread was runnable at both looks and has not slept in between: it
+// has had no turn, or only a short one.
 func undecided(before, after map[string]thread) bool {
 	for id, x := range after {
 		was := x.at(before[id])
@@ -83,7 +85,7 @@ func undecided(before, after map[string]thread) bool {
 	return false
 }
 
-// at returns what x was at the first look: nothing, if it has begun since.
+// at returns what x was at the first look, which is the zero value if x has started since.
 func (x thread) at(first thread) thread {
 	if first.started != x.started {
 		return thread{}
@@ -91,10 +93,8 @@ func (x thread) at(first thread) thread {
 	return first
 }
 
-// mostThreads bounds how many threads are looked at.
 const mostThreads = 256
 
-// threads returns the other threads of this process by their numbers.
 func threads() map[string]thread {
 	dir, err := os.Open("/proc/self/task")
 	if err != nil {
@@ -122,7 +122,7 @@ const (
 	statStart = 19
 )
 
-// tick is the unit of times there, on Linux for all that programs see.
+// tick is the unit of times in /proc, which is the same on all Linux systems as programs see them.
 const tick = 10 * time.Millisecond
 
 // readThread returns false if the thread has ended.
@@ -147,14 +147,14 @@ func readThread(dir string) (x thread, ok bool) {
 	return x, err == nil
 }
 
-// counter returns the number that follows a name.
+// counter returns the number that follows name on a line.
 func counter(text []byte, name string) uint64 {
 	_, rest, _ := bytes.Cut(text, []byte(name))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	return number(bytes.TrimSpace(line))
 }
 
-// number is 0 for what is none: the kernel writes nothing else.
+// number parses b; it returns 0 on errors, as the kernel writes nothing but numbers.
 func number(b []byte) uint64 {
 	n, _ := strconv.ParseUint(string(b), 10, 63)
 	return n

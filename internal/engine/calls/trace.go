@@ -31,7 +31,6 @@ type Event struct {
 	Source      int32 // of what a call receives that also sends, to Peer; or Nobody
 }
 
-// paused is a bit of Event.More.
 const paused = 1 << 31
 
 func (e *Event) set(w about, times uint32) {
@@ -75,8 +74,8 @@ func (r *Traced) put(list []*Event, begun, ended int64, how uint32) {
 	}
 }
 
-// take passes on what is complete. It says only now and then that there is room again, since each time
-// those that put something in have to fetch that word.
+// take passes on what is complete. It publishes only now and then that there is room again, since
+// after each update the writers have to fetch that word.
 func (r *Traced) take(to func(e *Event)) {
 	const each = Ring / 64
 	turn := r.taken.Load()
@@ -131,7 +130,8 @@ type Timeline struct {
 // running is set while a proc has the run. Procs of tests share a process.
 var running atomic.Bool
 
-// about is what a line says of a call but for its times, text how that is written before and after them.
+// about is what a line says of a call except for its times. text is its formatted form, before and
+// after the times.
 type about struct {
 	call      uint32
 	peer, tag int32
@@ -142,7 +142,6 @@ type about struct {
 
 type text struct{ head, tail string }
 
-// merged are the calls of one name in a burst.
 type merged struct {
 	about
 	times uint32
@@ -213,15 +212,15 @@ func (t *Timeline) Close() {
 	t.flush()
 }
 
-// drain makes lines of the calls that wait.
+// drain writes lines for the calls that wait.
 func (t *Timeline) drain() {
 	t.adjust()
 	clear(t.texts) // communicators get other names
 	mem.Traced.take(t.write)
 }
 
-// adjust finds out how long a tick is, again whenever an eighth more time has passed: the longer, the more
-// precise. Each time all later times can move by the error of the one before.
+// adjust measures how long a tick is, again whenever an eighth more time has passed: the longer,
+// the more precise. Each time all later times can shift by the error of the previous measurement.
 func (t *Timeline) adjust() {
 	if clock.ticks {
 		t.adjustAt(thisInstant())
@@ -243,7 +242,6 @@ func (t *Timeline) adjustAt(i instant) {
 	}
 }
 
-// flush writes what is not written yet.
 func (t *Timeline) flush() {
 	if len(t.lines) > 0 {
 		_, _ = t.to.Write(t.lines) // who gave it hears of failures
@@ -276,7 +274,8 @@ func (t *Timeline) write(e *Event) {
 	t.wrote(append(b, x.tail...))
 }
 
-// text is what a line says of a call. It takes its core from the program, so nothing is formatted twice.
+// text returns the formatted form of a call. It runs on the program's core, so nothing is formatted
+// twice.
 func (t *Timeline) text(what about, format func(about) text) text {
 	x, known := t.texts[what]
 	if !known {
@@ -289,13 +288,12 @@ func (t *Timeline) text(what about, format func(about) text) text {
 	return x
 }
 
-// appendTimes adds when a call began, and how long it took.
 func (t *Timeline) appendTimes(b []byte, begun, ended int64) []byte {
 	b = appendFraction(b, t.unix(begun))
 	return appendFraction(append(b, `,"dur":`...), int64(float64(max(ended-begun, 0))*t.scale))
 }
 
-// wrote has added a line.
+// wrote replaces t.lines by b, to which a line was added.
 func (t *Timeline) wrote(b []byte) {
 	t.written += int64(len(b) - len(t.lines))
 	if t.lines = b; len(b) >= chunk {
@@ -310,7 +308,6 @@ const (
 	ofPaused             // that of one with a pause
 )
 
-// writeBurst adds a line about merged calls.
 func (t *Timeline) writeBurst(begun, ended int64, pause bool) {
 	calls := uint64(0)
 	for _, m := range t.burst {
@@ -335,7 +332,6 @@ func (t *Timeline) writeBurst(begun, ended int64, pause bool) {
 	t.wrote(append(b, "}}\n"...))
 }
 
-// burstText begins a line about merged calls.
 func (t *Timeline) burstText(w about) text {
 	name := "short calls"
 	if w.size == ofPaused {
@@ -344,7 +340,6 @@ func (t *Timeline) burstText(w about) text {
 	return text{head: fmt.Sprintf(`,{"ph":"X","name":%q,"cat":"short","pid":%d,"tid":%d,"ts":`, name, t.at.Host, t.at.Rank)}
 }
 
-// mergedText is what a burst says of calls of one name.
 func (t *Timeline) mergedText(w about) text {
 	tail := "}"
 	if args := t.args(w); args != "" {
@@ -359,7 +354,6 @@ func (t *Timeline) textOf(w about) text {
 	return text{head, `,"args":{` + t.args(w) + "}}\n"}
 }
 
-// args are a call's arguments, as far as they are known.
 func (t *Timeline) args(w about) string {
 	var args []string
 	arg := func(name string, value int64) { args = append(args, fmt.Sprintf("%q:%d", name, value)) }
@@ -394,13 +388,12 @@ func (t *Timeline) micros(when int64) string {
 	return string(appendFraction(nil, t.unix(when)))
 }
 
-// quoted is a text as JSON.
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // a string
 	return string(b)
 }
 
-// appendFraction adds a number of nanoseconds as one of microseconds.
+// appendFraction appends nanoseconds as a number of microseconds.
 func appendFraction(b []byte, ns int64) []byte {
 	b = strconv.AppendInt(b, ns/1000, 10)
 	rest := ns % 1000

@@ -41,7 +41,6 @@ func returned(s *proc.BoardPlace, op operation, t board.Turn, lent []byte, membe
 	return cmp.Or(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
 }
 
-// same is a length that is the same for all members.
 func same(n int) func(int) int { return func(int) int { return n } }
 
 // exchange posts and takes all pieces. Those for whom nothing is posted, and who post nothing, need not
@@ -76,7 +75,6 @@ func (x *pieces) exchange(s *proc.BoardPlace) error {
 	return s.Returned(x.askers, step)
 }
 
-// post posts a piece that begins at an offset.
 func (x *pieces) post(s *proc.BoardPlace, step board.Turn, at, most int) error {
 	n := min(most, len(x.lent)-at)
 	if x.askers == 0 || n <= 0 {
@@ -92,7 +90,6 @@ func (x *pieces) post(s *proc.BoardPlace, step board.Turn, at, most int) error {
 	return nil
 }
 
-// collect takes the pieces that others post in a step.
 func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) error {
 	for m := s.C.Size() - 1; m >= 0 && x.asked != 0; m-- {
 		var piece []byte
@@ -113,8 +110,8 @@ func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) erro
 	return nil
 }
 
-// copyPart copies to the memory of what begins at offset at the part that is in a piece which
-// begins at from.
+// copyPart copies the bytes of piece, which begins at offset from, that belong into to, which
+// begins at offset at.
 func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
 	low, high := max(at, from), min(at+len(to), from+len(piece))
 	if low < high {
@@ -137,8 +134,8 @@ func reduceAsked(s *proc.BoardPlace, a *Call, t board.Turn, from int, cause erro
 	}).exchange(s)
 }
 
-// adder returns what combines the pieces of all operands, of which those from an offset on are
-// posted, n bytes, in pieces of most. It leaves out those before done.
+// adder returns a taker that combines the n bytes of all operands that are posted from offset from
+// on, in pieces of most bytes. It skips the pieces before done.
 func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
 	me, last := s.C.Rank(), s.C.Size()-1
 	var own []byte

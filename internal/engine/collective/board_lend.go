@@ -89,7 +89,8 @@ func oversubscribed(members []board.Cores, procs int) bool {
 	return procs > cores
 }
 
-// exchangeOffers returns the cores of the members, none of one that cannot read another's memory.
+// exchangeOffers returns the cores of the members; those of a member that cannot read another's
+// memory are the zero value.
 func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
 	lends := s.C.Process().Boards.Lends
 	var own board.Offer
@@ -119,7 +120,6 @@ func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
 	return exchangeCores(s, t.Step(2), cores)
 }
 
-// exchangeCores returns what each member gives.
 func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.Cores, error) {
 	s.Place.Begin(t)
 	a := &Call{What: agreeing}
@@ -217,7 +217,7 @@ func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	}).exchange(s)
 }
 
-// giveBack says that this member has read all that it needs of the operation.
+// giveBack announces that this member has read all that it needs of the operation.
 func giveBack(s *proc.BoardPlace) {
 	s.Place.End()
 	s.Notify()
@@ -291,7 +291,7 @@ func reduceLentPieces(s *proc.BoardPlace, a *Call, t board.Turn, lenders []uint6
 	return nil
 }
 
-// ownPiece returns a piece of this member's operand, which is a copy if the result is put there.
+// ownPiece returns a piece of this member's operand, as a copy if the result is written over it.
 func ownPiece(s *proc.BoardPlace, a *Call, at, n int) []byte {
 	if a.Send != nil {
 		return a.Send[at : at+n]
@@ -325,7 +325,6 @@ func lenders(s *proc.BoardPlace, a *Call, t board.Turn, n int) ([]uint64, error)
 	return at, nil
 }
 
-// lend lends b to the other members.
 func lend(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
 	if err := s.Await(s.Place.Vacant(t, board.LendSize)); err != nil {
 		return err
@@ -394,8 +393,8 @@ func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked ui
 	return asked, err
 }
 
-// blocks returns what fills the blocks of members with pieces of what they were asked for, from
-// offset at on.
+// blocks returns a taker that fills the blocks of members with the pieces of what they were asked
+// for, from offset at on.
 func blocks(s *proc.BoardPlace, a *Call, at int) taker {
 	block := len(a.recv) / s.C.Size()
 	return func(m, from int, piece []byte) error {

@@ -106,7 +106,6 @@ func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) err
 	return err
 }
 
-// parts are the parts of the result of an Allreduce.
 type parts struct {
 	s     *proc.BoardPlace
 	a     *Call
@@ -120,13 +119,13 @@ type parts struct {
 	done [board.MaxProcs]int
 }
 
-// length returns the length of a member's part.
 func (x *parts) length(m int) int {
 	from, to := partOf(x.s, x.a, x.block, m)
 	return to - from
 }
 
-// find waits for all parts. Until then no operand of another member's part is written over, in place.
+// find waits for all parts. Until then no operand of another member's part may be overwritten, in
+// place.
 func (x *parts) find() error {
 	me, size := x.s.C.Rank(), x.s.C.Size()
 	for i := 1; i < size; i++ {
@@ -160,7 +159,6 @@ func isMismatch(err error) bool {
 // piece is the size of the pieces in which operands are combined.
 func (x *parts) piece() int { return board.MaxPost / x.a.Kind.Size() * x.a.Kind.Size() }
 
-// fetch copies the parts of the other members that are complete.
 func (x *parts) fetch() error {
 	s, me, size := x.s, x.s.C.Rank(), x.s.C.Size()
 	var asked uint64

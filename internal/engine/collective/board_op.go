@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// bcastBytes returns a function that plans a Bcast of b from rank 0 by messages.
 func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 	return func(p *coll.Planner, s *coll.Schedule) error { return p.Bcast(s, b, datatype.Byte, 0) }
 }
@@ -27,7 +26,6 @@ var boardLimits = [...]int{
 	alltoall: blockLimit, reduce: blockLimit, allreduce: allreduceLimit, reduceScatterBlock: blockLimit,
 }
 
-// blockLimit is the limit of most operations.
 const blockLimit = 64 << 10
 
 // pairLimit is the limit for two members, for which the board saves no copy.
@@ -101,7 +99,6 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	return block, block <= boardLimits[a.What] && all*block <= board.MaxPost || piecemeal(s, a, block)
 }
 
-// piecemeal reports whether a reduction that is too long to be posted at once is done in pieces.
 func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
 	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
@@ -142,7 +139,6 @@ func operands(a *Call, result bool) (int, bool) {
 	return len(a.recv), a.Send == nil || len(a.Send) == len(a.recv)
 }
 
-// overlapping reports whether the buffers that this member uses overlap.
 func overlapping(a *Call, me int) bool {
 	switch a.What {
 	case OpBcast:
@@ -156,7 +152,6 @@ func overlapping(a *Call, me int) bool {
 	return coll.Overlap(a.Send, a.recv)
 }
 
-// run executes an operation for which fits has returned true.
 func run(s *proc.BoardPlace, a *Call, block int) error {
 	p := s.C.Process()
 	s.Prepare()
@@ -182,8 +177,8 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// guarded calls f, and returns the error of memory of the program that is not there, if the C
-// library has faults panic.
+// guarded calls f. If the C library has faults panic, it returns an error where f uses memory of
+// the program that does not exist.
 func guarded(s *proc.BoardPlace, f func() error) error {
 	if !s.C.Process().Data.Guarded() {
 		return f()
@@ -203,7 +198,7 @@ func caught(f func() error) (err error) {
 	return f()
 }
 
-// misread returns the errors that the board reports where members call different operations their
+// misread gives the errors that the board reports when members call different operations their
 // error class.
 func misread(err error) error {
 	var m *board.Mismatch
@@ -234,7 +229,6 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return get(s, a, t, block)
 }
 
-// given returns what this member posts; ok is false if that is nothing.
 func given(s *proc.BoardPlace, a *Call, block int) (b []byte, ok bool) {
 	me := s.C.Rank()
 	switch a.What {
@@ -257,7 +251,6 @@ func given(s *proc.BoardPlace, a *Call, block int) (b []byte, ok bool) {
 	}
 }
 
-// get copies or combines what the others post.
 func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me := s.C.Rank()
 	switch a.What {
@@ -286,7 +279,6 @@ func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	}
 }
 
-// doParts is do for what is lent, or done in pieces.
 func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	b := *a // functions that outlive the call use it, and the caller's is not to be on the heap
 	if lent(s, &b, block) {
@@ -295,7 +287,6 @@ func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return reducePieces(s, &b, t, block)
 }
 
-// post posts b on the board, for the other members to read.
 func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
 	room, err := s.Room(t, len(b))
 	if err != nil {
@@ -316,7 +307,6 @@ func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at,
 	return err
 }
 
-// look waits for the n bytes that a member posts and returns them.
 func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, error) {
 	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
 		return nil, err
@@ -324,7 +314,6 @@ func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, err
 	return s.Place.Look(member, t, uint8(a.What), n)
 }
 
-// boardCopy copies bytes from the board or beside it.
 func boardCopy(s *proc.BoardPlace, dst, src []byte) {
 	boardMove(s, dst, src, func(dst, src []byte) int { return copy(dst, src) })
 }
@@ -341,7 +330,8 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 	by(dst, src)
 }
 
-// copyOwn is boardCopy that returns the error of memory that is not there, where others go on.
+// copyOwn is boardCopy, but returns an error if memory does not exist, where the other members go
+// on.
 func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
 	return guarded(s, func() error {
 		boardMove(s, dst, src, copyBlock)
@@ -349,11 +339,10 @@ func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
 	})
 }
 
-// farOwn is from how many bytes on a block that this proc has goes around the caches to another place of it: it has
-// left them before the program gets to it, and so has what the program had there.
+// farOwn is the size in bytes from which a proc copies its own block past the caches: the copy
+// would be evicted before the program reads it, and would evict the program's data.
 const farOwn = fastpath.BoardFarOwn
 
-// copyBlock copies a block to another place, which it does not overlap.
 func copyBlock(dst, src []byte) int {
 	if len(dst) < farOwn {
 		return copy(dst, src)
@@ -372,7 +361,6 @@ func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return collect(s, a, t, n, block)
 }
 
-// collect copies the block of each other member from the board.
 func collect(s *proc.BoardPlace, a *Call, t board.Turn, n, block int) error {
 	me := s.C.Rank()
 	for i := 1; i < n; i++ {

@@ -36,8 +36,8 @@ func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// combinePiece posts a piece of the own operand, and combines this member's part of that piece of
-// all operands in the own post.
+// combinePiece posts a piece of this member's operand, and combines its part of that piece of all
+// operands in its own post.
 func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
 	if err := post(s, a, t, own); err != nil {
 		return err
@@ -77,7 +77,6 @@ func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error 
 	return nil
 }
 
-// partOf returns the range of bytes of a piece that a member combines.
 func partOf(s *proc.BoardPlace, a *Call, piece, member int) (from, to int) {
 	size, n := a.Kind.Size(), s.C.Size()
 	count := piece / size

@@ -54,12 +54,10 @@ func boardReduceScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) er
 	return nil
 }
 
-// keep copies b to scratch memory number i of the communicator.
 func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	return room(s, i, len(b))[:copy(s.Scratch[i], b)]
 }
 
-// room returns n bytes of scratch memory number i of the communicator.
 func room(s *proc.BoardPlace, i, n int) []byte {
 	if len(s.Scratch[i]) < n {
 		s.Scratch[i] = aligned(n)

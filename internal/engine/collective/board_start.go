@@ -19,7 +19,6 @@ import (
 // while it holds the process's lock.
 const startMost = bigStep
 
-// boardStart is a nonblocking operation on the board.
 type boardStart struct {
 	proc.Steady
 	extra  proc.Extra // of its request
@@ -109,7 +108,6 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	return x.extra.Begun(c), true
 }
 
-// add adds an operation, which may be one that has ended.
 func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardStart {
 	var x *boardStart
 	if n := len(q.spare); n > 0 {
@@ -129,9 +127,9 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 	return x
 }
 
-// begin is advance for an operation that was just added and is the only one, which it posts; it returns false where
-// that has to be done by advance. It does not look at what the others have posted, for which it would wait: a program
-// that computes meanwhile has it fetched.
+// begin is advance for an operation that was just added and is the only one, which it posts; it
+// returns false if advance has to do that. It does not look at what the others have posted, as it
+// would have to wait for that memory, which expect has fetched while the program computes.
 func (q *boardQueue) begin(x *boardStart) bool {
 	s := q.s
 	if !q.alone() {
@@ -157,7 +155,6 @@ func (q *boardQueue) alone() bool {
 	return len(q.open) == 1 && q.s.Place.Busy == 0 && q.s.C.Process().Failure == nil
 }
 
-// finish ends an operation that is the only one and has all that it needs.
 func (q *boardQueue) finish(x *boardStart) {
 	s := q.s
 	x.get()
@@ -170,11 +167,11 @@ func (q *boardQueue) finish(x *boardStart) {
 	s.Over(1)
 }
 
-// expectMost is how many bytes are fetched of each member's post before it is looked at. The processor goes on by
-// itself from there.
+// expectMost is how many bytes of each member's post are prefetched. The processor prefetches what
+// follows by itself.
 const expectMost = 1 << 10
 
-// expect has the memory fetched that the operation will read, though it may not be written yet.
+// expect prefetches the memory that the operation will read, though it may not be written yet.
 func (x *boardStart) expect() {
 	s, n := x.q.s, x.block
 	if x.a.What == scatter || x.a.What == alltoall || x.a.What == reduceScatterBlock {
@@ -183,7 +180,6 @@ func (x *boardStart) expect() {
 	x.needs.Expect(n, expectMost)
 }
 
-// opsOfC are the operations of C's reductions.
 var opsOfC = [fastpath.Ops]Op{
 	fastpath.Sum: datatype.Sum, fastpath.Prod: datatype.Prod, fastpath.Max: datatype.Max, fastpath.Min: datatype.Min,
 	fastpath.LAnd: datatype.LAnd, fastpath.LOr: datatype.LOr, fastpath.LXor: datatype.LXor,
@@ -221,7 +217,6 @@ func (q *boardQueue) Adopt(r *fastpath.Request, read bool) proc.Adopted {
 	return x
 }
 
-// needed returns the members whose posts this member reads.
 func needed(s *proc.BoardPlace, a *Call) uint64 {
 	root := s.C.Rank() == a.Root
 	switch a.What {
@@ -271,7 +266,6 @@ func (q *boardQueue) Unfinished() (members uint64) {
 	return members
 }
 
-// unfinished returns the members that the operation waits for.
 func (x *boardStart) unfinished() uint64 {
 	if !x.posted {
 		return x.vacant.Left()
@@ -279,7 +273,8 @@ func (x *boardStart) unfinished() uint64 {
 	return x.needs.Left()
 }
 
-// goOn continues all operations, unless a blocking one is under way, which was called before them.
+// goOn continues all operations. It returns false without doing so while a blocking one is under
+// way, which was called before them.
 func (q *boardQueue) goOn() bool {
 	s := q.s
 	s.Waits = s.Waits[:0]
@@ -325,8 +320,9 @@ func (q *boardQueue) goOn() bool {
 	return true
 }
 
-// keepsOlder reports whether the operation can be posted without overwriting what this member has posted in
-// older ones, of which it may still have to read that itself: the others may have read it since.
+// keepsOlder reports whether the operation can be posted without overwriting what this member has
+// posted in older ones: the others may have read it already, but this member may still have to read
+// it itself.
 func (x *boardStart) keepsOlder(older []*boardStart) bool {
 	if x.posted || len(older) == 0 {
 		return true
@@ -336,8 +332,8 @@ func (x *boardStart) keepsOlder(older []*boardStart) bool {
 	return !s.Place.Overwrites(x.t, len(b), older[0].t)
 }
 
-// post posts what this member has for the others, if there is room for it; with later they find it once the start
-// has let them.
+// post posts what this member has for the others, if there is room for it. With later, the others
+// find it only once the start has released them.
 func (x *boardStart) post(later bool) {
 	if x.posted || x.err != nil {
 		return

@@ -12,7 +12,6 @@ import (
 // the root: MPI_ROOT (MPI-4.1, 6.2.3).
 const Root = coll.Root
 
-// operation says which collective operation a Call is.
 type operation uint8
 
 // The operations.
@@ -63,7 +62,6 @@ func Largest(k datatype.Kind, mine, all []byte) *Call {
 	return &Call{What: allreduce, Kind: k, op: datatype.Max, Send: mine, recv: all}
 }
 
-// plan makes the planner write the schedule.
 func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {
 	case OpBarrier:
@@ -95,7 +93,6 @@ func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	}
 }
 
-// planNeighbors is plan for operations of neighbours.
 func (a *Call) planNeighbors(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {
 	case neighborAllgather:
@@ -195,7 +192,7 @@ func (a *Call) amount(n, me int) uint64 {
 	}
 }
 
-// planner is the communicator's, with phases of the site's own MPI where x has them.
+// planner is the communicator's planner, with phases of the site's own MPI where x has them.
 func (x *collective) planner() *coll.Planner {
 	if x.team != nil {
 		return x.team.Planner

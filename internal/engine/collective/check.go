@@ -5,7 +5,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// checking is the comparison of the members' calls before an operation.
 type checking struct {
 	call   coll.Call
 	sched  coll.Schedule
@@ -58,9 +57,9 @@ func Announce(c *proc.Comm, name string) error {
 	return x.run(x.compare(coll.Call{Name: name, Root: coll.NoRoot}, nil))
 }
 
-// ordinal returns the number from which constructors are counted after an announcement, from the
-// number of the operation, which is the same at all members. Their own counts may differ, as some
-// may have failed in a constructor that others did not call.
+// ordinal returns the number from which constructors are counted after an announcement. It derives
+// from the number of the operation, which is the same at all members; their own counts may differ,
+// as some may have failed in a constructor that others did not call.
 func (x *collective) ordinal() uint32 { return x.number << 4 }
 
 // AnnounceLater is Announce for a constructor that must not wait: it calls the function then,

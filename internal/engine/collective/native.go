@@ -39,7 +39,6 @@ func NativeOp(op *datatype.Op) (number int, ok bool) {
 	return number, ok
 }
 
-// nativeDoes reports which phases the site's MPI does.
 func nativeDoes(phase coll.Phase, k datatype.Kind, op *datatype.Op) bool {
 	if phase != coll.PhaseReduce && phase != coll.PhaseAllreduce {
 		return true
@@ -49,7 +48,7 @@ func nativeDoes(phase coll.Phase, k datatype.Kind, op *datatype.Op) bool {
 	return known && can && op.Check(k) == nil
 }
 
-// suits reports whether the site's MPI can have a part in a call.
+// suits reports whether the site's MPI can take part in a call.
 func suits(c *proc.Comm, a *Call) bool {
 	switch a.What {
 	case OpBarrier:
@@ -124,7 +123,7 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 	return t
 }
 
-// tagTeam is that of the messages of meetTeam: none that the planner uses.
+// tagTeam is the tag of meetTeam's messages, which the planner does not use.
 const tagTeam wire.Tag = 2000
 
 // meetTeam waits until all members of the site are in the call, and all messages of it have left:
@@ -177,7 +176,6 @@ func meetTeam(c *proc.Comm, ranks []int, fit bool) bool {
 	return p.Failure == nil && said[0] == 1
 }
 
-// beginPhase begins a step of the site's MPI.
 func (x *collective) beginPhase(t *coll.Step) error {
 	x.phase = native.Phase{What: uint8(t.Phase), Root: int(t.Peer), In: t.Src, Out: t.Dst}
 	ph := &x.phase

@@ -85,7 +85,6 @@ func closeBy(c *proc.Comm) bool {
 	return true
 }
 
-// describePeers adds the clients of a group to the profile.
 func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *comm.Group) {
 	own := c.ClientOf(c.Self())
 	for n := range m.Count() {
@@ -187,7 +186,6 @@ func (x *collective) start(fn string, planned error) (proc.Request, error) {
 // CarryOn implements proc.BackgroundOp.
 func (x *collective) CarryOn() (over bool) { return x.Done() }
 
-// over reports whether the operation has ended, with an error or without.
 func (x *collective) over() bool { return x.ended || x.Err != nil }
 
 // Done continues the operation as far as possible without waiting, and reports whether it is over.
@@ -245,7 +243,6 @@ func (x *collective) first() bool {
 	return len(cs.Turns) == 0 || cs.Turns[0] == proc.BackgroundOp(x)
 }
 
-// leave ends the operation's turn, so that the next one has its turn.
 func (x *collective) leave() {
 	cs := &x.c.State().Colls
 	if cs.Ours {
@@ -261,8 +258,8 @@ func (x *collective) leave() {
 	}
 }
 
-// collect takes what the round has begun and is done, its phase and its messages, and reports
-// whether all is.
+// collect collects the round's phase and messages that are done. It reports whether all are done,
+// or the operation has failed.
 func (x *collective) collect() bool {
 	if x.inPhase {
 		done, err := x.phase.Done()
@@ -294,7 +291,6 @@ func (x *collective) collect() bool {
 	return true
 }
 
-// do does a step: local work, or the start of a message.
 func (x *collective) do(t *coll.Step) error {
 	if t.Local() {
 		if len(t.Dst) < bigStep {
@@ -333,7 +329,6 @@ func (x *collective) do(t *coll.Step) error {
 	return nil
 }
 
-// apart reports whether two blocks have no byte in common.
 func apart(a, b []byte) bool {
 	from, to := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return from+uintptr(len(a)) <= to || to+uintptr(len(b)) <= from

@@ -41,7 +41,6 @@ type temp struct {
 // nothing is a buffer of no bytes that is not nil, since nil means in place.
 var nothing = []byte{}
 
-// stage begins the staging of a call.
 func stage(c *proc.Comm, w operation) staging {
 	s := staging{c: c, call: Call{What: w, Kind: datatype.Byte}}
 	s.err = c.Usable()
@@ -54,7 +53,6 @@ func (s *staging) fail(err error) {
 	}
 }
 
-// form chooses the form for items of t.
 func (s *staging) form(t *proc.Datatype) form {
 	if k, ok := t.Homogeneous(); ok {
 		return form{k, datatype.Native, int(t.Packed(datatype.Native))}
@@ -66,7 +64,6 @@ func (s *staging) form(t *proc.Datatype) form {
 	return form{datatype.Byte, rep, int(t.Packed(rep))}
 }
 
-// opaque reports whether a kind is bytes that may be anything.
 func opaque(k datatype.Kind) bool { return k == datatype.Byte || k == datatype.Packed }
 
 // agree sets the kind of the call's elements, or checks that it is k, the kind of the elements of
@@ -84,7 +81,6 @@ func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
 	}
 }
 
-// ready checks b and returns its form.
 func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 	if s.err == nil {
 		s.err = b.Check()
@@ -103,7 +99,6 @@ func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 	return f, s.err == nil
 }
 
-// send returns all items of b as elements to be sent.
 func (s *staging) send(b proc.Buffer) []byte {
 	mem, _, _ := s.memory(b, true)
 	return mem
@@ -119,8 +114,8 @@ func (s *staging) recv(b proc.Buffer, load bool) []byte {
 	return mem
 }
 
-// memory returns the memory of the items of b, or a substitute, which has a copy of their stream in
-// rep if load is set.
+// memory returns the memory of the items of b or, if that cannot be used as it is, a substitute in
+// the representation rep, which has a copy of the items if load is set.
 func (s *staging) memory(b proc.Buffer, load bool) (mem []byte, rep datatype.Representation, copied bool) {
 	f, ok := s.ready(&b)
 	if !ok || b.Count()*f.unit == 0 {
@@ -179,7 +174,6 @@ func (s *staging) blocks(b proc.Buffer, counts, displs []int, n int, into, load 
 	return mem, scaled(counts, each), nil
 }
 
-// scaled multiplies numbers of items by the elements that each item has.
 func scaled(items []int, each int) []int {
 	if items == nil || each == 1 {
 		return items
@@ -191,7 +185,6 @@ func scaled(items []int, each int) []int {
 	return elements
 }
 
-// checkBlocks checks the counts and displacements, in items, of n blocks of b.
 func checkBlocks(b *proc.Buffer, counts, displs []int, n int) error {
 	if len(counts) != n || displs != nil && len(displs) != n {
 		return fmt.Errorf("%w: %d counts and %d displacements for %d ranks", coll.ErrCount, len(counts), len(displs), n)
@@ -213,7 +206,6 @@ func checkBlocks(b *proc.Buffer, counts, displs []int, n int) error {
 	return nil
 }
 
-// each calls f for each block of a copy.
 func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	if t.size == nil {
 		f(t.b.Memory(), t.b.Count(), t.mem)
@@ -228,7 +220,6 @@ func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	}
 }
 
-// settle unpacks the copies when the operation is over.
 func (x *collective) settle(temps []temp) {
 	if len(temps) == 0 {
 		return
@@ -241,7 +232,6 @@ func (x *collective) settle(temps []temp) {
 	}
 }
 
-// unpackAll unpacks what was received into copies.
 func unpackAll(temps []temp) {
 	for i := range temps {
 		t := &temps[i]
@@ -251,7 +241,6 @@ func unpackAll(temps []temp) {
 	}
 }
 
-// planStaged plans the call that s has staged.
 func (x *collective) planStaged(s *staging) error {
 	err := s.err
 	if err == nil {
@@ -266,7 +255,6 @@ func (x *collective) planStaged(s *staging) error {
 	return err
 }
 
-// run executes the call that s has staged.
 func (s *staging) run() error {
 	if s.err == nil {
 		if place := BoardPlace(s.c); place != nil {
@@ -289,8 +277,6 @@ func (s *staging) run() error {
 	return x.run(x.planStaged(s))
 }
 
-// start begins the call that s has staged. fn is the name of the function that the program has
-// called.
 func (s *staging) start(fn string) (proc.Request, error) {
 	if s.err == nil {
 		if q, ok := startOnBoard(s.c, fn, &s.call, s.temps); ok {

@@ -120,7 +120,6 @@ func (s *staging) piece(b proc.Buffer, take func(proc.Buffer) []byte) coll.Piece
 	return coll.Piece{Buf: mem, Kind: s.call.Kind}
 }
 
-// partners returns how many ranks there are to exchange with.
 func (s *staging) partners() int {
 	if s.err != nil {
 		return 0

@@ -63,7 +63,6 @@ type agreement struct {
 	firstSide uint32
 }
 
-// openMessage is a message of the current round.
 type openMessage struct {
 	r    *message.Request
 	recv bool
@@ -77,10 +76,10 @@ func Agreement(c *proc.Comm, seq uint32) *agreement {
 	return x
 }
 
-// idle has agreements that are over, of barriers: Win_free and Disconnect have one each.
+// idle keeps agreements of barriers that are over, for reuse: Win_free and Disconnect have one
+// each.
 var idle = sync.Pool{New: func() any { return new(agreement) }}
 
-// among makes an empty x an agreement of the members of c.
 func (x *agreement) among(c *proc.Comm, seq uint32) {
 	tag := wire.Tag(seq & (1<<31 - 1))
 	within := c
@@ -103,7 +102,6 @@ func (x *agreement) recycle() {
 	}
 }
 
-// leads reports whether this proc leads its side.
 func (x *agreement) leads() bool { return x.me == 0 }
 
 // Begin makes this member's proposal, and calls ends when the result is known here. The process is
@@ -114,7 +112,6 @@ func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 	x.p.Background.Dispatch(x)
 }
 
-// start begins a round.
 func (x *agreement) start() {
 	if x.open == nil && x.in == nil {
 		x.open, x.in = x.begun[:0], x.came[:0]
@@ -126,7 +123,6 @@ func (x *agreement) start() {
 	}
 }
 
-// disseminates reports whether the members agree by dissemination.
 func (x *agreement) disseminates() bool {
 	return !x.inter && x.size <= maxDissemination && x.tree.Clients() == 1 && !x.p.Check
 }
@@ -169,7 +165,6 @@ func (x *agreement) arrived() bool {
 	return true
 }
 
-// fail makes the agreement fail.
 func (x *agreement) fail(err error) {
 	x.All.Fault = max(x.All.Fault, FaultCode(err))
 	if x.Err == nil {
@@ -177,7 +172,6 @@ func (x *agreement) fail(err error) {
 	}
 }
 
-// room returns memory for a message.
 func (x *agreement) room() []byte {
 	n := agreementLen + len(x.words)
 	if x.used == len(x.space) || n > len(x.space[0]) {
@@ -187,7 +181,6 @@ func (x *agreement) room() []byte {
 	return x.space[x.used-1][:n]
 }
 
-// recv begins to receive from a rank, into a new buffer of in.
 func (x *agreement) recv(t *Exchange, rank int) {
 	b := x.room()
 	x.in = append(x.in, b)
@@ -202,7 +195,6 @@ func (x *agreement) send(t *Exchange, rank int) {
 	x.open = append(x.open, openMessage{t.Isend(rank, b), false, len(b)})
 }
 
-// addReceived combines the proposals received with that of this member.
 func (x *agreement) addReceived() {
 	for _, b := range x.in {
 		p, err := comm.ReadProposal(b)
@@ -236,7 +228,6 @@ func (x *agreement) disseminate(distance int) {
 	}
 }
 
-// gather receives from the members below in the tree.
 func (x *agreement) gather() {
 	for _, child := range x.tree.Children(x.me) {
 		x.recv(&x.near, x.tree.Rank(child))

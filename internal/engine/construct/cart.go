@@ -18,7 +18,6 @@ func CartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.
 	return arrange(c, cart, cart.Size(), reorder)
 }
 
-// arrange makes a communicator of n members of c, with a topology.
 func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, error) {
 	group, err := placed(c, n, reorder)
 	if err != nil {
@@ -62,7 +61,6 @@ func CartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
 	return place(c, cart.Size(), true)
 }
 
-// place is this proc's rank among the n members that get a place.
 func place(c *proc.Comm, n int, reorder bool) (int, error) {
 	group, err := placed(c, n, reorder)
 	if err != nil {
@@ -74,7 +72,6 @@ func place(c *proc.Comm, n int, reorder bool) (int, error) {
 	return proc.Undefined, nil
 }
 
-// grid returns the Cartesian topology of c.
 func grid(c *proc.Comm) (*comm.Cart, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

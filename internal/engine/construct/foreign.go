@@ -128,13 +128,11 @@ func (t *Exchange) isendValues(rank int, values []uint64) (*message.Request, err
 	return t.Isend(rank, b), nil
 }
 
-// recvValues receives n Uint8s.
 func (t *Exchange) recvValues(rank, n int) ([]uint64, error) {
 	b := make([]byte, 8*n)
 	return t.values(rank, b, t.Irecv(rank, b))
 }
 
-// swapValues sends values to rank and receives n from it at the same time.
 func (t *Exchange) swapValues(rank int, values []uint64, n int) ([]uint64, error) {
 	b := make([]byte, 8*n)
 	in := t.Irecv(rank, b)

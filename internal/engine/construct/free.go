@@ -23,7 +23,6 @@ func Free(c *proc.Comm) error {
 	return end(c)
 }
 
-// mayEnd returns an error if the communicator cannot be freed.
 func mayEnd(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err

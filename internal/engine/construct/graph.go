@@ -53,7 +53,6 @@ func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
 	return place(c, g.Size(), false)
 }
 
-// graph returns the graph topology of c.
 func graph(c *proc.Comm) (*comm.Graph, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

@@ -29,7 +29,6 @@ type dealing struct {
 	err      error
 }
 
-// edgeMessage has the edges that one member contributes.
 type edgeMessage struct {
 	rank int
 	text []byte
@@ -50,7 +49,7 @@ func (x *dealing) deal(edges []comm.Edge, weighted bool) (*comm.DistGraph, error
 	return comm.NewDistGraph(x.read(weighted), x.c.Size())
 }
 
-// write writes the messages, by the rank that they are for.
+// write returns the messages by the rank that they are for.
 func (x *dealing) write(edges []comm.Edge) map[int][]byte {
 	messages := map[int][]byte{}
 	give := func(rank int32, e comm.Edge) {
@@ -102,7 +101,6 @@ func (x *dealing) end(requests []*message.Request) {
 	}
 }
 
-// until receives edge messages that come, and makes progress, until done returns true.
 func (x *dealing) until(done func() bool) {
 	p := x.c.Process()
 	for x.take(); !done() && p.Failure == nil; x.take() {
@@ -114,14 +112,12 @@ func allDone(requests []*message.Request) bool {
 	return !slices.ContainsFunc(requests, func(r *message.Request) bool { return !r.Done() })
 }
 
-// note keeps err, if it is the first error.
 func (x *dealing) note(err error) {
 	if x.err == nil {
 		x.err = err
 	}
 }
 
-// send begins to send the messages to other members.
 func (x *dealing) send(messages map[int][]byte) {
 	c, p := x.c, x.c.Process()
 	for _, rank := range slices.Sorted(maps.Keys(messages)) {
@@ -161,7 +157,6 @@ func (x *dealing) take() {
 	}
 }
 
-// read returns the neighbours of this member.
 func (x *dealing) read(weighted bool) (a comm.Adjacent) {
 	slices.SortFunc(x.messages, func(a, b edgeMessage) int { return cmp.Compare(a.rank, b.rank) })
 	if weighted {

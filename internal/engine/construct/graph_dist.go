@@ -100,7 +100,6 @@ func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextI
 	return context, all, err
 }
 
-// distributed returns the distributed graph topology of c.
 func distributed(c *proc.Comm) (*comm.DistGraph, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

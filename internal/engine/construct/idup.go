@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// duplication is an Idup under way.
 type duplication struct {
 	proc.Steady
 	x      *agreement
@@ -45,7 +44,6 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	return d, p.Begun(c, fn, o), err
 }
 
-// born completes the communicator when its context IDs are known.
 func (o *duplication) born(bad error) {
 	s := o.c.Spec()
 	n := comm.IntraContexts

@@ -59,7 +59,6 @@ func namesSharedMemory(hints *proc.Info) bool {
 	return err == nil && value == sharedMemory
 }
 
-// badChoice is a colour that no member may give.
 const badChoice = -1
 
 // neighbour returns the lowest rank of c on this proc's machine.

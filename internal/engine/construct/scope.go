@@ -34,7 +34,6 @@ func (r *recovery) scope(c *proc.Comm, known int) {
 	}
 }
 
-// scopes is scope for all communicators, when a proc is lost.
 func (r *recovery) scopes() {
 	for _, c := range r.p.Survival.Comms() {
 		r.scope(c, len(r.p.Survival.Lost())-1)
@@ -61,7 +60,6 @@ func recoveryOf(p *proc.Process) (*recovery, bool) {
 	return r, ok
 }
 
-// lostNow is how many procs are lost.
 func lostNow(p *proc.Process) int {
 	if p.Survival == nil {
 		return 0

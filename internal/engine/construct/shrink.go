@@ -117,7 +117,6 @@ func (r *recovery) Tell(first, last message.Peer, why string) {
 	}
 }
 
-// holds reports whether some of the procs are members of a communicator.
 func holds(c *proc.Comm, first, last message.Peer) bool {
 	for peer := first; peer <= last; peer++ {
 		if c.Holds(peer) {
@@ -127,8 +126,8 @@ func holds(c *proc.Comm, first, last message.Peer) bool {
 	return false
 }
 
-// heardOfLoss takes a word about losses. A proc of this job without which others go on is told so, and ends:
-// then its node says that it is lost.
+// heardOfLoss handles a message about losses. If others go on without a proc of this job, the proc
+// is told so and ends; then its node reports that it is lost.
 func (r *recovery) heardOfLoss(text []byte) {
 	body := text[wordHead:]
 	if len(body) < lossSize || r.p.Worlds.Description == nil {

@@ -82,10 +82,9 @@ func splitAgreed(c *proc.Comm, x *agreement, choice comm.Choice, bad error) (*pr
 	return chosen(c, choices, context)
 }
 
-// fewChoices is for how many members the choices are not allocated.
+// fewChoices is up to how many members the choices need no allocation.
 const fewChoices = 16
 
-// splitNear splits an intracommunicator by an agreement on the board.
 func splitNear(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) {
 	var few [fewChoices]comm.Choice
 	choices := few[:]
@@ -101,7 +100,6 @@ func splitNear(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	return chosen(c, choices, context)
 }
 
-// chosen makes the communicator of this member's choice, if it has chosen one.
 func chosen(c *proc.Comm, choices []comm.Choice, context wire.ContextID) (*proc.Comm, error) {
 	part, ok := comm.PartOf(choices, c.Rank())
 	if !ok {
@@ -162,7 +160,6 @@ func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
 	v.Fault = max(v.Fault, FaultCode(err))
 }
 
-// section returns the specification of the communicator of a part of c.
 func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	if s.Group, err = c.Comm.Group().Select(part.Group); err != nil {
 		return s, err

@@ -48,7 +48,6 @@ func Recover(p *proc.Process) {
 	}
 }
 
-// deals are the agreements of a communicator's members.
 type deals struct {
 	p       *proc.Process
 	context wire.ContextID
@@ -116,8 +115,8 @@ func (r *recovery) Waits(wants func(of message.Peer, context wire.ContextID)) {
 	}
 }
 
-// revoke revokes a communicator, and has each other member do the same. Each member tells all others once:
-// whoever is lost meanwhile, all hear of it if one does that lives.
+// revoke revokes a communicator, and has each other member do the same. Each member tells all
+// others once: even if some are lost meanwhile, all hear of it if one that lives does.
 func (r *recovery) revoke(c *proc.Comm) {
 	if c == nil || c.State().Revoked.Swap(true) {
 		return
@@ -145,8 +144,9 @@ func (r *recovery) revoke(c *proc.Comm) {
 	r.p.WakeAll()
 }
 
-// everybody returns the members of a communicator in an order that is the same at all of them. Of the groups of an
-// intercommunicator that comes first whose first member comes first; second says that this is not the own one.
+// everybody returns the members of a communicator in an order that is the same at all of them. Of
+// an intercommunicator's groups, the one whose first member comes first is first; second says that
+// this is not the own one.
 func everybody(c *proc.Comm) (all *comm.Group, second bool) {
 	ours, theirs := c.Comm.Group(), c.Remote()
 	if theirs == nil {
@@ -160,7 +160,6 @@ func everybody(c *proc.Comm) (all *comm.Group, second bool) {
 	return ours.Union(theirs), false
 }
 
-// dealsOf returns the agreements of a communicator.
 func (r *recovery) dealsOf(c *proc.Comm) *deals {
 	if d := r.deals[c.Context()]; d != nil {
 		return d
@@ -200,7 +199,7 @@ func (d *deals) hear(from message.Peer, text []byte) {
 	}
 }
 
-// goOn does what follows from a call of the member.
+// goOn sends the messages and completes the agreements that result from a call of the member.
 func (d *deals) goOn() {
 	for m, ok := d.member.Next(); ok; m, ok = d.member.Next() {
 		x, _ := d.group.At(m.To)
@@ -281,7 +280,6 @@ func (o *deal) Finish() (proc.Status, error) {
 	return proc.EmptyStatus, o.err
 }
 
-// await waits for the decision.
 func (o *deal) await() error {
 	p := o.c.Process()
 	for !o.done && p.Failure == nil {

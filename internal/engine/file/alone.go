@@ -12,7 +12,6 @@ import (
 // else may write there meanwhile, so it locks these bytes, and if any view of the file has gaps, all
 // members that write lock what they write, with shared locks.
 
-// byItself does an access without the other members, and returns how many bytes were moved.
 func (x *access) byItself() (moved int64, err error) {
 	v, pos, mem := x.view, x.pos, x.mem
 	if x.atomic && v.Step() < int64(len(mem)) {
@@ -73,7 +72,6 @@ func (x *access) pieces(l *fileview.List, mem []byte) pieces {
 	return pieces{d: &x.f.disk, l: l, c: l.Cursor(), mem: mem, write: x.Write, held: x.atomic, call: x.f.disk.fs.call, h: x.h}
 }
 
-// pieces is an access of one member under way.
 type pieces struct {
 	d     *storage
 	l     *fileview.List
@@ -95,7 +93,7 @@ func (p *pieces) all() (err error) {
 	return err
 }
 
-// window returns how far the next step goes, and how many bytes that are in a buffer.
+// window returns the end of the next window, which is at most as long as a buffer.
 func (p *pieces) window() (hi int64) {
 	size := p.h.readSize
 	if p.write {
@@ -104,7 +102,6 @@ func (p *pieces) window() (hi int64) {
 	return min((p.c.Off/size+1)*size, p.l.End()) // so that windows end where pages do
 }
 
-// next moves a run, or those of a window.
 func (p *pieces) next() error {
 	lo, hi := p.c.Off, p.window()
 	if lo+p.c.Len >= hi {
@@ -137,7 +134,6 @@ func (p *pieces) sieved(span, data int64) bool {
 	return h.sieveWrite == enable || 2*span+2*p.call < data+calls*p.call
 }
 
-// run moves n bytes of the run.
 func (p *pieces) run(n int64) (err error) {
 	var k int
 	if p.write {
@@ -199,15 +195,13 @@ func (p *pieces) guarded(lo, hi int64, do func() error) error {
 	return p.d.plainly(p.write, lo, hi, do)
 }
 
-// buffers keeps memory of accesses for others.
 var buffers pool
 
 type pool struct{ free sync.Pool }
 
-// buffer is memory of a pool.
 type buffer struct{ b []byte }
 
-// get returns n bytes, which have any content.
+// get returns n bytes with arbitrary contents.
 func (p *pool) get(n int64) *buffer {
 	x, ok := p.free.Get().(*buffer)
 	if !ok || int64(cap(x.b)) < n {

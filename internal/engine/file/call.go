@@ -25,7 +25,6 @@ func Do(fn string, f *File, do func(f *File) error) error {
 	return err
 }
 
-// usable returns ErrFile if f is nil, closed or was never opened.
 func (f *File) usable() error {
 	if f == nil {
 		return fmt.Errorf("%w: nil, which is MPI_FILE_NULL", ErrFile)

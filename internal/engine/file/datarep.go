@@ -83,7 +83,6 @@ func (m *measure) add(n int64, x measure) {
 	m.memory += n * x.memory
 }
 
-// extent returns the measure of an element of a predefined datatype.
 func (d *Datarep) extent(t *proc.Datatype) (measure, error) {
 	n, err := d.Extent(t)
 	switch {
@@ -95,7 +94,6 @@ func (d *Datarep) extent(t *proc.Datatype) (measure, error) {
 	return measure{1, n, t.Packed(datatype.Native)}, nil
 }
 
-// measure returns what an item of t is in a file.
 func (d *Datarep) measure(t *proc.Datatype) (all measure, err error) {
 	err = d.blocks(t, func(x measure, n int64, _ *proc.Datatype) (bool, error) {
 		all.add(n, x)
@@ -178,7 +176,8 @@ func (d *Datarep) blocks(t *proc.Datatype, f func(x measure, n int64, part *proc
 	return nil
 }
 
-// store writes items as they are in a file, of which each takes as many bytes as it measures, to mem.
+// store writes items to mem in the form that they have in a file, in which each takes as many bytes
+// as it measures.
 func (d *Datarep) store(t *proc.Datatype, at unsafe.Pointer, count int, mem []byte) error {
 	x, err := d.measure(t)
 	if err != nil {
@@ -190,7 +189,8 @@ func (d *Datarep) store(t *proc.Datatype, at unsafe.Pointer, count int, mem []by
 	return d.convert(d.Write, Conversion{Memory: at, Datatype: t, File: mem, Count: count * int(x.elements)})
 }
 
-// load stores what so many items have in a file, or as much of it as mem has, in memory.
+// load stores count items in memory from mem, in which they have the form of a file. mem may end
+// before the last one.
 func (d *Datarep) load(t *proc.Datatype, at unsafe.Pointer, count int, mem []byte) error {
 	fit, err := d.within(t, int64(len(mem)))
 	if err != nil {
@@ -212,7 +212,8 @@ func (d *Datarep) convert(f func(Conversion) error, c Conversion) error {
 	return nil
 }
 
-// asInMemory calls f if what was measured is as long in a file as in memory.
+// asInMemory calls f if what was measured takes as many bytes in a file as in memory, and returns
+// an error otherwise.
 func (d *Datarep) asInMemory(t *proc.Datatype, x measure, f func()) error {
 	if x.bytes != x.memory {
 		return fault(mpierr.Conversion, "data representation %q: there is no function to convert, and items of %v take other bytes in a file than in memory", d.Name, t)

@@ -18,7 +18,6 @@ func fault(class proc.Class, format string, args ...any) error {
 	return &mpierr.Error{Code: class, Class: class, Text: fmt.Sprintf(format, args...)}
 }
 
-// ofSystem gives an error of the operating system its error class.
 func ofSystem(err error) error {
 	class := mpierr.IO
 	switch {

@@ -152,14 +152,12 @@ func hostsOf(c *proc.Comm) (hosts []string) {
 	return hosts
 }
 
-// hints returns the hints in effect.
 func (f *File) hints() hints {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.h
 }
 
-// flags returns the flags of open(2) for access modes.
 func flags(mode int) (int, error) {
 	var f int
 	switch mode & (ModeReadOnly | ModeReadWrite | ModeWriteOnly) {
@@ -381,7 +379,6 @@ func othersError(err error, class int32) error {
 	return err
 }
 
-// atRoot calls do at rank 0, and returns its error to all members.
 func (f *File) atRoot(do func() error) error {
 	var err error
 	if f.comm.Rank() == 0 {

@@ -24,7 +24,6 @@ const (
 	hintAggregates = "romio_aggregator_list" // only told
 )
 
-// choice is the value of a hint that allows something.
 type choice int64
 
 const (
@@ -35,7 +34,6 @@ const (
 
 var choices = [...]string{"automatic", "enable", "disable"}
 
-// hints are the values in effect for a file.
 type hints struct {
 	buffer, readSize, writeSize              int64
 	stripe                                   int64 // 0: that of the file system
@@ -43,10 +41,8 @@ type hints struct {
 	onlyTogether                             bool // romio_no_indep_rw
 }
 
-// maxBuffer is the most bytes that a hint can make a buffer have.
 const maxBuffer = 1 << 30
 
-// defaults are the hints of a file without any.
 func (fs *fileSystem) defaults() hints {
 	h := hints{buffer: 4 << 20, readSize: 4 << 20, writeSize: 1 << 20}
 	if fs.remote {
@@ -55,7 +51,8 @@ func (fs *fileSystem) defaults() hints {
 	return h
 }
 
-// take changes what an info object has valid values for; all others are ignored, as MPI wants it.
+// take sets the hints for which an info object has valid values; all others are ignored, as MPI
+// wants it.
 func (h *hints) take(info *proc.Info) {
 	for key, n := range map[string]*int64{hintBuffer: &h.buffer, hintStripe: &h.stripe, hintReadSize: &h.readSize, hintWriteSize: &h.writeSize} {
 		if v, err := strconv.ParseInt(valueOf(info, key), 10, 64); err == nil && v > 0 {
@@ -77,13 +74,11 @@ func (h *hints) take(info *proc.Info) {
 	}
 }
 
-// valueOf returns the value of a key, empty if there is none.
 func valueOf(info *proc.Info, key string) string {
 	v, _, _ := info.Get(key)
 	return strings.TrimSpace(v)
 }
 
-// tell sets the values in effect in an info object.
 func (h *hints) tell(info *proc.Info) error {
 	pairs := []proc.InfoPair{
 		{Key: hintBuffer, Value: strconv.FormatInt(h.buffer, 10)}, {Key: hintReadSize, Value: strconv.FormatInt(h.readSize, 10)},
@@ -164,7 +159,6 @@ func perHost(host, config string) int {
 	return limit
 }
 
-// rankList is how a list of ranks is told.
 func rankList(ranks []int) string {
 	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(ranks), " ", ","), "[]")
 	return text[:min(len(text), proc.MaxInfoValue)]

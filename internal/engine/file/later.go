@@ -37,14 +37,12 @@ func (l *line) join() (wait, leave func()) {
 	}, func() { close(own) }
 }
 
-// enter waits until this operation has its turn, and returns what ends it.
 func (l *line) enter() (leave func()) {
 	wait, leave := l.join()
 	wait()
 	return leave
 }
 
-// later is an operation of a file under way.
 type later struct {
 	p          *proc.Process
 	gen        uint32
@@ -76,7 +74,8 @@ func start(f *File, collective bool, wait func(), do func() (proc.Status, error)
 	return p.Begun(f.comm, "", x)
 }
 
-// do calls the operation unless it was cancelled. Memory of the program that is not there is an error.
+// do calls the operation unless it was cancelled. A fault in memory of the program becomes an
+// error.
 func (x *later) do(do func() (proc.Status, error)) (st proc.Status, err error) {
 	x.p.Lock()
 	x.begun = true
@@ -91,7 +90,8 @@ func (x *later) do(do func() (proc.Status, error)) (st proc.Status, err error) {
 	return do()
 }
 
-// recovered makes an error of a fault of memory.
+// recovered turns the panic of a memory fault into an error. before is the previous setting of
+// SetPanicOnFault.
 func recovered(before bool, err *error) {
 	debug.SetPanicOnFault(before)
 	r := recover()
@@ -130,7 +130,6 @@ func (x *later) Finish() (proc.Status, error) {
 	return x.st, x.err
 }
 
-// errTogether means a request that cannot be left alone.
 var errTogether = errors.New("it is a collective operation of a file, which all members have to complete")
 
 // Cancel makes an operation that has not been begun do nothing. Others go on.

@@ -30,10 +30,8 @@ type Access struct {
 	All    bool // all members call it
 }
 
-// collective reports whether all members call it.
 func (a Access) collective() bool { return a.All || a.Place == Ordered }
 
-// access is an Access under way.
 type access struct {
 	Access
 	f      *File
@@ -169,7 +167,6 @@ func (x *access) prepare(later bool) (err error) {
 	return x.view.Check(x.pos, n)
 }
 
-// run reads or writes, once a collective call has its turn.
 func (x *access) run() (proc.Status, error) {
 	f, st := x.f, proc.EmptyStatus
 	if x.Place == Ordered {
@@ -243,7 +240,6 @@ func (r rep) memory(b *proc.Buffer, write bool) (mem []byte, back func(n int64) 
 	}, err
 }
 
-// sizeOf returns how many bytes b takes in a file.
 func (r rep) sizeOf(b *proc.Buffer) (int64, error) {
 	w, err := r.width(b.Datatype())
 	if err == nil && b.Count() > 0 && w > math.MaxInt64/int64(b.Count()) {

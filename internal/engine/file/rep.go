@@ -13,7 +13,6 @@ import (
 
 const external32 = "external32"
 
-// inMemory is the representation of this machine's memory.
 var inMemory = func() datatype.Representation {
 	if runtime.GOARCH == "amd64" {
 		return datatype.NativeX86
@@ -28,7 +27,6 @@ type rep struct {
 	own *Datarep
 }
 
-// representation returns the representation that a view's datarep names.
 func representation(name string) (rep, error) {
 	switch name {
 	case "native", "internal":
@@ -42,14 +40,12 @@ func representation(name string) (rep, error) {
 	return rep{}, fault(mpierr.UnsupportedDatarep, "data representation %q: native, internal and external32 are known, and those that the program has registered", name)
 }
 
-// rep returns the representation of the file's view.
 func (f *File) rep() rep {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.in
 }
 
-// width returns how many bytes of a file an item of t takes.
 func (r rep) width(t *proc.Datatype) (int64, error) {
 	switch {
 	case r.own != nil:

@@ -22,7 +22,7 @@ type round struct {
 	ahead chan window // reading: the aggregator's window, once it is read
 }
 
-// window is what was read of an aggregator's window: so much of it has the file.
+// window is what was read of an aggregator's window; n is how many bytes of it the file has.
 type window struct {
 	b   *buffer
 	n   int64
@@ -35,7 +35,6 @@ type part struct {
 	at, to int64
 }
 
-// from is data of another member at an aggregator.
 type from struct {
 	q    proc.Request
 	rank int
@@ -159,7 +158,6 @@ func (x *exchange) got(at, to, n int64) {
 	}
 }
 
-// aggregate does an aggregator's work for its window.
 func (r *round) aggregate(lo, hi int64) error {
 	x := r.x
 	me := x.f.comm.Rank()
@@ -210,7 +208,6 @@ func (r *round) aggregate(lo, hi int64) error {
 	return nil
 }
 
-// written waits until the window before has been written.
 func (x *exchange) written() {
 	if x.storing != nil {
 		x.fail(<-x.storing)
@@ -218,7 +215,7 @@ func (x *exchange) written() {
 	}
 }
 
-// pick copies a member's data in a window to dst; b is how much of the window the file has.
+// pick copies a member's data in a window to dst; b is the part of the window that the file has.
 func (x *exchange) pick(rank int, dst, b []byte, lo, hi int64) int64 {
 	part := x.lists[rank].Between(lo, hi)
 	c := part.Cursor()

@@ -17,10 +17,9 @@ import (
 // The shared pointer is a number in a file beside the file, in the same folder, so that all members
 // see it. It counts bytes of data of the view; each view has another one (MPI-4.1, 14.4.4).
 
-// sharedDir is the info key that names another folder for that file.
+// sharedDir is the info key that names another folder for the file of the shared pointer.
 const sharedDir = "impi_shared_dir"
 
-// sharedPointer is the shared pointer of an open file.
 type sharedPointer struct {
 	path    string     // of the file
 	info    *proc.Info // of the file
@@ -31,14 +30,12 @@ type sharedPointer struct {
 	counter *fileview.Counter // nil: not used in this view
 }
 
-// newID returns an id that no other opening of a file has.
 func newID() (int64, error) {
 	var b [8]byte
 	_, err := rand.Read(b[:])
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1), err
 }
 
-// use calls do with the shared pointer of the current view.
 func (s *sharedPointer) use(do func(c *fileview.Counter) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +53,6 @@ func (s *sharedPointer) use(do func(c *fileview.Counter) error) error {
 	return err
 }
 
-// move moves the shared pointer by n bytes and returns where it was.
 func (s *sharedPointer) move(n int64) (before int64, err error) {
 	err = s.use(func(c *fileview.Counter) error {
 		before, err = c.Add(n)
@@ -127,7 +123,6 @@ func (f *File) SeekShared(offset int64, whence int) error {
 	})
 }
 
-// same returns an error unless all members give the same numbers.
 func same(c *proc.Comm, numbers ...int64) error {
 	var mine []int64
 	for _, n := range numbers {

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// storage is an open file as the system has it.
 type storage struct {
 	fd       int
 	mode     int // the access mode of MPI
@@ -21,7 +20,6 @@ type storage struct {
 	gaps     atomic.Bool // some member's view has gaps
 }
 
-// fileSystem is what matters of the file system that a file is in.
 type fileSystem struct {
 	remote bool  // each call costs a message to a server
 	cached bool  // clients keep pages of their own, which locks alone make them read and write back
@@ -54,7 +52,8 @@ var (
 // page is the least that caches and file systems keep as one.
 const page = 4096
 
-// systemOf returns what an open file is in. What cannot be found out is taken for a local one.
+// systemOf returns what an open file is in. If that cannot be found out, it is taken for a local
+// file system.
 func systemOf(f *os.File) *fileSystem {
 	fs := &fileSystem{block: page, call: callLocal}
 	var s unix.Statfs_t
@@ -93,7 +92,6 @@ func (d *storage) readAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// writeAt writes b from byte at on.
 func (d *storage) writeAt(b []byte, at int64) (n int, err error) {
 	for n < len(b) && err == nil {
 		var k int
@@ -112,13 +110,11 @@ func (d *storage) writeAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// reaches reports whether the file has bytes up to end.
 func (d *storage) reaches(end int64) bool {
 	var st unix.Stat_t
 	return unix.Fstat(d.fd, &st) == nil && st.Size >= end
 }
 
-// hold is how bytes of a file are locked.
 type hold int16
 
 const (
@@ -126,7 +122,6 @@ const (
 	exclusive hold = unix.F_WRLCK
 )
 
-// errNoLocks means a file system that has no locks.
 var errNoLocks = errors.New("the file system has no locks of ranges of bytes; on NFS the mount option nolock may be the reason")
 
 // locked calls do while bytes lo to hi of the file are locked. The lock is one of the open file, as
@@ -157,7 +152,6 @@ func (d *storage) locked(how hold, lo, hi int64, do func() error) error {
 	return do()
 }
 
-// guard returns which locks plain accesses need.
 func (d *storage) guard(write bool) (how hold, need bool) {
 	switch {
 	case d.lockless.Load():
@@ -170,7 +164,6 @@ func (d *storage) guard(write bool) (how hold, need bool) {
 	return shared, write && d.mode&ModeReadWrite != 0 && d.gaps.Load()
 }
 
-// plainly calls do with the locks that plain accesses need.
 func (d *storage) plainly(write bool, lo, hi int64, do func() error) error {
 	how, need := d.guard(write)
 	if !need {

@@ -20,7 +20,6 @@ import (
 // one piece; or it reads the window and sends members what they want of it. Since the data of a
 // member are in the order of the file, what it has for a window is one piece of its memory.
 
-// record is what a member tells all others at the beginning.
 type record struct {
 	class      int64 // of its error
 	first, end int64 // where its data are
@@ -36,7 +35,6 @@ type record struct {
 
 const recordLen = int(unsafe.Sizeof(record{}) / 8)
 
-// describe returns what this member tells of itself.
 func (x *access) describe(l *fileview.List, rest int64) record {
 	h, fs := &x.h, x.f.disk.fs
 	r := record{
@@ -59,8 +57,8 @@ func (x *access) describe(l *fileview.List, rest int64) record {
 }
 
 // together does an access with the other members, and returns how many bytes of this member's were
-// moved. An error of one member is one of all of them. Where a view has very many pieces, that are
-// steps for some of them each.
+// moved. An error of one member is an error of all. Where views have very many pieces, it takes
+// several steps, each for some of the pieces.
 func (x *access) together() (moved int64, err error) {
 	c := x.f.comm
 	if c.Size() == 1 {
@@ -162,7 +160,6 @@ const (
 	tagData = 2
 )
 
-// exchange is a collective operation under way.
 type exchange struct {
 	f      *File
 	all    []record
@@ -261,13 +258,11 @@ func (x *exchange) tell() error {
 	return complete(open)
 }
 
-// concerns reports whether a member's data may be in the domain of an aggregator.
 func (x *exchange) concerns(rank, aggregator int) bool {
 	r := &x.all[rank]
 	return r.bytes > 0 && r.first < x.ends[aggregator+1] && r.end > x.ends[aggregator]
 }
 
-// hear receives what others tell.
 func (x *exchange) hear() error {
 	lo, hi := x.ends[x.mine], x.ends[x.mine+1]
 	x.lists = make([]fileview.List, len(x.all))
@@ -305,7 +300,6 @@ func (x *exchange) hear() error {
 	return nil
 }
 
-// complete waits for sends.
 func complete(open []proc.Request) (err error) {
 	for i := range open {
 		if _, bad := open[i].Complete(); err == nil {

@@ -20,7 +20,6 @@ const (
 	DisplacementCurrent = -1
 )
 
-// bytesType is the etype and filetype of a file without a view.
 var bytesType = datatype.Basic(datatype.Byte)
 
 // View is what a member sees of a file (MPI-4.1, 14.3): from byte Displacement on, items of

@@ -63,7 +63,6 @@ func Init() error {
 	return nil
 }
 
-// alone returns a proc that is a job of its own.
 func alone() (*proc.Process, error) {
 	return proc.NewProcess(singleton(), nil, machine.Local{}, nil)
 }
@@ -191,7 +190,6 @@ func finalizeProc(p *proc.Process) error {
 	return err
 }
 
-// barrier is that of Finalize.
 func barrier(p *proc.Process) error {
 	if p.Survival != nil {
 		return p.Survival.Barrier()

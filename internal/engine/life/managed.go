@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 )
 
-// managed is the machine of a proc that a process manager has started.
 type managed struct {
 	machine.Local
 	self *bootstrap.Managed

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// joinNative joins the job of a site whose own launcher has started this process.
 func joinNative(place native.Place) (*proc.Process, error) {
 	library, err := native.Load(place.Shim)
 	if err != nil {

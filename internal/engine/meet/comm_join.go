@@ -50,14 +50,12 @@ func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
 	return c, err
 }
 
-// endJoin closes the port that a join has opened, if it is open.
 func endJoin(p *proc.Process, port string) {
 	p.Lock()
 	_ = shutPort(p, port)
 	p.Unlock()
 }
 
-// joinable returns an error unless the descriptor is a connected stream socket.
 func joinable(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	switch {

@@ -39,7 +39,6 @@ const (
 	stepClose   // and the temporary link is closed.
 )
 
-// fault adds the step to an error.
 func (s Step) fault(err error) error {
 	if err == nil {
 		return nil
@@ -92,13 +91,11 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 	return m.complete(err)
 }
 
-// remoteRoot exchanges messages with the root of the other side.
 type remoteRoot interface {
 	// swap sends body, or the error bad instead, and returns what the other side sends.
 	swap(s Step, body []byte, bad error) ([]byte, error)
 }
 
-// mayConnect returns an error if the communicator or the root cannot be used to connect.
 func mayConnect(c *proc.Comm, root int, what string) error {
 	if err := construct.CheckIntra(c); err != nil {
 		return err
@@ -112,7 +109,6 @@ func mayConnect(c *proc.Comm, root int, what string) error {
 	return nil
 }
 
-// newMeeting begins a meeting, which EndMeeting ends.
 func newMeeting(c *proc.Comm, root int) *Meeting {
 	p := c.Process()
 	p.Disconnects.BeginMeeting()
@@ -126,7 +122,6 @@ func meeting(c *proc.Comm, root int) *Meeting {
 	return m
 }
 
-// show begins to show the steps in the trace, if there is one.
 func (m *Meeting) show(kind string) {
 	m.Shown = m.P.Trace.Procedure(kind)
 	m.Shown.Says(func() string {
@@ -164,7 +159,6 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	return m.made, err
 }
 
-// settle cleans up after a meeting that has failed with err.
 func (m *Meeting) settle(err error) error {
 	if err == nil {
 		m.Shown.Ends(nil, m.made)
@@ -233,10 +227,8 @@ func (m *Meeting) acquaint(bad error) error {
 	return err
 }
 
-// recordError keeps err as the reason why this member cannot make the communicator, if it is the first.
 func (m *Meeting) recordError(err error) { m.bad = cmp.Or(m.bad, err) }
 
-// agree agrees on context IDs within each side, and then between the two.
 func (m *Meeting) agree() error {
 	x := construct.Agreement(m.C, m.C.Ordinal())
 	x.Wide = false // confirming has to wait for the other side
@@ -268,7 +260,6 @@ func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 	return cmp.Or(err, bad)
 }
 
-// make makes the communicator.
 func (m *Meeting) make() (err error) {
 	m.made, err = construct.Adopt(m.C, comm.Spec{Group: m.C.Comm.Group(), Masters: m.C.Masters(), Remote: m.remote}, m.Context)
 	return StepMake.fault(err)

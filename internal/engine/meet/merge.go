@@ -38,7 +38,6 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)
 }
 
-// mergeContext agrees on the context IDs, and returns the other side's value of high.
 func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool, err error) {
 	p := c.Process()
 	p.Lock()

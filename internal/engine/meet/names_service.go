@@ -30,7 +30,6 @@ func LookupName(p *proc.Process, service string, info *proc.Info) (string, error
 	return aboutName(p, wireup.KindLookup, service, info, "")
 }
 
-// aboutName sends the node a request about a name, and returns the port name in its answer.
 func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Info, port string) (string, error) {
 	x, err := nameInfo(info)
 	switch {
@@ -57,7 +56,6 @@ func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Inf
 	return d.Msg.Meeting.Port, nil
 }
 
-// nameInfo reads the info keys about names.
 func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -74,7 +72,6 @@ func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
 	return x, err
 }
 
-// nameFault returns the error of a request about a name that has failed.
 func nameFault(class mpierr.Class, reason string) error {
 	kind := proc.ErrNames
 	switch class {

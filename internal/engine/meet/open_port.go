@@ -30,10 +30,8 @@ func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 	return makePortAs(p, x)
 }
 
-// maxBacklog is the largest backlog that a program can ask for.
 const maxBacklog = 4096
 
-// portHints reads the info keys of ports.
 func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
 	if x.Timeout, err = seconds(hints, "lifetime"); err != nil || hints == nil {
 		return x, err
@@ -90,7 +88,6 @@ func random(p *proc.Process, b []byte) {
 	_, _ = rand.Read(b) // never fails
 }
 
-// mayMeet returns an error if this proc cannot connect to other jobs.
 func mayMeet(p *proc.Process) error {
 	switch {
 	case p.Failure != nil:
@@ -162,7 +159,6 @@ func shutPort(p *proc.Process, name string) error {
 	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
-// portKey returns the key of an open port of this proc.
 func portKey(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err
@@ -174,7 +170,6 @@ func portKey(p *proc.Process, name string) (dynamic.Token, error) {
 	return key, nil
 }
 
-// opened shows in the trace that a port is open, which is a step of its own.
 func opened(p *proc.Process, name dynamic.World) {
 	if t := p.Trace.Tracing(); t != nil {
 		t.Step(trace.Step{Procedure: proc.ToAccept, Number: int(stepOpen), Text: proc.PortLabel(name) + " is open"})

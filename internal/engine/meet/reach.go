@@ -46,7 +46,6 @@ func (m *Meeting) reach(port string, info *proc.Info, connecting bool) error {
 	return nil
 }
 
-// reachOut is reach for the connecting root.
 func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	late := newDeadline(m.P, limit, nil)
 	defer late.stop()
@@ -71,10 +70,8 @@ func (m *Meeting) cut() {
 	}
 }
 
-// overdue reports whether the program's time limit has passed.
 func (m *Meeting) overdue() bool { return m.late != nil && m.late.over }
 
-// because adds to err that the time limit has passed, if it has.
 func (m *Meeting) because(err error) error {
 	if err == nil || !m.overdue() {
 		return err
@@ -82,7 +79,6 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-// welcome makes a Remote of the proc at the other end of a new link.
 func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, connecting bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
@@ -126,7 +122,6 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-// connectToPort makes the node connect to a port.
 func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
@@ -145,7 +140,6 @@ func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynami
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
-// acceptConnection waits for the next connection at a port of this proc.
 func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
 	key, err := portKey(m.P, text)
 	if err != nil {

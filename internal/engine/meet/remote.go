@@ -110,7 +110,6 @@ func (g *Remote) introduce(late *deadline) error {
 	return nil
 }
 
-// takeIntroductions begins to receive the first messages of remote procs.
 func takeIntroductions(p *proc.Process) {
 	for {
 		m, status, ok := p.Eng.Take(message.Envelope{Context: TemporaryContext, Rank: 0}, message.NoPeer)
@@ -137,7 +136,6 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	return swap(&g.exchange, 0, step, body, bad)
 }
 
-// swap exchanges body, or the error bad instead, with a rank, and returns what that sends.
 func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
 	open := t.IsendSized(rank, status(bad, body))
 	text, err := t.RecvSized(rank, maxSwap)
@@ -162,7 +160,6 @@ func status(bad error, body []byte) []byte {
 	return append(l, body...)
 }
 
-// outcome returns the body of a status, or its error.
 func outcome(text []byte) ([]byte, error) {
 	if len(text) < 4 {
 		return nil, fmt.Errorf("%w: %d bytes without a status", comm.ErrMessage, len(text))
@@ -184,7 +181,6 @@ func (g *Remote) leave() {
 	}
 }
 
-// linkClosing is the background operation that ends the link to a remote proc.
 type linkClosing struct{ *Remote }
 
 // CarryOn implements proc.BackgroundOp.

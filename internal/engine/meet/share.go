@@ -50,7 +50,6 @@ func (m *Meeting) gather() {
 	m.recordError(StepBarrier.fault(t.Sent(open)))
 }
 
-// share broadcasts body, or the error bad instead, from the root to all members.
 func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	m.label(s)
 	text, err := m.spread(status(bad, body)[construct.LengthLen:])

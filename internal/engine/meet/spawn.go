@@ -24,7 +24,6 @@ type Command struct {
 	Info  *proc.Info // nil: none
 }
 
-// spawnStep is a step of spawning. Errors name it.
 type spawnStep int
 
 // The steps. Those of Accept come between the last two, on the parents' side, and those
@@ -46,7 +45,6 @@ func (s spawnStep) fault(err error) error {
 	return fmt.Errorf("step %d of spawning: %w", s, err)
 }
 
-// outcomeOfSpawn is what the root tells the other members.
 type outcomeOfSpawn struct {
 	Class  proc.Class   `json:"class"`
 	Reason string       `json:"reason,omitempty"`
@@ -85,7 +83,6 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	return made, codes, err
 }
 
-// spawn connects to the spawned procs, if the root has started them.
 func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err error) {
 	if codes, err = m.tellOfSpawn(s); err != nil {
 		return nil, codes, err
@@ -101,7 +98,6 @@ func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err e
 	return made, codes, nil
 }
 
-// spawning is the root's state of a spawn.
 type spawning struct {
 	outcomeOfSpawn
 	order   *wireup.Spawn
@@ -111,7 +107,6 @@ type spawning struct {
 	request uint64 // number of the request to the node; 0: none
 }
 
-// begin opens the port and makes the node start the procs.
 func begin(p *proc.Process, s *spawning) {
 	if s.err == nil {
 		s.port, s.err = makePort(p, 0)
@@ -141,7 +136,6 @@ func begin(p *proc.Process, s *spawning) {
 	}
 }
 
-// orderOf checks the commands, and converts them to a request to the node.
 func orderOf(commands []Command) (*wireup.Spawn, error) {
 	if len(commands) == 0 {
 		return nil, fmt.Errorf("%w: no command", proc.ErrArg)
@@ -172,7 +166,6 @@ func orderOf(commands []Command) (*wireup.Spawn, error) {
 	return x, nil
 }
 
-// tellOfSpawn tells all members the root's outcome.
 func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	own := m.C.Rank() == m.Root
 	var text []byte
@@ -198,7 +191,6 @@ func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	return s.Codes, nil
 }
 
-// tookNews shows in the trace what all members were told.
 func (s *spawning) tookNews() {
 	s.shown.Took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
 	s.shown.Took(int(spawnTellHow), func() string {

@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// maxWorldsOfGroup is how many worlds the members of one communicator may be of.
 const maxWorldsOfGroup = 1 << 12
 
 // extent has the sizes of the other side's next messages, and its proposal.
@@ -86,7 +85,6 @@ func (k *catalogue) find(proc comm.Proc) int {
 	return -1
 }
 
-// describe returns the encoded descriptions of the worlds.
 func (k *catalogue) describe() ([]byte, error) {
 	var b []byte
 	for _, d := range k.worlds {
@@ -104,7 +102,6 @@ func (k *catalogue) describe() ([]byte, error) {
 	return b, nil
 }
 
-// group returns the encoded group, in the catalogue's numbers.
 func (k *catalogue) group() []byte {
 	g := k.g.Map(func(proc comm.Proc) comm.Proc {
 		i := k.find(proc)
@@ -144,7 +141,6 @@ func (m *Meeting) learn(text []byte) error {
 	return nil
 }
 
-// read reads the group of the other side.
 func (m *Meeting) read(text []byte) error {
 	p, total := m.P, 0
 	k := &catalogue{}

@@ -64,7 +64,6 @@ func TypeFree(t *proc.Datatype) error {
 // attaching guards the attributes that are attached to datatypes.
 var attaching sync.Mutex
 
-// typeAttrs returns the attributes of t, or an error if t cannot be used.
 func typeAttrs(t *proc.Datatype) (*comm.Attrs, error) {
 	if err := t.Valid(); err != nil {
 		return nil, err

@@ -145,7 +145,6 @@ func testany(reqs []proc.Request) (i int, any bool, c *proc.Comm, st proc.Status
 	return proc.Undefined, any, nil, proc.EmptyStatus, nil
 }
 
-// some completes all requests that are done.
 func some(reqs []proc.Request, statuses []proc.Status) (indices []int, any bool, c *proc.Comm, err error) {
 	var f faults
 	for i := range reqs {
@@ -212,7 +211,6 @@ func await(reqs []proc.Request, waited *time.Duration) {
 	p.Account.AwaitAny(reqs, waited)
 }
 
-// progress makes the progress that needs no waiting.
 func progress(reqs []proc.Request) {
 	for i := range reqs {
 		if reqs[i].State == proc.Active {
@@ -242,14 +240,12 @@ func noted(reqs []proc.Request) *proc.Comm {
 	return nil
 }
 
-// faults collects the errors of several requests.
 type faults struct {
 	c    *proc.Comm // of the first
 	errs []error
 	down bool // the peer of one of them is down
 }
 
-// add records the error of request i, and returns it.
 func (f *faults) add(c *proc.Comm, i int, err error) error {
 	if f.errs == nil {
 		f.c = c

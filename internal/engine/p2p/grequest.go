@@ -35,7 +35,6 @@ func Grequest(p *proc.Process, g Generalized) proc.Request {
 	return p.Begun(nil, "", &generalized{p: p, fns: g})
 }
 
-// generalized is the operation of a generalized request.
 type generalized struct {
 	p        *proc.Process
 	fns      Generalized

@@ -60,7 +60,6 @@ func Irecv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Request, error) {
 	return startRecv(c, proc.ByIrecv, b, src, tag)
 }
 
-// fits returns an error if b cannot be the data of a message on c.
 func fits(c *proc.Comm, b *proc.Buffer) error {
 	if c == nil {
 		return proc.NoComm()

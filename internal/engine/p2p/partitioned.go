@@ -19,7 +19,6 @@ import (
 // partitions is the first of those numbers; no member has a rank as high.
 const partitions wire.CommRank = 1 << 30
 
-// partitioned is the operation of a partitioned request.
 type partitioned struct {
 	c         *proc.Comm
 	recv      bool
@@ -97,7 +96,6 @@ func (x *partitioned) Start(q *proc.Request) error {
 	return nil
 }
 
-// send sends all parts.
 func (x *partitioned) send() {
 	p := x.c.Process()
 	out := p.Data.Items(x.with, x.buf)
@@ -177,7 +175,6 @@ func Parrived(q *proc.Request, partition int) (bool, error) {
 	return q.Ready()
 }
 
-// parted returns the operation of a partitioned request, or an error if q is none.
 func parted(q *proc.Request) (*partitioned, error) {
 	if x, ok := q.Op().(*partitioned); ok {
 		return x, nil
@@ -185,7 +182,6 @@ func parted(q *proc.Request) (*partitioned, error) {
 	return nil, fmt.Errorf("%w: it is not partitioned", proc.ErrRequest)
 }
 
-// part returns an error if there is no part number i.
 func (x *partitioned) part(i int) error {
 	if i < 0 || i >= len(x.ready) {
 		return fmt.Errorf("%w: partition %d of %d", proc.ErrArg, i, len(x.ready))

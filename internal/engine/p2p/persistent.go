@@ -33,7 +33,6 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 	return proc.Unstarted(c, &proc.Extra{Fn: pl.Fn, Plan: &pl}), nil
 }
 
-// idle returns an error if the request cannot be started.
 func idle(q *proc.Request) error {
 	if q.Plan() == nil || q.State != proc.Inactive {
 		return fmt.Errorf("%w: only an inactive persistent request can be started", proc.ErrRequest)

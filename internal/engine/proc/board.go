@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// boardKey is the key of the bell's event in the poll set.
 const boardKey = machine.WakeKey - 1
 
 // boards is a proc's part in the board of its host: see core/board.
@@ -159,7 +158,6 @@ type Started interface {
 	Adopt(r *fastpath.Request, read bool) Adopted
 }
 
-// lost returns the error of a member that an operation waits for and that is down, or nil.
 func (s *BoardPlace) lost() error { return s.Lost(s.wait.Left()) }
 
 // Lost returns the error of one of some members that is down, or nil.

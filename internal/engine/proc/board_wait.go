@@ -189,12 +189,12 @@ func (bs *boards) missed() bool {
 	return slices.ContainsFunc(bs.places, again) || slices.ContainsFunc(bs.pending, again)
 }
 
-// over reports whether one of the waits is over.
 func (bs *boards) over() bool {
 	return slices.ContainsFunc(bs.places, func(s *BoardPlace) bool { return s.wait.Over() }) || bs.someGoesOn()
 }
 
-// doze has the proc sleep, which looks at the boards again in between where others may not have seen that it does.
+// doze sleeps. Where others may not have seen that this proc sleeps, it looks at the boards again
+// in between.
 func (bs *boards) doze() ([]poll.Event, error) {
 	if bs.missed() {
 		for _, nap := range naps {
@@ -206,7 +206,6 @@ func (bs *boards) doze() ([]poll.Event, error) {
 	return bs.p.doze(-1)
 }
 
-// goesOn reports whether one of the nonblocking operations of s can go on.
 func (s *BoardPlace) goesOn() bool {
 	for i := range s.Waits {
 		if s.Waits[i].Over() {

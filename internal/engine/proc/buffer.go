@@ -25,7 +25,7 @@ type Buffer struct {
 const (
 	// Unknown is the length of memory that only the caller knows.
 	Unknown = -1
-	// inPlace is the length of what is no memory but MPI_IN_PLACE.
+	// inPlace is the length of a Buffer that is no memory but MPI_IN_PLACE.
 	inPlace = -2
 	// firstAddress is below all memory that programs have. Items at nil may lie
 	// above: their displacements are addresses (MPI_BOTTOM).
@@ -42,7 +42,6 @@ func Of[T Type](s []T) Buffer {
 	return Buffer{mem: p, len: int64(len(s)) * int64(unsafe.Sizeof(zero)), count: len(s), typ: datatype.Basic(datatype.KindOf[T]())}
 }
 
-// elements returns a Buffer of all of b, which has elements of kind k.
 func elements(b []byte, k datatype.Kind) Buffer {
 	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(b)), len: int64(len(b)), count: len(b) / k.Size(), typ: datatype.Basic(k)}
 }

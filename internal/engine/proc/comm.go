@@ -92,7 +92,6 @@ func (c *Comm) Become(s comm.Spec) error {
 	return nil
 }
 
-// makeWorld makes the communicators that exist from the start.
 func (cs *communicators) makeWorld() (err error) {
 	world := comm.Spec{Context: comm.WorldContext, Group: cs.p.Members.world, Masters: cs.p.Members.masters}
 	if cs.World, err = cs.NewComm(world); err != nil {
@@ -226,7 +225,6 @@ type Pairing struct {
 	Peer, Tag int
 }
 
-// collectives is a communicator's state of collective operations.
 type collectives struct {
 	Once    sync.Once
 	Planner *coll.Planner
@@ -304,7 +302,6 @@ func (c *Comm) SetName(name string) error {
 // not say the sender's rank; core/message converts the packets. The functions below find which rank
 // a proc has in a context's group, and agree on new context IDs in the draft's numbers.
 
-// enroll keeps the group of the contexts of c.
 func (cs *communicators) enroll(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
 		return

@@ -149,7 +149,6 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 // ExitDown is the exit status of a proc that ends because the job does, if the node names none.
 const ExitDown = 1
 
-// exit ends this process.
 func (nc *nodeControl) exit(code int) {
 	if nc.Last != nil {
 		close(nc.Last)
@@ -166,7 +165,6 @@ func (nc *nodeControl) nodeGone(err error) {
 	nc.exit(ExitDown)
 }
 
-// takeDeliveries handles the messages in the inbox.
 func (nc *nodeControl) takeDeliveries() (progress bool) {
 	nc.inboxLock.Lock()
 	inbox := nc.inbox
@@ -221,7 +219,6 @@ func (nc *nodeControl) Take(d Delivery) {
 	}
 }
 
-// linkTo makes an endpoint of the link that came with a message of the node.
 func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
 		return es.addResumable(d, peer)
@@ -297,7 +294,6 @@ func (nc *nodeControl) answered(d Delivery) {
 	nc.p.WakeAll()
 }
 
-// refusal returns the error that an answer reports, or nil.
 func refusal(m *wireup.Message) error {
 	switch {
 	case m.Meeting.Class == 0: // an answer with a link; its reason says why it has its data plane

@@ -79,14 +79,12 @@ func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	return n, s.Rep
 }
 
-// sites reports which procs run another library.
 type sites interface {
 	Foreign(peer message.Peer) bool
 	ForeignClient(client wire.ClientRank) bool
 	Clients() *comm.Clients
 }
 
-// conversion knows in which representation elements are sent to each proc.
 type conversion struct {
 	sites       sites
 	check       bool                      // messages carry signatures of their elements
@@ -110,7 +108,6 @@ func (cv *conversion) stream(b Buffer, rep datatype.Representation) *Stream {
 	return s
 }
 
-// keptStreams is how many streams are kept for reuse at most.
 const keptStreams = 64
 
 // Retire takes back a stream, or nil, that no message uses any more.
@@ -263,7 +260,6 @@ func (s *Stream) unpackGuarded(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// rescue turns a fault of memory into the stream's error.
 func (s *Stream) rescue(before bool, dst []byte) {
 	debug.SetPanicOnFault(before)
 	if err := faulted(recover()); err != nil {

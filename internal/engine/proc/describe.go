@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// longWait is how long a proc must have waited for its other threads to be watched.
+// longWait is how long a proc must have waited before its other threads are watched.
 const longWait = time.Second
 
 // describe sends the node the statistics of links and of waiting. It takes the lock once, and
@@ -85,7 +85,8 @@ func (nc *nodeControl) stats() *wireup.Stats {
 	return s
 }
 
-// waitOf describes what the goroutines wait for, which are in these calls. The process is locked.
+// waitOf describes what the goroutines wait for that are in the calls waiting. The process is
+// locked.
 func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 	p := nc.p
 	w := &wireup.Wait{Time: int64(time.Since(p.rest.since))}
@@ -139,7 +140,6 @@ type Window interface {
 	Contended() (holders, waiters []message.Peer)
 }
 
-// waitOfWindows describes what is waited for by windows, here and by others.
 func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 	windows := nc.p.Comms.windows
 	for _, id := range slices.Sorted(maps.Keys(windows)) {
@@ -159,7 +159,7 @@ func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 	w.Bound()
 }
 
-// member is a member of a window of which something is wanted.
+// member describes something that is wanted of a member of a window.
 func (nc *nodeControl) member(what string, of message.Peer, window string) wireup.Partner {
 	w := wireup.Partner{What: what, Peer: rank(of), Comm: "window " + window}
 	if w.Away = int(of) >= nc.p.Job.Size(); w.Away {
@@ -217,7 +217,6 @@ func (nc *nodeControl) commOf(id wire.ContextID) string {
 	return nc.p.Comms.nameOf(id)
 }
 
-// nameOf returns the name of the communicator with a context ID, as far as that is known.
 func (cs *communicators) nameOf(id wire.ContextID) string {
 	for _, c := range []*Comm{cs.World, cs.Self, cs.Parent.Load()} {
 		if c != nil && (id == c.Context() || id == c.CollectiveContext()) {
@@ -274,7 +273,6 @@ func (nc *nodeControl) counts() wireup.Counts {
 	return c
 }
 
-// measure takes a link's own statistics.
 func measure(q *Endpoint, x *wireup.LinkStats) {
 	if sent, received, ok := q.counted(); ok {
 		x.Counted, x.Pure = true, true
@@ -340,7 +338,6 @@ type account struct {
 	waits map[wait]time.Duration
 }
 
-// on reports whether waits are counted.
 func (a *account) on() bool { return a.waits != nil }
 
 // wait is what was waited for, and whom; NoPeer stands for others than the job's procs, and for those
@@ -350,7 +347,6 @@ type wait struct {
 	peer  message.Peer
 }
 
-// begin begins to count if the job says so.
 func (a *account) begin() {
 	if a.p.Job.Account {
 		a.begun, a.waits = time.Now(), make(map[wait]time.Duration)

@@ -46,13 +46,11 @@ type closingLinks struct {
 	closing []*Endpoint // that both ends have agreed on
 }
 
-// disconnects are the links to other worlds that are about to be closed.
 type disconnects struct {
 	p       *Process
 	closing *closingLinks // receives the words; nil: no world is known
 }
 
-// listen begins to receive the words of procs of other worlds.
 func (dc *disconnects) listen() {
 	if dc.closing == nil {
 		dc.closing = &closingLinks{p: dc.p}
@@ -100,7 +98,6 @@ func (x *closingLinks) close(q *Endpoint) {
 	x.closing = append(x.closing, q)
 }
 
-// endpointOf returns the endpoint of a proc of another world; nil if there is none.
 func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	i := slices.IndexFunc(es.List, func(q *Endpoint) bool { return q != nil && q.Peer == peer })
 	if i < 0 {
@@ -109,14 +106,12 @@ func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	return es.List[i]
 }
 
-// say sends a word to the proc at the other end of q.
 func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 	r := dc.p.Eng.Send(q.Peer, message.Envelope{Context: closeContext, Tag: wire.Tag(w)}, message.Standard, nil, 0, 0)
 	dc.p.Endpoints.Send(q.Peer, 0, true)
 	return r
 }
 
-// askToClose tells the other end of a link that we do not need it any more.
 func (dc *disconnects) askToClose(q *Endpoint) {
 	if q.closing == staying && !q.ended {
 		q.closing = asked
@@ -127,7 +122,6 @@ func (dc *disconnects) askToClose(q *Endpoint) {
 	}
 }
 
-// heard handles a word of the proc at the other end of q.
 func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	switch {
 	case w == wordStay && q.closing == asked:
@@ -247,7 +241,6 @@ func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	}
 }
 
-// releaseSpawned tells the node that this proc is disconnected from a world that it has spawned.
 func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
 		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.Spawn}})

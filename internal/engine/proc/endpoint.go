@@ -59,7 +59,6 @@ type Endpoint struct {
 	superseded bool // another link has come in its place
 }
 
-// counter is a link that counts its bytes.
 type counter interface {
 	Counts() (sent, received uint64)
 }
@@ -315,7 +314,8 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 	return progress, false
 }
 
-// ahead looks whether something but a fast-box message comes, which has to be received by Receive.
+// ahead reports whether something other than a fast-box message comes, which has to be received by
+// Receive.
 func (q *Endpoint) ahead() bool {
 	if l, ok := q.Link.(*native.Link); ok {
 		return q.p.Native.hub.Look(l)
@@ -422,7 +422,6 @@ func (q *Endpoint) who() string {
 	return fmt.Sprintf("rank %d", q.Peer)
 }
 
-// findRoutes chooses a route for peers that get their first packet.
 func (es *endpoints) findRoutes() {
 	for {
 		peer, ok := es.p.Eng.Unrouted()
@@ -442,7 +441,6 @@ func (es *endpoints) findRoutes() {
 // rank converts a peer of this job to a world rank: they have the same numbers.
 func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
 
-// brokenLink is a link that has broken, and why.
 type brokenLink struct {
 	q     *Endpoint
 	cause error

@@ -162,7 +162,6 @@ type Class = mpierr.Class
 // Error is an error with a code of its own. errors.As finds it in what functions return.
 type Error = mpierr.Error
 
-// codes are the error codes and classes that the program has added.
 var codes struct {
 	sync.Mutex
 	added mpierr.Codes

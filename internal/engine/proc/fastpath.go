@@ -19,7 +19,6 @@ import (
 // looksBeforeYield is how often Go looks for C to leave the gate before it offers its core.
 const looksBeforeYield = 256
 
-// fastPath is what Go knows about the memory that it shares with C.
 type fastPath struct {
 	*fastpath.Memory
 	p         *Process
@@ -119,7 +118,6 @@ func OfThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
-// leave removes q from the peers, if it is one.
 func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.endpoints {
 		if x.endpoints[i] == q {
@@ -403,7 +401,6 @@ func (x *fastPath) share(s *BoardPlace) {
 	x.Used++
 }
 
-// unshare undoes share.
 func (x *fastPath) unshare(s *BoardPlace) {
 	x.p.Lock()
 	defer x.p.Unlock()
@@ -444,13 +441,11 @@ func (c *Comm) FastPathRequest(i int, gen uint32) Request {
 	return Request{c: c, extra: &x.extras[i], standing: standing{Gen: gen, State: Active}}
 }
 
-// startNames are the functions that start operations on a board, by what the board calls them.
 var startNames = map[uint32]string{
 	fastpath.BoardBarrier: "Ibarrier", fastpath.BoardBcast: "Ibcast", fastpath.BoardGather: "Igather", fastpath.BoardScatter: "Iscatter",
 	fastpath.BoardAllgather: "Iallgather", fastpath.BoardAlltoall: "Ialltoall", fastpath.BoardReduce: "Ireduce", fastpath.BoardAllreduces: "Iallreduce",
 }
 
-// fastOp is the operation of a request that C has made.
 type fastOp struct {
 	p *Process
 	i int32

@@ -114,7 +114,6 @@ func (g *Group) RangeExcl(ranges []comm.Range) (*Group, error) {
 	return of(g, ranges, (*comm.Group).RangeExcl)
 }
 
-// chosen applies f to g and a list of ranks.
 func (g *Group) chosen(ranks []int, f func(*comm.Group, []int) (*comm.Group, error)) (*Group, error) {
 	if g.Usable() == nil && len(ranks) > g.g.Size() {
 		return nil, fmt.Errorf("%w: %d ranks of a group of %d", ErrArg, len(ranks), g.g.Size())
@@ -122,7 +121,6 @@ func (g *Group) chosen(ranks []int, f func(*comm.Group, []int) (*comm.Group, err
 	return of(g, ranks, f)
 }
 
-// of applies f to g and another argument.
 func of[T any](g *Group, by T, f func(*comm.Group, T) (*comm.Group, error)) (*Group, error) {
 	if err := g.Usable(); err != nil {
 		return nil, err
@@ -134,7 +132,6 @@ func of[T any](g *Group, by T, f func(*comm.Group, T) (*comm.Group, error)) (*Gr
 	return g.p.NewGroup(sub), nil
 }
 
-// with applies f to g and h.
 func (g *Group) with(h *Group, f func(a, b *comm.Group) *comm.Group) (*Group, error) {
 	if err := checkBoth(g, h); err != nil {
 		return nil, err

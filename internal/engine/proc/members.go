@@ -28,14 +28,12 @@ type MemberTable struct {
 	foreign     []bool                    // by client: some of its ranks run another library
 }
 
-// reps are the representations of the ranks' user data.
 type reps struct {
 	list   []datatype.Representation // by world rank; nil: see number
 	table  *wireup.Table
 	number []datatype.Representation // by the numbers of Table.Data; only those in use
 }
 
-// size returns the number of ranks.
 func (d *reps) size() int {
 	if d.table != nil {
 		return d.table.Size()
@@ -74,7 +72,6 @@ func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error
 	return r, nil
 }
 
-// membersOf makes the table for one proc.
 func membersOf(job *wireup.Job) (*MemberTable, error) {
 	t := job.Table()
 	if t == nil {
@@ -124,7 +121,6 @@ func (r *MemberTable) readPlaces(job *wireup.Job, site wire.ClientRank) {
 	r.masters = comm.NewMasters(r.world, r.clients)
 }
 
-// readData finds out from the procs' descriptions which representation each takes.
 func (r *MemberTable) readData(job *wireup.Job) error {
 	if r.data.table = job.Table(); r.data.table == nil {
 		r.data.list = make([]datatype.Representation, job.Size())
@@ -160,7 +156,6 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 	return nil
 }
 
-// setData sets the representation of a run of ranks.
 func (r *MemberTable) setData(x wireup.Run, rep datatype.Representation) {
 	d := &r.data
 	if d.table == nil {

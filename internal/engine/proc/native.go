@@ -100,7 +100,6 @@ func (n *Native) add(l *native.Link) bool {
 	return true
 }
 
-// poll receives what has come by the site's MPI.
 func (n *Native) poll() (progress bool) {
 	if n.idle {
 		return false
@@ -202,7 +201,7 @@ func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
 	return n.hub.GoOn(number, failed, ph)
 }
 
-// place is what C knows of a team; nil: C does nothing there.
+// place is what C knows of a team, or nil if C does nothing there.
 func (n *Native) place(c native.Comm) *fastpath.Team {
 	if n.p.FastPath == nil || c < 0 || c >= fastpath.Teams {
 		return nil

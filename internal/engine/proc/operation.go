@@ -128,7 +128,6 @@ func (b *background) carryOn() {
 	}
 }
 
-// drop removes a background operation.
 func (b *background) drop(e BackgroundOp) {
 	if i := slices.Index(b.List, e); i >= 0 {
 		b.List = slices.Delete(b.List, i, i+1)
@@ -198,7 +197,6 @@ func (o *periodic) look() {
 	p.Unlock()
 }
 
-// step makes steps as long as there is progress.
 func (o *periodic) step() {
 	p := o.p
 	p.Driving = true

@@ -98,7 +98,6 @@ const patient = 15
 // OfferCore lets others that wait for the core have it; tests replace it.
 var OfferCore = polling.Yield
 
-// step polls once, and reports whether there was progress.
 func (p *Process) step() (progress bool) {
 	if p.Node.news.Load() {
 		progress = p.Node.takeDeliveries()
@@ -183,7 +182,7 @@ type Probing struct {
 	ended uint64 // how many have
 }
 
-// rest is since when the driver waits for the same, with interruptions.
+// rest says since when the driver has been waiting for the same thing, with interruptions.
 type rest struct {
 	ended uint64 // counts what waits have ended with, so that it is the same as before if the wait is
 	since time.Time

@@ -106,9 +106,9 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 	}
 }
 
-// receiveSoon is AwaitProgress for a goroutine that waits for a receive from a proc of this host, if
-// something comes soon from there, and reports whether it did. Nothing else is looked at, so that only some
-// in a row may do that.
+// receiveSoon is AwaitProgress for a goroutine that waits for a receive from a proc of this host,
+// if something comes soon from there, and reports whether it did. It looks at nothing else, so only
+// a limited number of receives in a row may use it.
 func receiveSoon(p *Process, r *message.Request) bool {
 	receives, from := r.Side()
 	if !receives || from == message.NoPeer || !p.calm() || p.Driver.AsksEverywhere() {

@@ -20,7 +20,6 @@ type Request struct {
 	standing
 }
 
-// standing is the state of a request.
 type standing struct {
 	Gen   uint32
 	State requestState
@@ -70,7 +69,6 @@ func (q *Request) Plan() *Plan {
 	return q.extra.Plan
 }
 
-// name returns the name of the function that has made the request.
 func (q *Request) name() string {
 	if q.extra == nil {
 		return Makers[q.Fn]
@@ -271,7 +269,6 @@ func (q *Request) Done() (bool, error) {
 	return false, q.c.p.Survival.pending(r)
 }
 
-// generation returns the generation of the operation or message that the request refers to.
 func (q *Request) generation() uint32 {
 	if q.Op() != nil {
 		return q.Op().Generation()
@@ -344,7 +341,6 @@ type Plan struct {
 	Parts     starter // of a partitioned request, instead of all the above
 }
 
-// starter starts a persistent request that is no plain send or receive.
 type starter interface{ Start(q *Request) error }
 
 // NoPartner returns the request of a send or receive with ProcNull (MPI-4.1, 3.11).

@@ -28,7 +28,6 @@ const (
 	keepChunk = 128 << 10
 )
 
-// addResumable makes an endpoint of a resumable link, whose first connection came with d.
 func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
 	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
@@ -56,7 +55,6 @@ func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, er
 	return q, nil
 }
 
-// packed returns the link to use instead of l, if its bytes are to go compressed.
 func (q *Endpoint) packed(l link.Link, c *wireup.Compress) (link.Link, error) {
 	if c == nil {
 		return l, nil

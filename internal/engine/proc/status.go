@@ -22,9 +22,8 @@ type Status struct {
 
 // The statuses of operations without a message (MPI-4.1, 3.7.3).
 var (
-	EmptyStatus    = Status{Source: AnySource, Tag: AnyTag}
-	ProcNullStatus = Status{Source: ProcNull, Tag: AnyTag}
-	// cancelledStatus is the status of a cancelled receive, and of a cancelled send.
+	EmptyStatus     = Status{Source: AnySource, Tag: AnyTag}
+	ProcNullStatus  = Status{Source: ProcNull, Tag: AnyTag}
 	cancelledStatus = Status{Source: AnySource, Tag: AnyTag, cancelled: true}
 )
 

@@ -54,14 +54,13 @@ type outsider struct {
 	why  string
 }
 
-// word is what another proc says.
 type word struct {
 	r    *message.Request
 	text []byte
 	from message.Peer
 }
 
-// maxWord is the most bytes of a word: longer ones are of nobody that says words.
+// maxWord is the most bytes of a word. Longer ones are cut off: no proc that says words sends any.
 const maxWord = 1 << 20
 
 // The tags of messages in comm.SurvivalContext; their rank is the sender's in the world.
@@ -91,7 +90,6 @@ func (s *Survival) Say(to message.Peer, text []byte) {
 	s.p.Eng.Release(s.p.Endpoints.IsendBytes(to, env, text))
 }
 
-// hear takes the words that have come.
 func (s *Survival) hear() (progress bool) {
 	if s == nil || s.Recovery == nil {
 		return false
@@ -172,7 +170,6 @@ func (s *Survival) enroll(c *Comm) {
 	s.p.Node.news.Store(true) // catchUp is called with the process's lock, which the caller may have or not
 }
 
-// strike forgets a communicator that is freed.
 func (s *Survival) strike(c *comm.Comm) {
 	if s == nil {
 		return
@@ -221,7 +218,6 @@ func (s *Survival) Who(peer message.Peer) string {
 	return ws.Member(comm.Proc(peer)).String()
 }
 
-// failed is the error of operations that need a lost proc.
 func (s *Survival) failed(peer message.Peer, reason string) error {
 	if reason == "" {
 		return fmt.Errorf("%w: %s", ErrProcFailed, s.Who(peer))

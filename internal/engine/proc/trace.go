@@ -19,7 +19,6 @@ import (
 	"github.com/openimpi/impi/transports/support/trace"
 )
 
-// tracer writes the traces of a proc.
 type tracer struct {
 	// link wraps a link so that its packets are traced; peer is message.NoPeer for the agent's.
 	link func(l link.Link, name string, peer message.Peer) link.Link
@@ -27,7 +26,6 @@ type tracer struct {
 	runs map[string]int // how many runs of procedures were traced, by kind
 }
 
-// tracing is what the operator wants to have traced of this proc.
 type tracing struct {
 	job       *wireup.Job
 	directory *message.Directory
@@ -115,7 +113,6 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// traceCut tells the node that the trace ends early, for its operator.
 func (tr *tracing) traceCut(written int64, cause error) { tr.fileCut(tr.job.Trace, written, cause) }
 
 func (tr *tracing) fileCut(file string, written int64, cause error) {
@@ -125,7 +122,6 @@ func (tr *tracing) fileCut(file string, written int64, cause error) {
 	}
 }
 
-// rankOf returns the world rank of a proc of this job.
 func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
 	peer, known := tr.directory.Find(proc)
 	return int(peer), known

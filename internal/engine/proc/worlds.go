@@ -38,7 +38,6 @@ type worldTable struct {
 	Met     []*MetWorld
 }
 
-// worlds are the other jobs with which this one is connected.
 type worlds struct {
 	p              *Process
 	Description    *dynamic.Description // of this job, without groups: see Own; nil: it cannot connect to others
@@ -106,7 +105,6 @@ func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
 	return cv.messagesOf(peer).Exact()
 }
 
-// messagesOf returns the representation of messages of the program between this proc and a peer.
 func (cv *conversion) messagesOf(peer message.Peer) datatype.Representation {
 	if int(peer) < cv.data.size() {
 		return cv.data.At(int(peer))
@@ -322,7 +320,6 @@ func (ws *worlds) Before(a, b comm.Proc) bool {
 // Outside of meetings it keeps none.
 const maxEarly = 256
 
-// card returns the business card of a rank of the world.
 func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
 	n := int(rank)
 	for i := range w.Groups {
@@ -373,7 +370,6 @@ func (ws *worlds) takeForeign(d Delivery) {
 	}
 }
 
-// takeLink is takeForeign for a world that is known.
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
 		w.lost = w.lost || !ws.p.Survival.outlives(w) // else that proc alone is
@@ -409,7 +405,6 @@ func (ws *worlds) takeEarly() {
 	}
 }
 
-// close closes the link of the delivery, if it has one.
 func (d *Delivery) close() {
 	if d.L != nil {
 		_ = d.L.Close()

@@ -60,10 +60,8 @@ func of(name, description string, class int, value func(*proc.Figures) uint64) M
 	return Measure{Name: name, Description: description, Class: class, value: value}
 }
 
-// counted is what variables of calls and of waiting have in common.
 const counted = "; 0 unless the job file has metrics { calls = true } or a report"
 
-// ofClasses makes two variables of each class of calls.
 func ofClasses() (list []Measure) {
 	for _, class := range calls.Classes {
 		sum := func(value func(*wireup.CallSum) uint64) func(*wireup.Account) uint64 {
@@ -85,7 +83,6 @@ func ofClasses() (list []Measure) {
 	return list
 }
 
-// ofCauses makes a variable of each cause of waiting.
 func ofCauses() (list []Measure) {
 	for _, cause := range proc.Causes() {
 		list = append(list, Measure{
@@ -103,5 +100,4 @@ func ofCauses() (list []Measure) {
 	return list
 }
 
-// word is a name as part of a variable's.
 func word(name string) string { return strings.NewReplacer(" ", "_", "-", "_").Replace(name) }

@@ -27,7 +27,6 @@ func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
 	return newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
 }
 
-// winSpec is what one member passes to the constructor of a window.
 type winSpec struct {
 	flavor Flavor
 	mem    unsafe.Pointer
@@ -161,10 +160,9 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.memory.exchange(c, s.extent)
 }
 
-// memberWords is what a member tells the others of its memory.
+// memberWords is how many words a member tells the others about its memory.
 const memberWords = 6
 
-// exchange exchanges the sizes and units of the members' memory, and where it is.
 func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
 	n := m.w.c.Size()
 	m.extents, m.w.origin.targets = make([]rma.Extent, n), make([]target, n)

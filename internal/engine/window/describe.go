@@ -18,7 +18,6 @@ type awaited struct {
 	number  uint64     // of the wait
 }
 
-// waits are what the goroutines wait for that are in a window.
 type waits struct {
 	list []awaited
 	last uint64

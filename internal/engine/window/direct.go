@@ -23,7 +23,6 @@ type direct struct {
 }
 
 const (
-	// pieceSize is how many bytes of items with gaps are moved at a time.
 	pieceSize = 64 << 10
 	// keptData is the most memory that is kept for the next accumulate.
 	keptData = 1 << 20
@@ -97,7 +96,6 @@ func (d *direct) put(at *rma.Items, out *proc.Payload) {
 	}
 }
 
-// get loads the items of the window into in.
 func (d *direct) get(at *rma.Items, in *proc.Payload) {
 	there := buffer(at)
 	if mem, ok := there.Run(); ok && in.Items == nil {
@@ -120,7 +118,6 @@ func (d *direct) unload(in *proc.Payload, part []byte, off int64) {
 	}
 }
 
-// part returns memory for the next n bytes at most.
 func (d *direct) part(n int64) []byte {
 	if d.piece == nil {
 		d.piece = make([]byte, pieceSize)
@@ -173,7 +170,6 @@ func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items
 	return err, fault
 }
 
-// copyOut copies what a payload has.
 func copyOut(dst []byte, x *proc.Payload) {
 	if x.Items == nil {
 		copy(dst, x.Mem)
@@ -182,7 +178,6 @@ func copyOut(dst []byte, x *proc.Payload) {
 	}
 }
 
-// room returns n bytes of memory that is kept.
 func room(mem *[]byte, n int) []byte {
 	if cap(*mem) < n {
 		*mem = make([]byte, n)
@@ -193,9 +188,9 @@ func room(mem *[]byte, n int) []byte {
 // held is a lock that is held; nil is none.
 type held struct{ word *atomic.Uint32 }
 
-// lock keeps the others of this machine from operations at a rank that are atomic. It is held for as
-// long as one takes, by a proc that asks nobody meanwhile. Where memory is not shared, the lock of the
-// process is enough.
+// lock keeps the other procs of this machine from atomic operations at a rank. It is held for the
+// duration of one, by a proc that waits for nobody meanwhile. Where memory is not shared, the lock
+// of the process is enough.
 func (m *memory) lock(rank int) held {
 	return hold(m.lockOf(rank))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// attachments is the memory of a dynamic window.
 type attachments struct {
 	regions rma.Regions
 	mem     map[uint64]unsafe.Pointer // origins of the memory, by address
@@ -49,7 +48,6 @@ func (w *Win) Detach(b proc.Buffer) error {
 	return nil
 }
 
-// attachable checks the memory of Attach and Detach, and returns its size.
 func (w *Win) attachable(b *proc.Buffer) (int64, error) {
 	if err := w.Check(); err != nil {
 		return 0, err

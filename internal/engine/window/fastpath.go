@@ -67,7 +67,6 @@ func (b *byC) due() bool {
 	return true
 }
 
-// hide makes C forget the window.
 func (b *byC) hide() {
 	if b.place == nil {
 		return
@@ -96,8 +95,8 @@ func (e *Epochs) now() *rma.Epochs {
 	return &e.epochs
 }
 
-// tell tells C which operations the epochs admit that are open now. Unless they admit operations at all
-// ranks, or at none, ranks has those that have changed. The process is locked.
+// tell tells C which operations the open epochs admit. ranks are those at which that has changed,
+// unless the epochs admit operations at all ranks, or at none. The process is locked.
 func (e *Epochs) tell(ranks []int) {
 	c := &e.w.byC
 	if c.place == nil {

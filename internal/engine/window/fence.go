@@ -153,7 +153,6 @@ func (e *Epochs) Test() (done bool, err error) {
 	return false, e.gone(&e.w.server.completes, ranks)
 }
 
-// ranks checks the arguments of Post or Start, and returns the ranks of the group's members.
 func (e *Epochs) ranks(group *proc.Group, assert, allowed rma.Assert) (ranks []int, err error) {
 	if err := e.w.Check(); err != nil {
 		return nil, err
@@ -179,7 +178,6 @@ func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 	}
 }
 
-// await waits for a notice from each rank.
 func (e *Epochs) await(what string, notices *rma.Arrivals, ranks []int) error {
 	return e.w.server.until(awaited{what: what, notices: notices, from: ranks}, func() (bool, error) {
 		if notices.Take(ranks) {

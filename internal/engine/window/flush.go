@@ -66,7 +66,6 @@ func (e *Epochs) flushed() {
 // done something.
 const idleFlushes = 4 * fastpath.WindowSeldom
 
-// idled is a flush that has nothing to wait for.
 func (o *Origin) idled() {
 	if o.idle.Add(1)%idleFlushes == 0 || o.w.byC.due() {
 		o.w.Process.Test()
@@ -100,7 +99,6 @@ func (e *Epochs) FlushAll(remote bool) error {
 	return e.w.origin.flushAll(remote)
 }
 
-// flushAll is flush for all ranks to which operations have been sent.
 func (o *Origin) flushAll(remote bool) error {
 	ranks := o.dirty
 	if remote {

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// job is an operation of another member under way in this proc's memory.
 type job struct {
 	c     *client
 	h     rma.Header
@@ -24,7 +23,6 @@ type job struct {
 	at    rma.Items
 }
 
-// stage is what a job waits for.
 type stage uint8
 
 const (
@@ -35,7 +33,6 @@ const (
 	dropping               // for data of a refused operation, which is dropped
 )
 
-// operation begins the operation that a header asks for.
 func (s *server) operation(c *client, h *rma.Header) error {
 	if h.Apart {
 		j := s.newJob(c, h)
@@ -50,7 +47,6 @@ func (s *server) operation(c *client, h *rma.Header) error {
 	return s.perform(c, h, t)
 }
 
-// incomingData receives what follows a header.
 func (s *server) incomingData(c *client, h *rma.Header, in *proc.Payload) *message.Request {
 	return s.w.Process.Irecv(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
 }
@@ -89,7 +85,6 @@ func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	return nil
 }
 
-// fitting returns an error if the data does not fit the items.
 func fitting(h *rma.Header, at *rma.Items) error {
 	size := at.Size()
 	var ok bool
@@ -113,7 +108,6 @@ func fitting(h *rma.Header, at *rma.Items) error {
 	return nil
 }
 
-// store receives the data of a Put into the window.
 func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	if h.Data != nil {
 		var carry datatype.Carry
@@ -126,12 +120,10 @@ func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	j.r = s.incomingData(c, h, &in)
 }
 
-// buffer returns the items as a Buffer.
 func buffer(at *rma.Items) proc.Buffer {
 	return proc.At(at.Mem, at.Count, at.Type)
 }
 
-// fetch sends items of the window to the origin.
 func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	out := s.w.Process.Data.Exactly(c.peer, buffer(&at))
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
@@ -143,7 +135,6 @@ func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	j.stage, j.r, j.items = leaving, r, out.Items
 }
 
-// combine executes an accumulate, once its data has come.
 func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	if h.Data != nil || h.Len == 0 {
 		return s.accumulated(c, h, &at, h.Data)
@@ -154,7 +145,6 @@ func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	return nil
 }
 
-// accumulated executes an accumulate whose data has come.
 func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) error {
 	var old []byte
 	if h.Kind == rma.GetAccumulate {
@@ -207,7 +197,6 @@ func (s *server) newJob(c *client, h *rma.Header) *job {
 	return j
 }
 
-// finishJobs continues jobs whose data has come or has been sent.
 func (s *server) finishJobs() (progress bool) {
 	s.answers = slices.DeleteFunc(s.answers, func(r construct.Sending) bool {
 		if !r.Done() {
@@ -229,7 +218,6 @@ func (s *server) finishJobs() (progress bool) {
 	return progress
 }
 
-// finish does what is left of a job.
 func (s *server) finish(j *job) {
 	c := j.c
 	n := j.r.Result().Len
@@ -257,7 +245,6 @@ func (s *server) finish(j *job) {
 	s.goOn(c)
 }
 
-// length is how many bytes a job waits for.
 func (j *job) length() int64 {
 	if j.stage == typing {
 		return j.h.TypeLen
@@ -265,7 +252,6 @@ func (j *job) length() int64 {
 	return j.h.Len
 }
 
-// typed performs an operation whose datatype has come.
 func (s *server) typed(j *job) error {
 	t, err := s.types.parse(j.buf)
 	if err != nil {
@@ -277,7 +263,6 @@ func (s *server) typed(j *job) error {
 // typeCache has datatypes that origins have sent, by their encoded form.
 type typeCache struct{ known map[string]*proc.Datatype }
 
-// cachedTypes is how many of them are kept at most.
 const cachedTypes = 64
 
 // parse decodes a datatype. Its displacements are not trusted before it is placed in a window.

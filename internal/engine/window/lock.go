@@ -64,7 +64,6 @@ func (e *Epochs) locked(ranks []int, t rma.LockType, assert rma.Assert) error {
 	return e.w.origin.askAll(ranks, rma.Header{Kind: rma.Lock, Lock: t})
 }
 
-// question is a request to a rank that has to be answered.
 type question struct {
 	*access
 	begun uint64 // operations that were begun before it

@@ -63,7 +63,6 @@ func (o *Origin) nothing(request bool) proc.Request {
 	return proc.NoPartner(o.w.c, proc.ByIsend)
 }
 
-// operate begins an operation of size bytes that has been checked.
 func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (proc.Request, error) {
 	p := o.w.Process
 	p.Lock()
@@ -111,7 +110,6 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	return proc.Request{}, nil
 }
 
-// describe returns the encoded form of a datatype, for the target.
 func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
 	if o.form, err = t.AppendBinary(o.form[:0]); err != nil {
 		return nil, err
@@ -134,7 +132,6 @@ func (o *Origin) enlist(t *target, a *access) {
 	t.open = append(t.open, a)
 }
 
-// reap removes operations that are complete at the origin, up to the first that is not.
 func (t *target) reap() {
 	n := 0
 	for ; n < len(t.open) && t.open[n].Done(); n++ {

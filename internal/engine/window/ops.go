@@ -92,8 +92,6 @@ func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op c
 	return o.operate(fn, &to, h, x, size.there, request)
 }
 
-// combines returns an error if an accumulate cannot have this target and this datatype at the
-// origin.
 func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	for _, t := range []*proc.Datatype{to.Type, here} {
 		if err := op.CheckAccumulate(t); err != nil {
@@ -111,7 +109,7 @@ func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	return nil
 }
 
-// operand returns what op combines; nil: nothing.
+// operand returns what op combines, or nil if that is nothing.
 func operand(b *proc.Buffer, op collective.Op) *proc.Buffer {
 	if op == datatype.NoOp {
 		return nil
@@ -139,7 +137,6 @@ func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op coll
 	return err
 }
 
-// single returns an error unless b is one item of a predefined datatype.
 func (o *Origin) single(b *proc.Buffer) error {
 	if err := o.w.Check(); err != nil {
 		return err
@@ -156,7 +153,6 @@ func (o *Origin) single(b *proc.Buffer) error {
 	return nil
 }
 
-// alike returns an error unless two items have the same predefined datatype.
 func alike(a, b *proc.Buffer) error {
 	k, _ := a.Datatype().Kind()
 	if other, _ := b.Datatype().Kind(); k != other {

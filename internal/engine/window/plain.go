@@ -15,11 +15,10 @@ import (
 // operation needs and then do it. What they do not know to be right they leave alone, and return false:
 // the others of the package do it, or say what is wrong.
 
-// longestWord is the longest element that atomic operations fetch or swap without the process's lock, which
-// the memory for longer ones needs: the lock of the target's memory is enough.
+// longestWord is the longest element that atomic operations fetch or swap under the lock of the
+// target's memory alone. Longer ones need scratch memory, and so the process's lock.
 const longestWord = 16
 
-// direction is where the memory of a rank is for this proc.
 type direction struct {
 	base   unsafe.Pointer // nil: operations there are not plain
 	extent rma.Extent
@@ -175,7 +174,6 @@ func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.O
 	return err == nil // op, the kind, the lengths and the alignment have been checked
 }
 
-// swapPlain is CompareAndSwap.
 func (o *Origin) swapPlain(b, compare, result *proc.Buffer, to *Target) bool {
 	here, k, ok := o.plain(b)
 	with, k2, ok2 := compare.Plain()
@@ -205,7 +203,6 @@ func (o *Origin) swapPlain(b, compare, result *proc.Buffer, to *Target) bool {
 	return true
 }
 
-// aligned reports whether two pieces of memory are aligned for elements of k.
 func aligned(k datatype.Kind, a, b []byte) bool {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(a))) | uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return at&uintptr(k.Align()-1) == 0

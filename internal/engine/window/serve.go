@@ -22,7 +22,6 @@ const (
 	heldHeaders = 256
 )
 
-// slot is a receive of a header from any member.
 type slot struct {
 	r   *message.Request
 	buf [rma.HeaderSize]byte
@@ -39,7 +38,7 @@ type client struct {
 	code    rma.Code // of the first operation that has failed since its last answer
 }
 
-// codeBytes has the answers, in memory that does not change.
+// codeBytes has the answers in memory that does not change while they are sent.
 var codeBytes = [...]byte{byte(rma.Done), byte(rma.OutOfRange), byte(rma.Conflicting)}
 
 // freeSlots has the slots of windows that were freed: with memory of this size for each window, a program
@@ -64,7 +63,6 @@ func (s *server) deafen() {
 	s.slots = nil
 }
 
-// listen begins to receive a header.
 func (s *server) listen(in *slot) {
 	in.r = s.w.Process.Eng.RecvOwn(s.w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, in.buf[:])
 	s.w.Process.Endpoints.Began(in.r)
@@ -112,7 +110,6 @@ func (s *server) broken(rank int, err error) {
 	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.Label(), rank, err))
 }
 
-// hear handles the next header, if one has come.
 func (s *server) hear() bool {
 	in := &s.slots[s.next]
 	if s.held >= heldHeaders || !in.r.Done() {
@@ -149,7 +146,6 @@ func (s *server) hear() bool {
 	return true
 }
 
-// client returns the member that has sent a header, or an error if another proc has sent it.
 func (s *server) client(rank int, peer message.Peer) (*client, error) {
 	if c := s.clients[rank]; c != nil && c.peer == peer {
 		return c, nil
@@ -193,7 +189,6 @@ func (s *server) goOn(c *client) {
 	}
 }
 
-// serve executes what a header asks for, or begins to.
 func (s *server) serve(c *client, h *rma.Header) {
 	var err error
 	switch h.Kind {
@@ -222,7 +217,6 @@ func (s *server) settle(c *client, h *rma.Header) {
 	c.code = rma.Done
 }
 
-// answer sends a code.
 func (s *server) answer(c *client, tag int32, code rma.Code) {
 	s.reply(c, tag, proc.Payload{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
 }
@@ -257,7 +251,6 @@ func (s *server) release(c *client) (err error) {
 	return err
 }
 
-// answerGranted tells those in granted that they hold the lock.
 func (s *server) answerGranted() {
 	for _, rank := range s.granted {
 		next := s.clients[rank]
@@ -266,8 +259,8 @@ func (s *server) answerGranted() {
 	}
 }
 
-// lost is told of procs that are lost. The lock of this proc's memory does not stay with one, and C leaves
-// operations at it to Go, which reports them.
+// lost is told of lost procs. It takes the lock of this proc's memory from a lost proc, and has C
+// leave operations at it to Go, which reports them.
 func (s *server) lost(peer message.Peer) {
 	w := s.w
 	rank, member := w.c.Comm.Group().Rank(comm.Proc(peer))

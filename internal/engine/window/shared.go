@@ -45,14 +45,13 @@ func together(c *proc.Comm) error {
 	return nil
 }
 
-// segments is the memory that the members of a machine share.
 type segments struct {
 	mem     []byte
 	offsets []int64 // of each rank's part; -1 on another machine
 	locks   int64   // where the members' locks begin, for operations that are atomic
 }
 
-// lockGrain is the bytes that a lock has for itself, so that two are in no cache line.
+// lockGrain is the size in bytes of the space for a lock, so that no two share a cache line.
 const lockGrain = 64
 
 // memfd identifies the memory of a machine to its other members; a pid of 0 means that there is none.
@@ -101,7 +100,6 @@ func (m *memory) share(c *proc.Comm, bad error) error {
 	return err
 }
 
-// neighbours returns the first rank on this proc's machine, and whether there are several.
 func (m *memory) neighbours() (first int, several bool) {
 	first, n := -1, 0
 	m.near = make([]bool, m.w.c.Size())
@@ -119,7 +117,6 @@ func (m *memory) neighbours() (first int, several bool) {
 	return first, n > 1
 }
 
-// apart returns 1 if the members' parts need not be contiguous, else 0.
 func (w *Win) apart() int64 {
 	if w.hints == nil {
 		return 0
@@ -132,7 +129,6 @@ func (w *Win) apart() int64 {
 	return 0
 }
 
-// layout returns where each member's part and the locks begin, and the size of all.
 func (m *memory) layout(apart bool) (x segments, total int64) {
 	grain := int64(1)
 	if apart || m.w.flavor == WinFlavorAllocate {
@@ -149,7 +145,7 @@ func (m *memory) layout(apart bool) (x segments, total int64) {
 	return x, x.locks + lockGrain*int64(len(m.extents))
 }
 
-// create creates the memory, whose members each give it its size.
+// create creates the memory with size 0; the members set its size.
 func (f *memfd) create() (fd int, err error) {
 	if fd, err = unix.MemfdCreate("impi-window", unix.MFD_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("memfd_create: %w", err)
@@ -169,7 +165,6 @@ func identify(fd int) (dev, ino int64, err error) {
 	return int64(st.Dev), int64(st.Ino), nil
 }
 
-// mapped maps the memory that the first member of this machine has created.
 func (m *memory) mapped(f *memfd) error {
 	if f.pid == 0 {
 		return errors.New("the first member of the machine has no memory")
@@ -200,7 +195,6 @@ func (m *memory) mapped(f *memfd) error {
 	return nil
 }
 
-// segment returns the memory of a rank.
 func (m *memory) segment(rank int) []byte {
 	off, size := m.shared.offsets[rank], m.extents[rank].Size
 	return m.shared.mem[off : off+size : off+size]
@@ -213,7 +207,6 @@ func shut(fd int) error {
 	return unix.Close(fd)
 }
 
-// unmap unmaps the shared memory.
 func (m *memory) unmap() {
 	if m.shared == nil {
 		return
@@ -236,9 +229,9 @@ func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 	return w.memory.reach(rank), int(w.memory.extents[rank].Unit), nil
 }
 
-// reach returns the memory of a rank if this proc can load from it and store to it, which in windows
-// that WinAllocateShared has not made it can with its own alone (MPI-4.1, 12.2.3). A dynamic window
-// has none.
+// reach returns the memory of a rank if this proc can load from it and store to it. In windows that
+// were not made by WinAllocateShared it can do so only with its own (MPI-4.1, 12.2.3). A dynamic
+// window has none.
 func (m *memory) reach(rank int) []byte {
 	switch {
 	case m.shared != nil && m.w.flavor == WinFlavorShared:

@@ -19,7 +19,6 @@ type Target struct {
 	Type  *proc.Datatype
 }
 
-// target is the origin's state of its operations at one rank.
 type target struct {
 	open      []*access // not complete at the origin, in the order in which they began
 	begun     uint64    // how many operations that the target does not answer were begun
@@ -48,7 +47,6 @@ type access struct {
 	err    error
 }
 
-// parts are the buffers of a request at the origin.
 type parts struct {
 	out  *proc.Buffer // the data that is sent
 	swap *proc.Buffer // of CompareAndSwap: the value to compare with
@@ -61,7 +59,6 @@ func (w *Win) peer(rank int) message.Peer {
 	return message.Peer(proc)
 }
 
-// incoming returns the envelope of messages from a rank to this proc.
 func (w *Win) incoming(rank wire.CommRank, tag int32) message.Envelope {
 	return message.Envelope{Context: w.c.Context(), Rank: rank, Tag: wire.Tag(tag)}
 }
@@ -111,7 +108,6 @@ func size(x *proc.Payload) int64 {
 	return int64(len(x.Mem))
 }
 
-// inline appends the data to the header.
 func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Payload, swap *proc.Buffer) {
 	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
 	n := unload(p, room, &out)
@@ -134,7 +130,6 @@ func unload(p *proc.Process, dst []byte, x *proc.Payload) int {
 	return n
 }
 
-// expect begins to receive the answer.
 func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 	if !h.Kind.Answered() {
 		return
@@ -148,7 +143,6 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 	a.answer = p.Irecv(a.w.incoming(wire.CommRank(a.rank), h.AnswerTag()), peer, &c)
 }
 
-// send sends a part of a request.
 func (a *access) send(peer message.Peer, tag int32, x proc.Payload) *message.Request {
 	return a.w.Process.Isend(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
 }
@@ -164,7 +158,6 @@ func (o *Origin) newAccess(rank int) *access {
 	return a
 }
 
-// spareAccesses is how many accesses are kept for reuse at most.
 const spareAccesses = 64
 
 // discard keeps an access for reuse, if it is not needed any more.

@@ -41,7 +41,6 @@ type Win struct {
 	server server
 }
 
-// memory is the memory of the window.
 type memory struct {
 	w          *Win
 	mem        unsafe.Pointer // of this proc
@@ -72,7 +71,6 @@ type Epochs struct {
 	epochs rma.Epochs
 }
 
-// server is the target's side: operations of other members in this proc's memory.
 type server struct {
 	w         *Win
 	slots     *[headerSlots]slot // nil: it does not serve
@@ -195,7 +193,6 @@ func (w *Win) SetInfo(info *proc.Info) error {
 	return err
 }
 
-// presumed are the default hints of a window.
 var presumed = []proc.InfoPair{{Key: "accumulate_ordering", Value: "rar,raw,war,waw"}, {Key: "accumulate_ops", Value: "same_op_no_op"}}
 
 func (w *Win) GetInfo() (*proc.Info, error) {

@@ -91,7 +91,6 @@ func New(tb TB, name string) *Group {
 	return g
 }
 
-// close ends everything that runs in the namespaces.
 func (g *Group) close() {
 	_ = g.process.Signal(9) // unshare, and with it the first process of the namespace and all others
 	<-g.process.Done()

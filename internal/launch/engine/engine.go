@@ -80,7 +80,6 @@ type Engine interface {
 	Start(ctx context.Context, machines []Machine, c Command) (*Started, error)
 }
 
-// describe lists machines for a message, the first few of them.
 func describe(machines []Machine) string {
 	const most = 5
 	text := ""

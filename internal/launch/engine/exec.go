@@ -62,8 +62,8 @@ func firstLabel(name string) string {
 	return first
 }
 
-// explainExec explains a failure of a command that does not pass standard input on: the shell reads
-// nothing, and has nothing to do.
+// explainExec explains the failure of a command that does not pass standard input on, so that the
+// shell reads nothing and has nothing to do.
 func explainExec(messages string) string {
 	if messages == "" {
 		return "the command ended before anything ran there, and has printed nothing. It has to pass its standard input on, as kubectl exec does with -i"
@@ -78,7 +78,6 @@ func atOnce(n int) int {
 	return defaultAtOnce
 }
 
-// lookPath finds a local command.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {

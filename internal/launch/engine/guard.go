@@ -13,7 +13,8 @@ import (
 //go:embed guard.sh
 var guardText string
 
-// guard is the script without the lines that are comments: a shell reads it byte by byte on each machine.
+// guard is the script without its comment lines, since a shell reads it byte by byte on each
+// machine.
 var guard = sync.OnceValue(func() string {
 	var b strings.Builder
 	for line := range strings.Lines(guardText) {
@@ -34,12 +35,11 @@ var shellLine = "exec " + shell[0] + " " + shell[1] + " " + quote(shell[2])
 // over marks the end of the script behind the first line.
 const over = "end of script"
 
-// loader is the first line; it reads the script. A shell's read takes single bytes, so that nothing
-// behind the script is lost. A shell that reads its program from a pipe takes more.
+// loader is the first line; it reads the script. A shell's read takes single bytes, so nothing
+// after the script is lost. A shell that reads its program from a pipe may read ahead.
 var loader = `newline=$(printf '\nx'); newline=${newline%x}; script=; ` +
 	`while IFS= read -r line && [ "$line" != ` + quote(over) + ` ]; do script=$script$line$newline; done; eval "$script"`
 
-// quote returns text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // newMark returns the word that distinguishes what the guard reports from what programs print. It
@@ -47,7 +47,6 @@ func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\'
 // it.
 func newMark() string { return "impi-" + rand.Text() }
 
-// check returns an error for what cannot be passed on.
 func (c Command) check() error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return fmt.Errorf("there is no program to start")
@@ -73,7 +72,6 @@ func (c Command) check() error {
 	return nil
 }
 
-// isName reports whether a shell accepts name as the name of a variable.
 func isName(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -118,7 +116,6 @@ func (c Command) script(mark string, machines []Machine, serves []int, which str
 	return b.String()
 }
 
-// defaultGrace is the default of Command.Grace.
 const defaultGrace = 5 * time.Second
 
 func (c Command) grace() time.Duration {
@@ -128,13 +125,11 @@ func (c Command) grace() time.Duration {
 	return c.Grace.Truncate(time.Second)
 }
 
-// said is a report of the guard.
 type said struct {
 	word   string // here, folder, missing, up, end
 	number int    // of here: the index of the machine; of end: the status
 }
 
-// parseSaid parses what follows a mark.
 func parseSaid(text string) (s said, ok bool) {
 	word, number, more := strings.Cut(text, " ")
 	switch word {

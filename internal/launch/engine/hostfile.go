@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// maxSlots bounds the procs of a machine.
 const maxSlots = 1 << 20
 
 // ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4) write
@@ -25,7 +24,6 @@ func ReadHostFile(path string) ([]Machine, error) {
 	return ParseHostFile(path, f)
 }
 
-// equals finds an equals sign with blanks around it.
 var equals = regexp.MustCompile(`\s*=\s*`)
 
 // ParseHostFile reads machines, one per line: a name or an address, optionally after a user and an
@@ -129,7 +127,6 @@ func (h *host) count(text string) error {
 	return nil
 }
 
-// option reads an option behind a machine.
 func (h *host) option(field string) error {
 	key, value, found := strings.Cut(field, "=")
 	if !found {

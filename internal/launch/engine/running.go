@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// running is a remoteCommand that was started.
 type running struct {
 	remoteCommand
 	s        *Started
@@ -25,13 +24,12 @@ type running struct {
 	ready    int // how many of its machines run the program
 }
 
-// isReady counts a program that runs, and reports whether all programs of the command do.
+// isReady counts one more program as running, and reports whether all programs of the command are.
 func (r *running) isReady() bool {
 	r.ready++
 	return r.ready == len(r.serves)
 }
 
-// outputs returns the writers for both outputs of the command.
 func (r *running) outputs(mark string) (stdout, stderr io.Writer) {
 	both := [2][]io.Writer{}
 	for range r.serves {
@@ -69,7 +67,6 @@ func (r *running) found(f *filter, machine, k int) {
 	}
 }
 
-// locked is a writer for several goroutines.
 type locked struct {
 	mu *sync.Mutex
 	w  io.Writer
@@ -81,15 +78,14 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// feed writes the script to the command's standard input, which it ends with close. If the command does
-// not read it, it is ended sooner or later, and then the write fails.
+// feed writes the script to the command's standard input, which close ends. If the command does not
+// read it, the command is ended sooner or later, and then the write fails.
 func (r *running) feed(w *os.File, script string) {
 	_, _ = io.WriteString(w, script)
 	<-r.over
 	_ = w.Close()
 }
 
-// close ends the command's standard input.
 func (r *running) close() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -116,7 +112,6 @@ func (r *running) watch() {
 	}
 }
 
-// reason says why the program of a machine was lost.
 func (r *running) reason(machine int) string {
 	messages := string(r.messages.b)
 	for _, f := range r.filters {

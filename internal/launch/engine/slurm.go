@@ -98,7 +98,6 @@ func (e Slurm) Named(names []string) []Machine {
 	return machines
 }
 
-// addresses asks Slurm for the addresses of nodes.
 func (e Slurm) addresses(ctx context.Context, environ []string, list string) (map[string]string, error) {
 	path, err := lookPath("scontrol")
 	if err != nil {
@@ -114,7 +113,6 @@ func (e Slurm) addresses(ctx context.Context, environ []string, list string) (ma
 	return nodeAddresses(string(out)), nil
 }
 
-// nodeAddresses reads what scontrol --oneliner show node prints.
 func nodeAddresses(text string) map[string]string {
 	addresses := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -174,7 +172,6 @@ func explainSlurm(messages string) string {
 	return ""
 }
 
-// maxMachines bounds what a list of machines may name.
 const maxMachines = 1 << 16
 
 func tooMany() error { return fmt.Errorf("these are more than %d machines", maxMachines) }

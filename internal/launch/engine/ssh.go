@@ -59,7 +59,6 @@ var sshTroubles = []struct{ words, meaning string }{
 	{"Bad configuration option", "ssh does not take our options: look at those that were set for it, and try ssh %s by hand"},
 }
 
-// explainSSH returns what to tell the user about a message of ssh.
 func explainSSH(messages, target string) string {
 	for _, t := range sshTroubles {
 		if strings.Contains(messages, t.words) {

@@ -24,7 +24,7 @@ const (
 	notice = 5 * time.Second
 )
 
-// command is a local command that reaches the shells of some machines.
+// remoteCommand is a local command that reaches the shells of some machines.
 type remoteCommand struct {
 	args     []string // the program is looked up in PATH
 	env      []string // nil: ours
@@ -54,7 +54,6 @@ type Started struct {
 	stopped bool
 }
 
-// place is the state of the program on a machine.
 type place struct {
 	up     bool // the program runs
 	failed bool // it could not be started
@@ -69,8 +68,8 @@ type event struct {
 	failed  string
 }
 
-// start starts a command by commands. At most limit of them are starting at a time: a command is
-// until its programs run or it has ended.
+// start starts a command by commands. At most limit of them are starting at a time; a command is
+// starting until its programs run or it has ended.
 func start(ctx context.Context, machines []Machine, c Command, commands []remoteCommand, limit int) (*Started, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", strings.Join(c.Args, " "), err)
@@ -121,7 +120,7 @@ func start(ctx context.Context, machines []Machine, c Command, commands []remote
 	return s, nil
 }
 
-// cannot stops what was started, and returns the error.
+// cannot stops what was started, and returns the error of the programs that could not be started.
 func (s *Started) cannot(failed []event) error {
 	if s.command.Failing != nil {
 		s.command.Failing(s.describe(failed))
@@ -141,7 +140,6 @@ func (s *Started) cannot(failed []event) error {
 	return s.describe(failed)
 }
 
-// describe names the machines on which the program could not be started.
 func (s *Started) describe(failed []event) error {
 	slices.SortFunc(failed, func(a, b event) int { return a.machine - b.machine })
 	var reasons []error
@@ -155,7 +153,6 @@ func (s *Started) describe(failed []event) error {
 	return fmt.Errorf("cannot start %s on all %d machines: %w", s.command.Args[0], len(s.machines), errors.Join(reasons...))
 }
 
-// late stops what was started, and returns an error that names the machines that have not answered.
 func (s *Started) late(ctx context.Context) error {
 	s.mu.Lock()
 	var silent []Machine
@@ -174,7 +171,6 @@ func (s *Started) late(ctx context.Context) error {
 	return fmt.Errorf("the start of %s was broken off before it ran on %s: %w", s.command.Args[0], describe(silent), why)
 }
 
-// open starts a command.
 func (s *Started) open(c remoteCommand, mark string) (*running, error) {
 	r := &running{remoteCommand: c, s: s, over: make(chan struct{})}
 	path, err := lookPath(c.args[0])
@@ -206,7 +202,6 @@ func (s *Started) open(c remoteCommand, mark string) (*running, error) {
 	return r, nil
 }
 
-// told handles a report of the guard on machine i.
 func (s *Started) told(r *running, i int, what said) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +256,6 @@ func (s *Started) lost(i int, reason func() string) {
 	s.end(End{Machine: i, Lost: why})
 }
 
-// finish waits until everything has ended.
 func (s *Started) finish() {
 	s.watchers.Wait()
 	s.launcher.Close()

@@ -93,7 +93,6 @@ func beginning(b, token []byte) int {
 	return len(b)
 }
 
-// tail keeps the last bytes that were written to it.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -137,8 +136,8 @@ func (l *labels) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// decide finds the writer of the line that begins with head. It returns what of head is to be
-// written, or nothing if it cannot be decided yet.
+// decide finds the writer of the line that begins with head. It returns the part of head that is to
+// be written, or nothing if the writer cannot be decided yet.
 func (l *labels) decide() (line []byte) {
 	digits := bytes.TrimLeft(l.head, " ")
 	number := digits

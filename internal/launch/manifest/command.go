@@ -28,7 +28,6 @@ func Command(load func(path string) *config.Job) *cmdline.Command {
 	return c
 }
 
-// command returns the command that prints one kind of manifest.
 func command(kind string, load func(path string) *config.Job, write func(*config.Job, config.Site, Options) ([]byte, error)) *cmdline.Command {
 	c := &cmdline.Command{Name: kind, Args: cmdline.File, Flags: cmdline.NewFlags()}
 	o := Options{Driver: Docker, Memory: DefaultMemory}
@@ -96,10 +95,10 @@ func choose(job *config.Job, name string) (config.Site, error) {
 	return config.Site{}, fmt.Errorf("%s has the sites %s: name one with -site", job.File, strings.Join(names, ", "))
 }
 
-// leastMemory is less than what any proc needs: what is below is a typing mistake.
+// leastMemory is less than any proc needs: a smaller number is a typing mistake.
 const leastMemory = 16 << 20
 
-// size parses a number of bytes, as Kubernetes has it.
+// size parses a number of bytes in the notation of Kubernetes.
 func size(text string) (int64, error) {
 	const most = 1 << 50
 	digits, shift := text, 0

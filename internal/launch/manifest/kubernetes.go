@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// user is the number of the user in containers, who is not root. The Dockerfile has the same.
+// user is the ID of the user in containers, who is not root. The Dockerfile has the same.
 const user = 65532
 
 //go:embed kubernetes.yaml
@@ -23,7 +23,6 @@ var kubernetesText string
 
 var kubernetesTemplate = template.Must(template.New("kubernetes").Funcs(template.FuncMap{"q": quote, "lines": lines, "literal": literal}).Parse(kubernetesText))
 
-// kubernetes is what the template has.
 type kubernetes struct {
 	site
 
@@ -73,10 +72,11 @@ func Kubernetes(job *config.Job, s config.Site, o Options) ([]byte, error) {
 // dnsLabel is a name of RFC 1123, as Kubernetes wants them.
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// literal writes the value of a variable so that Kubernetes, which replaces $(NAME), keeps it.
+// literal writes the value of a variable so that Kubernetes, which replaces $(NAME), leaves it
+// unchanged.
 func literal(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
-// quote writes a text as YAML reads it, which understands JSON.
+// quote writes a text for YAML as a JSON string, which YAML understands.
 func quote(text string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -22,7 +22,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// Variables by which schedulers tell containers their indices, from 0.
+// indexVariables are the variables by which schedulers tell containers their indices, from 0.
 var indexVariables = []string{"JOB_COMPLETION_INDEX", "NOMAD_ALLOC_INDEX"}
 
 // Index returns the place of the host of a site that this container is for, if environ has the index of
@@ -80,7 +80,6 @@ const (
 // DefaultMemory is what containers get for each proc if nobody says it.
 const DefaultMemory = 1 << 30
 
-// site is what both schedulers need to know of a site.
 type site struct {
 	Options
 
@@ -97,7 +96,6 @@ type site struct {
 	Seconds int // how long the nodes have to end
 }
 
-// file is a key or certificate that the job file names.
 type file struct {
 	Path    string // from the folder of the job file
 	Content string // empty without Options.Secrets
@@ -113,13 +111,11 @@ type variable struct {
 	Secret      bool
 }
 
-// port is a TCP port at which a host of the site is known to listen.
 type port struct {
 	Name   string
 	Number uint16
 }
 
-// maxFile bounds a key or certificate.
 const maxFile = 1 << 20
 
 // maxText bounds the job file: a ConfigMap holds 1 MiB in all.
@@ -194,7 +190,6 @@ func (d *site) names(hosts []config.Host) error {
 	return nil
 }
 
-// paths are those of the keys and certificates of a site, as they stand in the file.
 func paths(s config.Site) (list []string) {
 	add := func(path string) {
 		if path != "" && !slices.Contains(list, path) {
@@ -233,7 +228,6 @@ func (d *site) file(job *config.Job, path string) (f file, err error) {
 	return f, err
 }
 
-// variables takes those that the job file uses, with the values that they have here.
 func (d *site) variables(s config.Site) error {
 	tokens, _ := hclsyntax.LexConfig([]byte(d.Text), d.File, hcl.InitialPos)
 	seen := map[string]bool{}
@@ -263,7 +257,6 @@ func (d *site) variables(s config.Site) error {
 	return nil
 }
 
-// ports takes those that the file gives the site's hosts, or that are known.
 func (d *site) ports(s config.Site) {
 	if len(s.Hosts) > 1 {
 		head := s.HeadAddress().Port()

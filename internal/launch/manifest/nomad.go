@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// object is one of Nomad's API, whose types have other names in each version but the same fields.
+// object is an object of Nomad's API, whose types have other names in each version but the same
+// fields.
 type object map[string]any
 
 // Delimiters of Nomad's templates, which job files and keys do not have.
@@ -77,7 +78,6 @@ func (d *site) nomadTask() object {
 
 func (d *site) driver() Driver { return cmp.Or(d.Driver, Docker) }
 
-// nomadConfig is what the task's driver has to know.
 func (d *site) nomadConfig() object {
 	args := []string{"-config", "${NOMAD_SECRETS_DIR}/" + d.File, "-site", d.Name}
 	if d.driver() == Docker {
@@ -86,7 +86,6 @@ func (d *site) nomadConfig() object {
 	return object{"command": "impi-node", "args": args}
 }
 
-// account is who runs a task and owns its files.
 type account struct {
 	name string // empty: that of the agent
 	id   int    // of user and group; -1: those of the agent
@@ -134,7 +133,7 @@ func (d *site) templates() (list []object) {
 	return list
 }
 
-// stored is the template of a value that Nomad's own store of variables has.
+// stored is the template for a value in Nomad's own store of variables.
 func (d *site) stored(key string) string {
 	return fmt.Sprintf(`%s with nomadVar "nomad/jobs/%s" %s%[1]s index . %[4]q %[3]s%[1]s end %[3]s`, leftDelimiter, d.Job, rightDelimiter, key)
 }

@@ -45,7 +45,6 @@ func Started(environ func(string) string) bool {
 	return environ("PMI_FD") != "" || environ("PMI_PORT") != "" && environ("PMI_ID") != ""
 }
 
-// dialTime bounds how long PMI_PORT is dialled.
 const dialTime = 30 * time.Second
 
 // Open connects to the process manager that the environment names, and learns who this process is.
@@ -136,7 +135,6 @@ func (c *Conn) begin(id string) error {
 	return nil
 }
 
-// rest are the steps behind init.
 func (c *Conn) rest() []step {
 	if c.version == 1 {
 		return []step{
@@ -151,7 +149,7 @@ func (c *Conn) rest() []step {
 	}
 }
 
-// learn takes a step, and from its answer what it says of us.
+// learn takes a step, and what its answer says about this process.
 func (c *Conn) learn(s step) error {
 	f, err := c.ask(s.due, s.send)
 	if err != nil {
@@ -307,7 +305,6 @@ func (c *Conn) Get(key string, rank int) (value string, found bool, err error) {
 	return c.find(key, "kvs-get-response", fields{{"cmd", "kvs-get"}, {"jobid", c.me.Job}, {"srcid", strconv.Itoa(rank)}, {"key", key}})
 }
 
-// find asks for a value, by request in PMI-2.
 func (c *Conn) find(key, due string, request fields) (value string, found bool, err error) {
 	if err := checkWord("key", key, c.key); err != nil {
 		return "", false, err

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// maxProcs bounds the procs of a mapping.
 const maxProcs = 1 << 22
 
 // ParseMapping reads PMI_process_mapping for some procs, and gives the node of each, from 0. It is

@@ -14,14 +14,13 @@ const (
 	maxFields  = 64       // of either
 )
 
-// digits is how many begin a message of PMI-2.
+// digits is how many digits a message of PMI-2 begins with.
 const digits = 6
 
-// fields are a message in the order in which it was written. By hand: both formats are those of the
-// process managers, which no Go library reads.
+// fields is a message in the order in which it was written. It is coded here, since no Go library
+// reads the process managers' formats.
 type fields [][2]string
 
-// get is the value of the first field of that name.
 func (f fields) get(key string) (string, bool) {
 	for _, kv := range f {
 		if kv[0] == key {
@@ -36,7 +35,6 @@ func (f fields) value(key string) string {
 	return v
 }
 
-// with adds a word of a line or message.
 func (f fields) with(word, of string) (fields, error) {
 	key, value, found := strings.Cut(word, "=")
 	if !found || key == "" {
@@ -48,7 +46,6 @@ func (f fields) with(word, of string) (fields, error) {
 	return append(f, [2]string{key, value}), nil
 }
 
-// line writes a message of PMI-1.
 func (f fields) line() []byte {
 	var b bytes.Buffer
 	for i, kv := range f {
@@ -61,7 +58,6 @@ func (f fields) line() []byte {
 	return b.Bytes()
 }
 
-// message writes a message of PMI-2.
 func (f fields) message() []byte {
 	var b bytes.Buffer
 	for _, kv := range f {
@@ -121,7 +117,8 @@ func parseMessage(b []byte) (f fields, n int, err error) {
 	return f, digits + size, nil
 }
 
-// cutField cuts at the first ; that is not doubled, and makes one of those that are.
+// cutField cuts text at the first ; that is not doubled, and replaces each doubled one before it by
+// one.
 func cutField(text string) (field, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

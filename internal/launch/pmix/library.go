@@ -21,7 +21,6 @@ import (
 // Loads reports whether this build of the program can load libpmix.
 const Loads = true
 
-// name is that of libpmix, from version 2 on.
 const name = "libpmix.so.2"
 
 // libpmix is the library. Its functions may be called by several threads.
@@ -36,7 +35,6 @@ func load() (library, error) {
 	return &libpmix{}, nil
 }
 
-// failed is the error of a status, nil if it is none.
 func failed(what string, status C.int) error {
 	if status == C.IMPI_PMIX_SUCCESS {
 		return nil
@@ -57,7 +55,6 @@ func (l *libpmix) init() (space string, rank uint32, err error) {
 	return C.GoString(&l.me.space[0]), uint32(l.me.rank), nil
 }
 
-// sockets are the sockets that this process has.
 func sockets() map[int]bool {
 	list, _ := os.ReadDir("/proc/self/fd")
 	found := map[int]bool{}

@@ -28,7 +28,6 @@ func Started(environ func(string) string) bool {
 	return environ("PMIX_NAMESPACE") != "" && environ("PMIX_RANK") != ""
 }
 
-// library is libpmix.
 type library interface {
 	init() (space string, rank uint32, err error)
 	// number and text are of a process, or of the job where rank is ofJob. What nobody has put is
@@ -43,7 +42,6 @@ type library interface {
 	finalize() error
 }
 
-// ofJob is the rank of what concerns the whole job.
 const ofJob = 1<<32 - 2
 
 // Conn is a process's connection to the PMIx server of its machine. It is for one goroutine.
@@ -69,7 +67,6 @@ func Open(environ func(string) string) (*Conn, error) {
 	return c, nil
 }
 
-// begin learns who the process is.
 func begin(lib library) (*Conn, error) {
 	space, rank, err := lib.init()
 	if err != nil {
@@ -155,7 +152,6 @@ func (c *Conn) Abort(status int, message string) error {
 // Close finalizes: the process may end then.
 func (c *Conn) Close() error { return c.lib.finalize() }
 
-// refuse is why this process does not join the job.
 func refuse(why string) error {
 	return fmt.Errorf("%w: a process manager that speaks PMIx has started this process (PMIX_NAMESPACE=%.80s), and %s; or start it by srun --mpi=pmi2, mpiexec.hydra or impiexec",
 		ErrNoLibrary, os.Getenv("PMIX_NAMESPACE"), why)

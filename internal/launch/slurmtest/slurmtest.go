@@ -99,7 +99,7 @@ MpiDefault=none
 	return b.String()
 }
 
-// free returns TCP ports on which nobody listens. They are below those that the kernel gives away, of
+// free returns TCP ports on which nobody listens. They are below the kernel's ephemeral ports, of
 // which another test might get one before its daemon has it.
 func free(tb daemons.TB, n int) (ports []int) {
 	tb.Helper()

@@ -60,7 +60,6 @@ KbdInteractiveAuthentication no
 	return config
 }
 
-// listens starts an sshd, and waits until it listens.
 func listens(tb daemons.TB, cmd *exec.Cmd) {
 	tb.Helper()
 	r, w, err := os.Pipe()

@@ -78,7 +78,6 @@ KbdInteractiveAuthentication no
 	return h
 }
 
-// free returns a TCP port of the host on which nobody listens.
 func free(tb daemons.TB, host string) *net.TCPAddr {
 	tb.Helper()
 	l, err := net.Listen("tcp", host+":0")

@@ -33,7 +33,6 @@ func collectives(w *mpi.Comm, n int) error {
 	return nil
 }
 
-// round is one call of each collective.
 type round struct {
 	w              *mpi.Comm
 	n, k           int
@@ -42,7 +41,6 @@ type round struct {
 
 func (x *round) value(rank, i int) int64 { return int64(rank*1_000_003 + i*17 + x.n) }
 
-// vector returns what a rank contributes.
 func (x *round) vector(rank, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
@@ -58,7 +56,6 @@ func same(got, want []int64) error {
 	return nil
 }
 
-// all returns the vectors of all ranks, one after the other.
 func (x *round) all(n func(rank int) int) (all []int64) {
 	for r := range x.size {
 		all = append(all, x.vector(r, n(r))...)
@@ -146,7 +143,6 @@ func (x *round) alltoall() error {
 	return same(got, want)
 }
 
-// sum returns the sum of the vectors of the ranks up to last.
 func (x *round) sum(last, n int) []int64 {
 	s := make([]int64, n)
 	for r := range last + 1 {

@@ -68,7 +68,6 @@ func goOn(w *mpi.Comm, until string) (bool, error) {
 	return missing[0] != 0, err
 }
 
-// after is set once the file has been seen.
 var after bool
 
 // large passes 64 MiB around the ranks.

@@ -67,7 +67,6 @@ func run(ctx context.Context) int {
 	return report(results, *out, *asJSON, *quick)
 }
 
-// newRunner makes a runner for the repository in the working directory.
 func newRunner(bin string, limit time.Duration) (r *matrix.Runner, err error) {
 	r = &matrix.Runner{Limit: limit}
 	if r.Bin, err = filepath.Abs(bin); err == nil {
@@ -76,7 +75,6 @@ func newRunner(bin string, limit time.Duration) (r *matrix.Runner, err error) {
 	return r, err
 }
 
-// sweep runs the cells, several at a time.
 func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration, jobs int) ([]matrix.Result, error) {
 	temp, err := os.MkdirTemp("", "impi-matrix-")
 	if err != nil {
@@ -124,7 +122,6 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 	return results, nil
 }
 
-// say prints the result of a cell.
 func say(res matrix.Result, i, of int) {
 	line := fmt.Sprintf("%d/%d %-50s %s %v\n", i, of, res.Cell, res.Verdict, res.Took.Round(10*time.Millisecond))
 	switch res.Verdict {
@@ -137,7 +134,6 @@ func say(res matrix.Result, i, of int) {
 	fmt.Fprint(os.Stderr, line)
 }
 
-// report prints or writes the table, and returns the exit status.
 func report(results []matrix.Result, out string, asJSON, quick bool) int {
 	counts := make(map[matrix.Verdict]int)
 	for _, r := range results {
@@ -189,7 +185,6 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 	return os.WriteFile(out, []byte(b.String()+peersOf(out)), 0o644)
 }
 
-// versions describes the versions that were used.
 func versions() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/provenance"
 )
 
-// peersHeading begins the part of the file that is about jobs with peers.
 const peersHeading = "\n## Other MPIs\n"
 
 const peersText = peersHeading + `
@@ -25,7 +24,6 @@ that says who is gone. [peers.md](peers.md) has what LAM is not asked, and why.
 
 `
 
-// peersOf returns that part of a file, unchanged.
 func peersOf(file string) string {
 	b, _ := os.ReadFile(file)
 	if i := strings.Index(string(b), peersHeading); i >= 0 {
@@ -34,7 +32,6 @@ func peersOf(file string) string {
 	return ""
 }
 
-// runPeers runs the jobs with peers, and returns the exit status.
 func runPeers(ctx context.Context, bin string, only *regexp.Regexp, limit time.Duration, out string, asJSON bool) int {
 	results, err := sweepPeers(ctx, bin, only, limit)
 	if err == nil {

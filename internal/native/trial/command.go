@@ -24,7 +24,6 @@ var Help string
 // bad is the exit status if that MPI cannot be used.
 const bad = 1
 
-// command is one run of a command.
 type command struct {
 	cc, file, launch string
 	json             bool
@@ -57,10 +56,8 @@ func Command() *cmdline.Command {
 	return &cmdline.Command{Name: "native", Help: Help, Commands: []*cmdline.Command{build, test, rank}}
 }
 
-// rank is the name of the hidden command.
 const rank = "rank"
 
-// build prints whose MPI it is, and where the shim for it is.
 func (c *command) build(ctx context.Context) error {
 	path, info, err := native.Build(ctx, c.cc, c.says)
 	if err != nil {

@@ -60,7 +60,6 @@ func (c *command) test(ctx context.Context) error {
 	return c.show(&r)
 }
 
-// show shows a report to people.
 func (c *command) show(r *report) error {
 	threads, fabric := "any thread may call it", "not told"
 	if r.OneThread {

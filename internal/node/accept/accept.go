@@ -86,7 +86,6 @@ func (s *Arrivals) serve(l *site.Listener) {
 	}
 }
 
-// next accepts a link, and tells where it comes from as far as that is known.
 func next(ctx context.Context, l *site.Listener) (x link.Link, from unproved.Source, err error) {
 	plugin, ok := l.Listener.(interface {
 		AcceptFrom(context.Context) (link.Link, netip.Addr, error)
@@ -107,10 +106,8 @@ func next(ctx context.Context, l *site.Listener) (x link.Link, from unproved.Sou
 	return x, from, nil
 }
 
-// errTooManyWait is the cause for the end of a greeting that had to make room for others.
 var errTooManyWait = errors.New("too many connections had not greeted yet, and this was the oldest")
 
-// accept answers the greeting of a link and has Take do the rest.
 func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {
 	g, err := s.identify(within, leave, l, at)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// add gives a link its number.
 func (d *dancer) add(l link.Link) (conn int) {
 	conn = d.numbered
 	d.numbered++
@@ -49,7 +48,6 @@ func (c *danceConn) drop() {
 	c.close()
 }
 
-// accept accepts connections until the dance is over.
 func (d *dancer) accept() {
 	for {
 		l, err := d.h.Channel.Accept(d.ctx)
@@ -110,7 +108,6 @@ func (d *dancer) greet(l link.Link) {
 	})
 }
 
-// prove has a host prove who it is.
 func (d *dancer) prove(conn int) {
 	var from wire.HostRank
 	c := d.conns[conn]
@@ -131,7 +128,6 @@ func (d *dancer) prove(conn int) {
 // again.
 var errEarly = errors.New("it asks for a channel on demand, but this host does not have all channels of the start yet")
 
-// proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
 	at := d.c.Site.ChannelListener(d.h.Host)
 	g := dynamic.NewAcceptor(d.c.Keys(at), dial.Nonce())
@@ -157,7 +153,7 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 	return from, errors.Join(why, dial.Answer(ctx, l, g, verdict))
 }
 
-// admits asks the dance from another goroutine.
+// admits asks the dance; it is called by another goroutine.
 func (d *dancer) admits(conn int, h wire.HostRank) error {
 	said := make(chan error, 1)
 	if !d.tell(func() { said <- d.dance.Admits(conn, h) }) {
@@ -176,7 +172,6 @@ func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	})
 }
 
-// source returns the address that a link comes from, if the link tells.
 func source(l link.Link) wire.HostID {
 	p, ok := l.(interface{ Peer() string })
 	if !ok {

@@ -47,7 +47,6 @@ type Channels struct {
 	changed chan struct{} // closed when what the machine says of an arrival may have changed
 }
 
-// end is one of the site's hosts with its channels.
 type end struct {
 	*site.Host
 	loop      *packetswitch.Switch   // once the dance is over
@@ -74,15 +73,14 @@ func New(s Settings) *Channels {
 	return c
 }
 
-// with calls f with the machine, under the lock.
 func (c *Channels) with(f func(m *agent.Channels)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(c.machine)
 }
 
-// change is with for an f after which the machine may decide otherwise about connections that wait:
-// they ask it again.
+// change is with for an f that may change what the machine decides about waiting connections, which
+// then ask it again.
 func (c *Channels) change(f func(m *agent.Channels)) {
 	c.with(func(m *agent.Channels) {
 		f(m)

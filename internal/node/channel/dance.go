@@ -36,7 +36,6 @@ type dancer struct {
 	wg       sync.WaitGroup
 }
 
-// danceConn is a connection of a dance.
 type danceConn struct {
 	l       link.Link // nil once closed or handed on
 	first   [agent.GreetingSize]byte
@@ -44,7 +43,6 @@ type danceConn struct {
 	dropped bool               // to be closed when nothing reads it any more
 }
 
-// connect makes the channels from h to all other hosts of the job.
 func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.Link, error) {
 	if err := c.Routes.CheckChannels(h.Rank, h.Config.Address.String()); err != nil {
 		return nil, err
@@ -103,7 +101,6 @@ func (d *dancer) run() (err error) {
 	}
 }
 
-// steps does what the dance says.
 func (d *dancer) steps() (over bool, err error) {
 	for {
 		s, ok := d.dance.Next()
@@ -214,7 +211,8 @@ type rounds struct {
 	told          bool // the operator
 }
 
-// failed is called after each round. ways is what became of each way, why says so for the operator.
+// failed is called after each round. ways is how each way has failed, why says that for the
+// operator.
 func (r *rounds) failed(missed []dynamic.FailedWay, why, ways error) {
 	own := r.d.c.Routes.World.Hosts[r.host].Client == r.d.c.Routes.World.Self
 	switch what := answerOf(missed, r.must); {
@@ -248,13 +246,12 @@ func (r *rounds) warn(own bool, why error) {
 	r.d.c.noAnswerYet(r.d.h, r.host, r.ways, why, then)
 }
 
-// noAnswerYet tells the operator that nothing answers by some ways, and what comes then.
 func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Way, why error, then string) {
 	c.Log.Warn("no answer yet; "+then, "from", h.Config.Address, "to", c.Routes.HostName(host),
 		"reason", c.withRemedy(why, c.Routes.World.Hosts[host].Client, by))
 }
 
-// What is known of a host to which all ways have failed.
+// answer is what is known of a host to which all ways have failed.
 type answer int
 
 const (
@@ -296,8 +293,8 @@ const (
 	notice     = 3 * time.Second
 )
 
-// noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
-// not made by some ways, and what to do about it.
+// noAnswer tells the dance that nothing of a host answers, and adds what to do about it. err is why
+// no connection could be made by the ways by.
 func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
 	err = d.c.withRemedy(err, d.c.Routes.World.Hosts[h].Client, by)
 	d.tell(func() {
@@ -332,7 +329,6 @@ func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byt
 	return l, nil
 }
 
-// missing names the sites whose hosts are not connected.
 func (d *dancer) missing() string {
 	var names []string
 	for _, h := range d.dance.Missing() {
@@ -341,7 +337,7 @@ func (d *dancer) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// waitingFor is asked by another goroutine than the dance's.
+// waitingFor says which channels are missing. It is called by another goroutine than the dance's.
 func (d *dancer) waitingFor() string {
 	answer := make(chan string, 1)
 	if !d.tell(func() { answer <- d.missing() }) {

@@ -27,7 +27,6 @@ func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
 // Use gives a host its switch, which does not run yet.
 func (c *Channels) Use(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
 
-// making is a channel that is made on demand.
 type making struct {
 	*dial.Search
 	c     *Channels
@@ -66,8 +65,8 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.run()
 }
 
-// limit is how long a dial by a way may take: all of the first dial.Reach together, so that a host that
-// cannot be reached is given up then, and of later rounds as many.
+// limit is how long a dial by a way may take. All ways of the first round together have dial.Reach,
+// so that a host that cannot be reached is given up then; those of a later round have as much.
 func (x *making) limit(way int) time.Duration {
 	left := time.Until(x.began.Add(dial.Reach))
 	if left <= 0 {
@@ -76,7 +75,6 @@ func (x *making) limit(way int) time.Duration {
 	return dial.Share(left, x.Ways[way:])
 }
 
-// run makes the channel, or says that there will be none.
 func (x *making) run() {
 	ctx, cancel := context.WithCancel(x.c.Tasks)
 	defer cancel()
@@ -110,7 +108,6 @@ func (x *making) run() {
 	}
 }
 
-// wanted asks the agent whether it needs the channel still.
 func (x *making) wanted() bool {
 	yes := make(chan bool, 1)
 	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.NotYet(x.peer) }) {
@@ -124,14 +121,14 @@ func (x *making) wanted() bool {
 	}
 }
 
-// hearing decides whether a host is given up of which nothing is heard.
 type hearing struct {
 	must bool // only transports of the route are dialled
 	slow bool // nothing came in time in the last round, which may be for other reasons
 }
 
-// nothing reports that it is, after a round in which all ways have failed so. If only time ran out, perhaps
-// of a process that shakes hands and is busy, there is one more round, as at the start of the job.
+// nothing reports whether the host is given up, after a round in which all ways have failed with
+// missed. If only time ran out, perhaps because a process was busy with its handshake, there is one
+// more round, as at the start of the job.
 func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
 	for _, m := range missed {
 		var failed *transports.Error
@@ -147,7 +144,6 @@ func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
 	return true
 }
 
-// why is the error of a channel that cannot be made.
 func (x *making) why(last dynamic.SearchStep) error {
 	err := x.Errors()
 	client := x.c.Routes.World.Hosts[x.peer].Client
@@ -162,7 +158,6 @@ func (x *making) why(last dynamic.SearchStep) error {
 	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.began).Round(time.Second), err)
 }
 
-// begin gives a host's switch a channel that was made on demand.
 func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {
 	from := dial.OriginOf(l)
 	c.Log.Debug("channel", "from", h.Rank, "to", peer, "transport", from.Transport, "data_plane", from.Plane, "on_demand", true)

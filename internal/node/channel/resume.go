@@ -22,17 +22,14 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// prompt is a link that can be told to acknowledge at once, as socket.Link can.
 type prompt interface{ AckAtOnce() }
 
-// channel is a channel that resumes.
 type channel struct {
 	*packetswitch.Channel
 	from   atomic.Pointer[dial.Origin] // of the connection, or of the last one
 	resent *socket.Retransmits         // of Channels
 }
 
-// take resumes the channel by a further connection.
 func (c *channel) take(l link.Link) {
 	from := dial.OriginOf(l)
 	c.resent.Count(l, from.Transport)
@@ -152,9 +149,9 @@ func (c *Channels) Accept(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// judge decides about a connection between hosts, and gives who takes it; nobody does if it is a
-// channel that was made on demand. One that comes before its host makes channels waits until it does:
-// the other node was faster.
+// judge decides about a connection between hosts, and returns who takes it: nobody if it is a
+// channel that was made on demand. A connection that comes before its host makes channels waits
+// until it does, since the other node was faster.
 func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, at *site.Listener) (take func(link.Link) bool, v dynamic.Verdict) {
 	if v = c.admits(l, hello, at); v != dynamic.Accepted {
 		return nil, v
@@ -195,14 +192,12 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 	}
 }
 
-// admits decides whether a connection between hosts may come by the listener that it came to.
 func (c *Channels) admits(l link.Link, hello dynamic.Hello, at *site.Listener) (v dynamic.Verdict) {
 	allowed := l.Handle() != link.NoHandle && c.Routes.AllowsChannel(wire.HostRank(hello.Src), l, at.Transport, at.Plain)
 	c.with(func(m *agent.Channels) { v = m.Admits(at.Host.Rank, hello, allowed) })
 	return v
 }
 
-// channelTo finds a channel that resumes.
 func (c *Channels) channelTo(h *end, peer wire.HostRank) *channel {
 	c.mu.Lock()
 	defer c.mu.Unlock()

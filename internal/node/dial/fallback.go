@@ -58,7 +58,6 @@ func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason, remedy string) {
 	f.Log.Log(f.level(w.Procs.At(to).Client, ""), "no direct link: packets go through the agents", args...)
 }
 
-// addressOf is the address of a proc's host.
 func addressOf(w *startup.Job, rank wire.WorldRank) netip.Addr {
 	return w.Hosts[w.Procs.At(rank).Host].Address.Addr()
 }

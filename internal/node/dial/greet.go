@@ -99,13 +99,12 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 // IsForJob reports whether a link is one of the job's, and not of those who look or measure.
 func IsForJob(h *dynamic.Hello) bool { return !h.Status && !h.Probe && !h.Lost }
 
-// breakable reports whether a link can be lost although both its ends live, so that there
-// is something to resume. What the two procs themselves keep in memory cannot.
+// breakable reports whether a link can be lost although both its ends live, so that there is
+// something to resume. A link that the two procs keep in memory cannot be lost.
 func breakable(l link.Link) bool {
 	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM
 }
 
-// greeting is one side of a greeting: a dynamic.Dialler or Acceptor.
 type greeting interface {
 	Output() []byte
 	Input(b []byte) (consumed int, err error)

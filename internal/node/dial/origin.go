@@ -21,7 +21,6 @@ func planeReason(l link.Link) string {
 	return ""
 }
 
-// planeOf names a link's data plane.
 func planeOf(l link.Link) string {
 	if from, ok := host.OriginOf(l); ok {
 		return string(from.Plane)

@@ -42,7 +42,6 @@ func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 
 const dialledByPeer = "the peer's node dialled us by it"
 
-// judged fills in what came of dialling a candidate.
 func judged(c links.Candidate, r *record) links.Candidate {
 	t, tried := r.way(c.Transport, c.Address)
 	switch {

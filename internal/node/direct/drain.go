@@ -17,8 +17,8 @@ type Using struct {
 	Fixed   int // not resumable
 }
 
-// move is a link that was broken to leave a plugin: how often it had been resumed then, when that was, and
-// whether the other end's node has ordered it.
+// move is a link that was broken so that it leaves a plugin: how often it had been resumed by then,
+// when that was, and whether the other end's node has ordered it.
 type move struct {
 	resumes int
 	at      time.Time
@@ -28,13 +28,12 @@ type move struct {
 // moveTime is how long such a link is not resumed by the transport that it leaves.
 const moveTime = 5 * time.Second
 
-// leaves reports whether a link is about to leave the transport that it has.
 func (m move) leaves(s *dynamic.SessionState, limit time.Duration) bool {
 	return s.Resumes == m.resumes && time.Since(m.at) < min(moveTime, limit/2)
 }
 
-// isMoving reports whether a link has yet to leave a plugin because this node, by its own or its other end's
-// order, broke it for that. The caller holds mu.
+// isMoving reports whether a link has yet to leave a plugin for which this node has broken it, by
+// its own or the other end's order. The caller holds mu.
 func isMoving(d *Links, x Pair) bool {
 	for _, end := range []Pair{x, {x.Peer, x.Local}} {
 		s := d.links.Sessions.Get(end)
@@ -89,25 +88,24 @@ func (d *Links) Leave(transport string) (u Using) {
 	return u
 }
 
-// leaving is a link that is to be broken so that it leaves a plugin.
 type leaving struct {
 	p *procs.Proc
 	x Pair
 	s *dynamic.SessionState
 }
 
-// ordered stands for a connection number: whichever there is is left for another one, by somebody's order.
+// ordered stands for any connection number: whatever connection the link has is given up for
+// another one, by somebody's order.
 const ordered = math.MaxUint64
 
-// broken tells the proc here that the link is lost.
 func (l leaving) broken() {
 	m := further(l.x, l.s)
 	m.Resumable.Lost, m.Resumable.Epoch = true, ordered
 	_ = l.p.Tell(m) // it may be gone
 }
 
-// ask has the other end's node, which dials, break a link: it would take a link that is broken here
-// for one that is lost. If it does not hear of it, the link is broken here all the same.
+// ask has the other end's node, which dials, break a link: if it is broken here, that node takes it
+// for lost. If the node does not hear of it, the link is broken here all the same.
 func (l leaving) ask(d *Links) {
 	d.mu.Lock()
 	busy := l.s.Busy

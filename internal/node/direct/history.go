@@ -33,7 +33,6 @@ type record struct {
 	compress    string    // how what the proc sends is compressed; empty: it is not
 }
 
-// try is what came of dialling by a way.
 type try struct {
 	transport, address string
 	verdict            links.Verdict
@@ -57,7 +56,6 @@ func (h *history) with(x Pair, f func(*record)) {
 	f(r)
 }
 
-// tried notes what came of a way.
 func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
@@ -71,7 +69,6 @@ func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, 
 	})
 }
 
-// failed notes that a way has led to no link.
 func (h *history) failed(x Pair, w routes.Way, err error) {
 	switch dial.Refused(err) {
 	case dynamic.NotAllowed:
@@ -83,7 +80,6 @@ func (h *history) failed(x Pair, w routes.Way, err error) {
 	}
 }
 
-// given notes the link that a proc got with a message.
 func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool) {
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason, r.id = m.Transport, m.DataPlane, m.Reason, id
@@ -94,7 +90,6 @@ func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool)
 	})
 }
 
-// refused notes that a pair has no link, or none any more.
 func (h *history) refused(x Pair, reason string) {
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason, r.id = "", "", "", host.LinkID{}
@@ -102,7 +97,6 @@ func (h *history) refused(x Pair, reason string) {
 	})
 }
 
-// of returns a copy of a pair's record.
 func (h *history) of(x Pair) record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +109,6 @@ func (h *history) of(x Pair) record {
 	return c
 }
 
-// way returns the try of a way, if there was one.
 func (r *record) way(transport, address string) (try, bool) {
 	for _, t := range r.tries {
 		if t.transport == transport && t.address == address {

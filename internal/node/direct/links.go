@@ -57,7 +57,6 @@ func New(s Settings) *Links {
 	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.SessionState]move)}
 }
 
-// locked calls f with the state of all links.
 func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +151,6 @@ func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Way,
 	return dial.Greeted(within, d.Token, dial.Limited(d.Routes.Pinned(w.T, hello.Dst), limit), hello, w)
 }
 
-// fallBack sends the pair's packets through the agent.
 func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 	d.past.refused(x, reason)
 	d.FallBacks.ByAgents(x.Local, x.Peer, reason, remedy)
@@ -202,7 +200,7 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 	return p, v
 }
 
-// give hands a link to its proc; id is zero for one that is not resumed.
+// give gives a link to its proc; id is zero for a link that is not resumable.
 func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.Session, dialled bool) {
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}

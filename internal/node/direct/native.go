@@ -23,7 +23,6 @@ func (d *Links) nativeState(x Pair, l *wireup.LinkStats) links.State {
 	return links.StateUnused
 }
 
-// nativeName is how reports call the site's own MPI.
 func (d *Links) nativeName() string { return config.NativeName + " (" + d.Routes.Native + ")" }
 
 // native says of the site's own MPI, for a pair within the site, whether it is used, or why not. ok is
@@ -55,7 +54,8 @@ func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 	return c, true
 }
 
-// withNative adds the site's own MPI to the candidates of a pair. What it is preferred to is not dialled.
+// withNative adds the site's own MPI to the candidates of a pair. Candidates to which it is
+// preferred are not dialled.
 func (d *Links) withNative(x Pair, list []links.Candidate) []links.Candidate {
 	c, ok := d.native(x)
 	if !ok {
@@ -72,7 +72,6 @@ func (d *Links) withNative(x Pair, list []links.Candidate) []links.Candidate {
 	return slices.Insert(list, 0, c)
 }
 
-// preferred is a route's prefer as a job file writes it.
 func preferred(r config.Route) []string {
 	if !r.Native {
 		return r.Prefer

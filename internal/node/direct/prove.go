@@ -31,11 +31,10 @@ const (
 	failed
 )
 
-// lateDial is how long a dial may take by a way that has failed at the start. The warning is given by
+// lateDial is how long a dial may take by a way that has failed at the start. The warning was given
 // then; this is for a network that has come up since.
 const lateDial = 2 * time.Second
 
-// limit is how long a dial by a way may take.
 func (d *Links) limit(w routes.Way) time.Duration {
 	if w.T.Machine() {
 		return dial.Limit
@@ -58,7 +57,6 @@ func (d *Links) setProof(w routes.Way, p proof) {
 	d.proofs[legOf(w)] = p
 }
 
-// target is another host to which direct links may be dialled.
 type target struct {
 	first  wire.WorldRank // of its procs
 	client wire.ClientRank
@@ -118,7 +116,6 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 	return list
 }
 
-// prove dials a host until end.
 func (d *Links) prove(x *target, end time.Time) {
 	s := dial.Search{
 		Search: dynamic.ConnectSearch(len(x.ways)), Ways: x.ways,
@@ -140,7 +137,6 @@ func (d *Links) prove(x *target, end time.Time) {
 	}
 }
 
-// mostNamed is how many hosts of a site a warning names.
 const mostNamed = 8
 
 // warnOf warns of hosts that were not reached, once for each site.
@@ -175,7 +171,8 @@ func (d *Links) warnOf(targets []*target) {
 	}
 }
 
-// remedy says what to do about a pair whose search for a link has failed; empty: that is not known.
+// remedy says what to do about a pair whose search for a link has failed, or returns "" if that is
+// not known.
 func (d *Links) remedy(x Pair, s *dial.Search) string {
 	for _, m := range slices.Backward(s.FailedWays()) {
 		if w := s.Ways[m.Way]; !w.T.Machine() && dial.Unreached(m.Err) {

@@ -71,7 +71,6 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 }
 
-// further is the message that gives a proc a further connection of a link.
 func further(x Pair, s *dynamic.SessionState) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 }
@@ -93,7 +92,8 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 	}
 }
 
-// resume dials until there is a connection, or none can be had. It is no fault if a drain moves the link.
+// resume dials until there is a connection, or none can be had. With moves, a drain moves the link,
+// which is no fault.
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves bool) {
 	began := time.Now()
 	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
@@ -151,8 +151,8 @@ func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) 
 	return l, by, last.Verdict, why
 }
 
-// overdue says what has ended the dialling of a link that was lost: the limit, or the pause of a plugin that
-// died too often and outlasted it.
+// overdue says what has ended the dialling of a lost link: the limit, or the pause of a plugin that
+// died too often, which was longer.
 func overdue(limit time.Duration, rounds int, last error) string {
 	if errors.Is(last, host.ErrFailed) {
 		return fmt.Sprintf("its plugin died too often, and was not started again before limits { resume } was over, %v: dialled %d times, at last: %v", limit, rounds, last)
@@ -160,7 +160,6 @@ func overdue(limit time.Duration, rounds int, last error) string {
 	return fmt.Sprintf("limits { resume } is over: dialled %d times within %v, at last: %v", rounds, limit, last)
 }
 
-// handAgain gives a further connection to its proc.
 func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link.Link, transport string) {
 	d.mu.Lock()
 	s.Resumes++

@@ -9,7 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/node/direct"
 )
 
-// drain has new links of this node do without plugins, or use them again, and tells what still uses them.
+// drain makes new links of this node avoid plugins, or use them again, and tells what still uses
+// them.
 func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, error) {
 	rt := c.Site.Routes
 	var names, builtin []string
@@ -51,7 +52,6 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 	return a, nil
 }
 
-// channelsBy counts the channels whose bytes pass through a transport's plugin.
 func channelsBy(ctx context.Context, c *Control, transport string) (n int) {
 	for i := range c.Hosts {
 		_, channels, _ := c.describeHost(ctx, i)

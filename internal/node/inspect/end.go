@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// endingLimit is for how long the node's end waits for those who want to know why.
+// endingLimit is how long the node's end waits for those who want to know why it ends.
 const endingLimit = 500 * time.Millisecond
 
 // End tells who awaits it how a node's part of the job ends.
@@ -27,7 +27,7 @@ func (e *End) Tell(site, failure string) {
 // Awaiting is how many wait for the end.
 func (e *End) Awaiting() int { return int(e.awaiting.Load()) }
 
-// await returns how the node ends; nil if ctx ended before.
+// await returns how the node ends, or nil if ctx ended before.
 func (e *End) await(ctx context.Context) *links.Ending {
 	e.awaiting.Add(1) // it stays so, as the answer is yet to be sent
 	select {

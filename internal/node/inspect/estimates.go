@@ -17,7 +17,6 @@ type estimates struct {
 	resent map[string]uint64             // packets, by transport
 }
 
-// askPlugins asks all plugins at once.
 func askPlugins(ctx context.Context, c *Control) estimates {
 	e := estimates{make(map[host.LinkID]time.Duration), make(map[string]uint64)}
 	var wg sync.WaitGroup
@@ -43,15 +42,15 @@ func (e *estimates) of(c *Control, x direct.Pair) time.Duration {
 	return e.trips[direct.AtPlugin(c.Direct, x)]
 }
 
-// retransmits keeps what procs have said last, so that sums do not fall when one ends or is silent.
+// retransmits keeps the last numbers of procs, so that sums do not fall when one ends or is silent.
 type retransmits struct {
 	mu    sync.Mutex
 	procs map[int]map[string]uint64 // by index
 	told  map[string]uint64
 }
 
-// sum adds up what procs, channels and plugins had to send again, for these transports, but for those that
-// never had a link that counts. What procs say of others is not believed.
+// sum adds up what procs, channels and plugins had to send again, for these transports except those
+// that never had a link that counts it. What procs say of other transports is not believed.
 func (r *retransmits) sum(names []string, stats []*wireup.Stats, channels, plugins map[string]uint64) map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

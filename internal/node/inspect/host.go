@@ -37,7 +37,6 @@ func (c *Control) describeHost(ctx context.Context, index int) (links.Host, []li
 	return d, channels, s.passed
 }
 
-// switchState is what a switch says of itself.
 type switchState struct {
 	wait     links.Waiting
 	channels []links.Channel
@@ -71,7 +70,6 @@ func (c *Control) switchState(h *Host) switchState {
 	return st
 }
 
-// describeResumable tells how a resumable channel is.
 func describeResumable(r *drive.Resumable, c *links.Channel) {
 	c.Resumable, c.Resumes = true, r.Resumes()
 	apart, why := r.Broken()

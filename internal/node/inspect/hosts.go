@@ -10,13 +10,11 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// hostCounts are a HostCounts while it is added up.
 type hostCounts struct {
 	links.HostCounts
 	kinds map[kind]*links.LinkCount
 }
 
-// kind is what pairs of procs are told apart by.
 type kind struct {
 	state     links.State
 	transport string
@@ -92,7 +90,6 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 	return list
 }
 
-// describeLog adds the last lines of the node's log.
 func (c *Control) describeLog(d *links.Node, r links.Request) {
 	if !r.Log || c.Log == nil {
 		return

@@ -141,7 +141,6 @@ func (c *Control) Close() {
 	}
 }
 
-// writeAbout writes to the run directory which node this is.
 func (c *Control) writeAbout() error {
 	b, err := json.Marshal(c.about())
 	if err != nil {
@@ -187,10 +186,9 @@ func jobID(job *startup.Job) string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// ops are what is answered once the job runs.
+// ops are answered only once the job runs.
 var ops = []links.Op{links.OpVerify, links.OpReread, links.OpDrain, links.OpUndrain, links.OpDrained}
 
-// answer answers a request for this node alone.
 func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) {
 	var err error
 	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || slices.Contains(ops, r.Op); {
@@ -285,7 +283,6 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	return d
 }
 
-// addressOf is the address of a proc's host, as the job file has it.
 func addressOf(c *Control, p *procs.Proc) string {
 	if hosts := c.Site.Routes.Site.Hosts; p.Host < len(hosts) && hosts[p.Host].Address.IsValid() {
 		return hosts[p.Host].Address.String()
@@ -365,7 +362,6 @@ func (c *Control) describeTransports() (list []links.Transport) {
 	return list
 }
 
-// describeProc asks a proc.
 func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Request) (d links.Proc, s *wireup.Stats) {
 	d = links.Proc{
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
@@ -388,7 +384,6 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Reque
 	return d, s
 }
 
-// stateOf returns how far a proc has got, and if it has ended how.
 func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
 	if how, over := p.Ended(); over {
 		return links.ProcEnded, how
@@ -443,7 +438,6 @@ func plain(ranks []wire.WorldRank) (list []int) {
 	return list
 }
 
-// counted returns the bytes of a link, if they were counted.
 func counted(s wireup.LinkStats) (b links.Bytes) {
 	if s.Counted {
 		b.Sent, b.Received = &s.Sent, &s.Received
@@ -477,7 +471,7 @@ func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
 	return m
 }
 
-// sinceLost has the view of a pair whose link is lost say since when, not since when it was linked.
+// sinceLost sets the time in the view of a lost link to when it was lost, not when it was linked.
 func sinceLost(v *links.View, l *wireup.LinkStats, now time.Time) {
 	if v.State == links.StateLost && l != nil {
 		v.Since = now.Add(-time.Duration(l.ApartFor))

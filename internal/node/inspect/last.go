@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// lastWords are the sites whose heads want to know how this site's procs have ended, those that have ever
-// asked, and those that know.
+// lastWords has three sets of sites: those whose heads want to know how this site's procs have
+// ended, those that have ever asked, and those that know.
 type lastWords struct {
 	mu                 sync.Mutex
 	want, asked, known map[wire.ClientRank]bool
@@ -25,17 +25,14 @@ func (l *lastWords) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
 	(*in)[x] = true
 }
 
-// wanted notes that a site waits for the last words of others.
 func (l *lastWords) wanted(x wire.ClientRank) { l.note(&l.want, x) }
 
-// askedBy notes that a site has asked for a report.
 func (l *lastWords) askedBy(x wire.ClientRank) { l.note(&l.asked, x) }
 
-// heard notes that a site was told the last words of this one.
 func (l *lastWords) heard(x wire.ClientRank) { l.note(&l.known, x) }
 
-// all reports whether all sites have the last words that want them and are not gone: gone says so of a site
-// and is told whether it has ever asked.
+// all reports whether all sites that want the last words and are not gone have them. gone reports
+// whether a site is gone, and is told whether it has ever asked.
 func (l *lastWords) all(gone func(client int, hasAsked bool) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ type place struct{ client, host int }
 // anyHost stands for the hosts of a site, one of which answers for all.
 const anyHost = -1
 
-// mute is since when questions to hosts and sites have not been answered.
+// mute records since when questions to hosts and sites have not been answered.
 type mute struct {
 	mu sync.Mutex
 	at map[place]time.Time
@@ -23,8 +23,8 @@ func (m *mute) answered(x place) {
 	delete(m.at, x)
 }
 
-// since notes that a question that was asked at a time is not answered, and returns when the first one
-// was asked for which that is so.
+// since records that a question about x that was asked at the time asked is not answered, and
+// returns when the first unanswered one was asked.
 func (m *mute) since(x place, asked time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,7 +39,6 @@ func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
 	return c.answer(ctx, r)
 }
 
-// hostOf is which host of the site a request is for.
 func (c *Control) hostOf(r links.Request) (int, error) {
 	self, hosts := 0, 0
 	if c.Cluster != nil {
@@ -76,7 +75,6 @@ func (c *Control) hostName(host int) string {
 	return w.Hosts[int(w.Clients[w.Self].FirstHost)+host].Address.Addr().String()
 }
 
-// ofJob asks all sites of the job.
 func (c *Control) ofJob(ctx context.Context, r links.Request) links.Answer {
 	r.Sites = false
 	within, cancel := beforehand(ctx)
@@ -90,7 +88,7 @@ func (c *Control) ofJob(ctx context.Context, r links.Request) links.Answer {
 	return own
 }
 
-// beforehand returns a context for what must come before the own answer.
+// beforehand returns a context for what must be done before this node's own answer.
 func beforehand(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)*7/8)
@@ -99,7 +97,7 @@ func beforehand(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named.
-// All hosts together tell of as many pairs as one node would.
+// All hosts together report as many pairs as one node would.
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	n := len(c.Cluster.Hosts)
 	r.Views = max(1, links.MaxViews/n)
@@ -122,7 +120,6 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	return own
 }
 
-// other is what another host says of itself.
 func (c *Control) other(ctx context.Context, host int, r links.Request) links.Other {
 	began, here := time.Now(), place{c.Site.Routes.Site.Client, host}
 	a, err := c.ask(ctx, host, r)
@@ -142,7 +139,6 @@ func (c *Control) other(ctx context.Context, host int, r links.Request) links.Ot
 	return links.Other{About: about, Error: err.Error(), Since: c.mute.since(here, began)}
 }
 
-// ask asks the node of another host.
 func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.Answer, err error) {
 	question, err := json.Marshal(r)
 	if err != nil {
@@ -164,7 +160,6 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 	return a, nil
 }
 
-// answerOther answers another host, for this one.
 func (c *Control) answerOther(ctx context.Context, question []byte) []byte {
 	var r links.Request
 	if err := json.Unmarshal(question, &r); err != nil {

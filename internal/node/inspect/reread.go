@@ -44,7 +44,7 @@ func (c *Control) Reread(ctx context.Context) links.Answer {
 	return links.Answer{Rereads: c.rereadAll(ctx, r)}
 }
 
-// judge reports whether a host cannot take its file, or has another one than the head.
+// judge reports whether a host cannot take its file, or has a file that differs from the head's.
 func judge(all []links.Reread) (failed bool) {
 	for i := range all {
 		x := &all[i]
@@ -56,7 +56,6 @@ func judge(all []links.Reread) (failed bool) {
 	return failed
 }
 
-// rereadAll asks all hosts of the site at the same time, this one too.
 func (c *Control) rereadAll(ctx context.Context, r links.Request) []links.Reread {
 	within, cancel := beforehand(ctx)
 	defer cancel()
@@ -78,7 +77,6 @@ func (c *Control) rereadAll(ctx context.Context, r links.Request) []links.Reread
 	return all
 }
 
-// rereadAt asks another host.
 func (c *Control) rereadAt(ctx context.Context, host int, r links.Request) links.Reread {
 	a, err := c.ask(ctx, host, r)
 	switch {
@@ -92,7 +90,6 @@ func (c *Control) rereadAt(ctx context.Context, host int, r links.Request) links
 	return links.Reread{Site: c.Site.Routes.Site.Name, Problem: "not reached: " + err.Error()}
 }
 
-// reread reads the file of this node.
 func (c *Control) reread(ctx context.Context, r links.Request) links.Reread {
 	a, err := c.Reload(ctx, r.Check, r.Text)
 	if err != nil {

@@ -76,7 +76,6 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	return err
 }
 
-// shortenLogs leaves the last lines of the logs of a site, so many of each host.
 func shortenLogs(a *links.Answer) {
 	hosts := 1 + len(a.Others)
 	if a.Node != nil {
@@ -89,7 +88,6 @@ func shortenLogs(a *links.Answer) {
 	}
 }
 
-// enter waits until another question may be answered.
 func (c *Control) enter(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, siteLimit)
 	defer cancel()
@@ -101,7 +99,6 @@ func (c *Control) enter(ctx context.Context) bool {
 	}
 }
 
-// ofSites asks the job's other sites.
 func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.Other) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil
@@ -216,12 +213,10 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 	return others
 }
 
-// name says of which site an answer is.
 func (c *Control) name(x *startup.ClientInfo) links.About {
 	return links.About{Job: c.Name, ID: jobID(c.Site.Routes.World), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
 }
 
-// firstProcs returns the first procs of a site's first hosts.
 func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 	w, last := c.Site.Routes.World, -1
 	for i := range x.NProcs {
@@ -236,7 +231,6 @@ func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 	return ranks
 }
 
-// askNode asks the node of another site's proc.
 func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
 	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
 	err = noWay(routes.DrainedWays(c.Site.Routes, x.Local, x.Peer))
@@ -249,7 +243,8 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 	return a, err
 }
 
-// noWay says why another site cannot be asked, to which these drained transports would lead.
+// noWay says why another site cannot be asked. drained are the drained transports that lead there,
+// if any.
 func noWay(drained []string) error {
 	if len(drained) > 0 {
 		return fmt.Errorf("only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", strings.Join(drained, ", "))
@@ -257,7 +252,6 @@ func noWay(drained []string) error {
 	return errors.New("no transport leads there, or the route has direct = false: run the command there too")
 }
 
-// askBy asks the node of another site's proc by one of the ways to it.
 func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Way, r links.Request) (a links.Answer, err error) {
 	l, err := c.Direct.Dial(ctx, hello, w)
 	if err != nil {

@@ -58,7 +58,6 @@ func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.
 	}
 }
 
-// whyNoWorldLink returns why a search has found no link to another world within ctx.
 func whyNoWorldLink(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
 	missed := s.FailedWays()
 	switch {

@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// linked is what is known of a link to a proc of another world.
 type linked struct {
 	transport, plane string
 	dialled          bool

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// dialLink does what a step wants.
 func (m *Meetings) dialLink(s step) {
 	hello := dynamic.Hello{Src: s.Pair.Local.Rank, Dst: s.Pair.Peer.Rank, World: s.Pair.Local.World}
 	m.DialLink(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello})

@@ -166,8 +166,8 @@ func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 	}
 }
 
-// hand gives a proc a link with the message about it. The node does not have the link any more then,
-// even if there is an error.
+// hand gives a proc a link with the message about it. The node no longer owns the link then, even
+// if there is an error.
 func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport string) error {
 	x.Transport = transport
 	if err := p.Hand(l, &x); err != nil {

@@ -46,7 +46,6 @@ type nameService struct {
 	closed bool
 }
 
-// name asks the name service for a proc, and answers the proc.
 func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	limit := x.Timeout
 	if limit <= 0 {
@@ -123,7 +122,6 @@ func (s *nameService) close() {
 	}
 }
 
-// classOfName returns the MPI error class for an error of a request about a name.
 func classOfName(err error) mpierr.Class {
 	if errors.Is(err, service.ErrDenied) {
 		return mpierr.Access

@@ -129,7 +129,8 @@ func (o *Cluster) Place() {
 	o.placeProcs()
 }
 
-// connected is this host's place among the others; nil: it has none yet, or there are no others.
+// connected is this host's place among the others, or nil if it has none yet or there are no
+// others.
 func (o *Cluster) connected() *cluster.Host {
 	if o == nil {
 		return nil
@@ -163,7 +164,6 @@ func (o *Cluster) Open(ctx context.Context) error {
 	return err
 }
 
-// fault is the failure of this host to be part of the site, because of why.
 func (o *Cluster) fault(why error) *ending.Failure {
 	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), why))
 }
@@ -254,8 +254,8 @@ func Renew(o *Cluster) {
 	}
 }
 
-// remedy says what the operator can do about hosts that are not there: hosts of a spawned world are
-// nobody's to start.
+// remedy says what the operator can do about missing hosts; for those of a spawned world, which
+// nobody starts by hand, it returns "".
 func (o *Cluster) remedy(and string) string {
 	if o.Spawned != "" {
 		return ""
@@ -280,9 +280,10 @@ func (o *Cluster) seeks() string {
 	return "the head of the site at " + o.Head
 }
 
-// hearEngine takes what the engine sees of the other hosts. What hosts tell each other explains
-// that: the engine is believed where nothing else is heard. A site that goes on without lost hosts loses
-// them by their connections alone, which all of them have: a node that ends may have finished.
+// hearEngine handles what the engine reports of the other hosts. What hosts tell each other
+// explains it: the engine is believed where nothing else is heard. A site that goes on without lost
+// hosts recognizes them by their connections alone, which all of them have: a node that ends may
+// have finished.
 func (o *Cluster) hearEngine() {
 	for e := range o.Ends {
 		if e.Host < 0 {
@@ -305,8 +306,8 @@ func GoOn(o *Cluster) {
 	}
 }
 
-// lockedPlugins are those of the lock file, which the hosts of a site must have in the same version. A spawned
-// world uses those that run.
+// lockedPlugins are those of the lock file, of which the hosts of a site must have the same
+// version. A spawned world uses the plugins that run.
 func lockedPlugins(o *Cluster) (list []*proto.Plugin) {
 	if o.Spawned != "" {
 		return nil
@@ -319,7 +320,7 @@ func lockedPlugins(o *Cluster) (list []*proto.Plugin) {
 	return list
 }
 
-// digest is a hash of all that the hosts must have alike in their descriptions of the site.
+// digest is a hash of everything that must be equal in all hosts' descriptions of the site.
 func (o *Cluster) digest() []byte {
 	site := o.Routes.Site
 	h := sha256.New()
@@ -364,8 +365,8 @@ func (o *Cluster) Failed(ctx context.Context, err error) error {
 	return o.lost(err)
 }
 
-// patience is for how long the head waits for the other hosts: not quite as long as the server
-// for the site.
+// patience is how long the head waits for the other hosts: a bit less than the server waits for the
+// site.
 func (o *Cluster) patience() time.Duration {
 	return o.Routes.Job.Limits.Start - min(o.Routes.Job.Limits.Start/8, earlier)
 }
@@ -374,8 +375,6 @@ func (o *Cluster) lost(err error) *ending.Failure {
 	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: ending.Died, Cause: err}
 }
 
-// whatOfMissing says what the operator can do about the hosts that are missing at the limit of the
-// start.
 func whatOfMissing(o *Cluster) string {
 	if o.Spawned != "" {
 		return "let them reach host " + o.name(0)
@@ -419,8 +418,8 @@ func (o *Cluster) names(hosts []int) string {
 // Address is that of a host of the site, as the job file has it.
 func (o *Cluster) Address(host int) string { return o.name(host) }
 
-// hostAt finds the host that has an address. An engine gives all hosts the same secret: whoever has
-// another one is not of the site.
+// hostAt finds the host that has an address. An engine gives all hosts the same secret, so a host
+// with another secret is not of the site.
 func (o *Cluster) hostAt(a netip.Addr) (host int, ok bool) {
 	host = slices.IndexFunc(o.Hosts, func(h config.Host) bool { return h.Address == a })
 	return host, host > 0 && o.Ends == nil

@@ -68,8 +68,8 @@ func (o *Cluster) Count(ctx context.Context) error {
 	}
 }
 
-// answerCount takes what a host tells of itself, and answers what all have; nothing if they are not
-// there soon.
+// answerCount takes what a host reports of itself, and answers what all have, or nothing if they
+// are not there soon.
 func (o *Cluster) answerCount(ctx context.Context, question []byte) []byte {
 	c := &o.count
 	c.mu.Lock()

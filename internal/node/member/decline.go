@@ -57,7 +57,6 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	return told
 }
 
-// declineAt tells one server that this site will not join.
 func (m *Member) declineAt(ctx context.Context, set rendezvous.Settings, f *ending.Failure) {
 	_, _, err := rendezvous.Join(ctx, set, startup.ClientConfig{
 		Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
@@ -65,7 +64,6 @@ func (m *Member) declineAt(ctx context.Context, set rendezvous.Settings, f *endi
 	m.Log.Debug("told the server that this site does not join", "server", set.Server, "outcome", err)
 }
 
-// addressTaken reports whether a site failed because an address in its file is in use.
 func addressTaken(f *ending.Failure) bool {
 	return f != nil && (errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
 		errors.Is(f, site.ErrPortTaken))

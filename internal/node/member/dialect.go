@@ -16,7 +16,6 @@ func Dialect(site config.Site) wire.Dialect {
 	return wire.Published
 }
 
-// hostIDForm is how the site writes its IPv4 addresses.
 func hostIDForm(site config.Site) wire.HostIDForm {
 	if site.Protocol.IPv4 == config.IPv4Mapped {
 		return wire.IPv4Mapped
@@ -24,7 +23,6 @@ func hostIDForm(site config.Site) wire.HostIDForm {
 	return wire.IPv4Compatible
 }
 
-// announce sets which labels and versions the site sends.
 func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()

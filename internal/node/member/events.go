@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/core/ending"
 )
 
-// hostReport is what hosts tell each other about the end of a job.
 type hostReport struct {
 	Text   string        `json:"text"`
 	Status int           `json:"status"`
@@ -44,7 +43,6 @@ func (r *hostReport) failure(now time.Time) *ending.Failure {
 	return f
 }
 
-// events handles the events of the tree of hosts. It is a cluster.Owner.
 type events struct{ o *Cluster }
 
 // Waits notes which hosts are missing.

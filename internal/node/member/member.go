@@ -77,7 +77,6 @@ func (m *Member) Join(ctx context.Context) error {
 	return m.joinServer(ctx, cfg)
 }
 
-// joinServer joins the job at the server.
 func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) (err error) {
 	if m.Routes.World, err = m.meet(ctx, cfg); err == nil {
 		go m.hearServer()
@@ -85,7 +84,6 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) (err 
 	return err
 }
 
-// meet goes through startup at the server.
 func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *startup.Job, err error) {
 	set, err := m.rendezvous()
 	if err != nil {
@@ -169,7 +167,6 @@ func (m *Member) servers() (all []string) {
 	return all
 }
 
-// rendezvous says how to speak to a server.
 func (m *Member) rendezvous() (rendezvous.Settings, error) {
 	own, err := server.OwnFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
 	return rendezvous.Settings{
@@ -198,7 +195,6 @@ func (m *Member) hearServer() {
 	}
 }
 
-// serverLost goes on without the server if it can.
 func (m *Member) serverLost(err error) {
 	f := m.serverSaid(err)
 	x := m.loss(err)
@@ -214,10 +210,11 @@ func (m *Member) serverLost(err error) {
 	m.End.Fail(f)
 }
 
-// withSites names sites where the server speaks of clients.
+// withSites replaces clients by names of sites in what the server said.
 func withSites(m *Member, said string) string { return ending.WithNames(said, m.Routes.ClientName) }
 
-// causeOf is why the server was lost, without what startup says more of it for a job that ends by that.
+// causeOf is why the server was lost, without what startup adds for a job that ends because of
+// that.
 func causeOf(err error) string {
 	if startup.OtherLost(err) {
 		_, said, _ := strings.Cut(err.Error(), startup.ErrFailed.Error()+": ")
@@ -233,7 +230,6 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// serverLoss is when and why the server was lost.
 type serverLoss struct {
 	at  time.Time
 	why string
@@ -262,7 +258,6 @@ func (m *Member) Describe(d *links.Node) {
 // last to be connected.
 const runTime = 3 * time.Second
 
-// awaitRuns reports whether the job begins to run.
 func (m *Member) awaitRuns() bool {
 	limit := time.NewTimer(runTime)
 	defer limit.Stop()
@@ -368,8 +363,6 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	}
 }
 
-// serverSaid makes a failure of what ended startup, or the connection to the
-// server.
 func (m *Member) serverSaid(err error) *ending.Failure {
 	f := ending.ByServer(err, m.session != nil, m.Routes.ClientName)
 	if !f.Remote {

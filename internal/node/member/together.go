@@ -20,8 +20,8 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 	return m.together(ctx, part, own)
 }
 
-// together is joinWithOthers for a host with a part, which is empty if its procs have all ended and are
-// none of MPI.
+// together is joinWithOthers for a host with a part, which is empty if its procs have all ended
+// without being in MPI.
 func (m *Member) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
 	o := m.Cluster
 	if !o.IsHead() {
@@ -76,8 +76,8 @@ func (m *Member) JoinWithoutMPI(ctx context.Context) error {
 	return m.together(ctx, nil, startup.ClientConfig{})
 }
 
-// withoutMPI tells the other hosts, at the head, if the procs of none are in MPI. It fails if those of
-// some are.
+// withoutMPI, at the head, returns an error if the procs of some hosts are not in MPI. If those of
+// no host are, the other hosts are told, and the error is ErrWithoutMPI.
 func (o *Cluster) withoutMPI(parts [][]byte) error {
 	var without []int
 	for host, part := range parts {

@@ -57,10 +57,8 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	return g.joined, nil
 }
 
-// acceptPause is the time between two tries to accept a proc.
 const acceptPause = 100 * time.Millisecond
 
-// acceptProcs passes on the procs that connect, until the socket is closed.
 func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -91,7 +89,6 @@ func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 	}
 }
 
-// gathering are the procs that have come.
 type gathering struct {
 	*Launch
 	first  int // number at the site of this host's first
@@ -131,7 +128,6 @@ func counted(procs int) string {
 	return fmt.Sprintf("%d procs", procs)
 }
 
-// hostOf is the host that the file has a proc on.
 func (g *gathering) hostOf(local int) (host int) {
 	for i, h := range g.hosts() {
 		if local -= h.Procs; local < 0 {
@@ -163,7 +159,6 @@ const (
 	maxSaid   = 240 // bytes: all of it is in the output at the site
 )
 
-// endedEarly is the failure of a launcher that has ended before all procs of this host had come.
 func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
 	missing := fmt.Sprintf("before %d of %d procs had called MPI Init", len(g.joined)-int(g.count.Load()), len(g.joined))
 	if len(g.joined) < g.place.Procs {
@@ -195,11 +190,10 @@ func gist(lines []string) string {
 	return s
 }
 
-// versionText is the version in what an MPI says of itself, as "Open MPI v4.1.4, package: ..." or
-// "MPICH Version:	4.0.2 ...".
+// versionText matches the version in what an MPI says of itself, such as "Open MPI v4.1.4, package:
+// ..." or "MPICH Version: 4.0.2 ...".
 var versionText = regexp.MustCompile(`^(.*?)[\s,:]*(?:[Vv]ersion)?[\s:]*v?(\d+(?:\.\d+)+\w*)`)
 
-// shortName is the name and version of an MPI by what it says of itself.
 func shortName(library string) string {
 	if m := versionText.FindStringSubmatch(library); m != nil && len(m[0]) < 80 {
 		return strings.TrimSpace(m[1]) + " " + m[2]

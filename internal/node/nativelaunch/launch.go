@@ -102,7 +102,6 @@ func (l *Launch) Start(ctx context.Context) ([]procs.Joined, error) {
 	return l.gather(ctx)
 }
 
-// prepare has all hosts ready for the procs.
 func (l *Launch) prepare(ctx context.Context) (err error) {
 	within, cancel := context.WithDeadline(ctx, l.Deadline)
 	defer cancel()
@@ -140,7 +139,8 @@ func sameMachine(err error) error {
 	return err
 }
 
-// shim returns the file by which procs call the site's MPI, and what that is called, if it was asked.
+// shim returns the file by which procs call the site's MPI, and the name of that MPI if it was
+// asked.
 func (l *Launch) shim(ctx context.Context) (path, mpi string, err error) {
 	n := l.Routes.Site.Native
 	if n.Shim != "" {
@@ -150,7 +150,8 @@ func (l *Launch) shim(ctx context.Context) (path, mpi string, err error) {
 	return path, strings.TrimSpace(info.Vendor + " " + info.Version), err
 }
 
-// see has the head's shim on this host: it may be on a file system that both have, or is made here.
+// see makes sure that this host has the head's shim: it may be on a file system that both have, or
+// is made here.
 func (l *Launch) see(ctx context.Context, shim string) error {
 	_, err := os.Stat(shim)
 	if err == nil {
@@ -169,7 +170,7 @@ func (l *Launch) see(ctx context.Context, shim string) error {
 	return nil
 }
 
-// hosts are all of the site's, of which this node has some.
+// hosts are all hosts of the site, of which this node has some.
 func (l *Launch) hosts() []config.Host {
 	if l.Cluster == nil {
 		return l.Routes.Site.Hosts
@@ -195,7 +196,7 @@ func (l *Launch) total() (n int) {
 	return n
 }
 
-// words are those of the launcher, as the file has them or by what the site's MPI is.
+// words are the launcher's words, from the file or by what the site's MPI is.
 func (l *Launch) words() []string {
 	switch n := l.Routes.Site.Native; {
 	case n.Launch != nil:
@@ -208,7 +209,7 @@ func (l *Launch) words() []string {
 	return []string{"mpirun", "-n", config.NativeProcs, "-f", config.NativeMachinefile}
 }
 
-// fill puts what they stand for into words, and writes the files that these name.
+// fill replaces the placeholders in words, and writes the files that they stand for.
 func (l *Launch) fill(words []string) ([]string, error) {
 	stands := []string{config.NativeProcs, strconv.Itoa(l.total())}
 	for _, f := range []struct{ word, name, line string }{
@@ -237,7 +238,6 @@ func (l *Launch) fill(words []string) ([]string, error) {
 // envProgram sets variables on whatever machine the launcher starts it.
 const envProgram = "/usr/bin/env"
 
-// run starts the launcher.
 func (l *Launch) run() error {
 	words, err := l.fill(l.words())
 	if err != nil {
@@ -270,13 +270,12 @@ func (l *Launch) run() error {
 	return nil
 }
 
-// endTime is how long what procs have said last may be heard after the end of the launcher.
+// endTime is how long to wait for the last messages of procs after the end of the launcher.
 const endTime = time.Second
 
-// fromOutside are signals by which a launcher does not die of a mistake of its own.
+// fromOutside are signals that kill a launcher through no fault of its own.
 var fromOutside = []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
-// watch reports the end of the launcher, if it has not gone well.
 func (l *Launch) watch() {
 	defer close(l.watched)
 	<-l.process.Exited()
@@ -309,7 +308,6 @@ func (l *Launch) watch() {
 	}
 }
 
-// fail reports that the launcher or a daemon of it has failed.
 func (l *Launch) fail(f *ending.Failure) {
 	if !l.Lost(f) {
 		l.End.Fail(f)
@@ -369,7 +367,7 @@ func (l *Launch) Stop() {
 	}
 }
 
-// ownEnd is how long a launcher may take to end by itself when its procs have. Open MPI's crashes if it
+// ownEnd is how long a launcher may take to end by itself after its procs. Open MPI's crashes if it
 // is told to end meanwhile.
 const ownEnd = 3 * time.Second
 

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/internal/node/member"
 )
 
-// agreed is what the head tells the other hosts.
 type agreed struct {
 	Socket string `json:"socket,omitempty"` // empty: the head does not know yet; ask again
 	Shim   string `json:"shim,omitempty"`
@@ -28,7 +27,7 @@ type question struct {
 // turn is how long the head lets a host wait for one answer. The host asks again.
 const turn = 20 * time.Second
 
-// meeting is at the head where the nodes of all hosts find out that all are ready for the procs.
+// meeting is where the nodes of all hosts find out, at the head, that all are ready for the procs.
 type meeting struct {
 	mu    sync.Mutex
 	known chan struct{} // closed when agreed is set
@@ -38,7 +37,7 @@ type meeting struct {
 	hosts int
 }
 
-// open has the head answer, and must come before other hosts can ask.
+// open makes the head answer; it must be called before other hosts can ask.
 func (m *meeting) open(o *member.Cluster) {
 	m.known, m.all, m.ready, m.hosts = make(chan struct{}), make(chan struct{}), make(map[int]bool), len(o.Hosts)
 	if o.IsHead() {
@@ -77,7 +76,6 @@ func (m *meeting) answer(ctx context.Context, b []byte) []byte {
 	return []byte("{}")
 }
 
-// ask gives, elsewhere than at the head, what the head says.
 func (m *meeting) ask(ctx context.Context, o *member.Cluster) (a agreed, err error) {
 	for a.Socket == "" && err == nil {
 		err = m.tell(ctx, o, question{Host: o.Self}, &a)
@@ -99,7 +97,7 @@ func (m *meeting) tell(ctx context.Context, o *member.Cluster, q question, to *a
 	return nil
 }
 
-// together says that this host is ready. At the head it waits until all are.
+// together announces that this host is ready. At the head it waits until all are.
 func (m *meeting) together(ctx context.Context, o *member.Cluster, a agreed) error {
 	switch {
 	case o == nil:
@@ -122,7 +120,6 @@ func (m *meeting) together(ctx context.Context, o *member.Cluster, a agreed) err
 	}
 }
 
-// late names the hosts that are not ready.
 func (m *meeting) late(o *member.Cluster) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// parents are what the procs of this host were started by: a daemon of the launcher's on this
-// machine, such as hydra_pmi_proxy or orted. A launcher may wait for ever for one that was killed,
-// and its procs live on.
+// parents are the processes that have started the procs of this host: daemons of the launcher on
+// this machine, such as hydra_pmi_proxy or orted. A launcher may wait forever for one that was
+// killed, and its procs live on.
 type parents struct {
 	adopter *launch.Adopter
 	over    chan struct{} // closed when their ends mean nothing any more
@@ -74,7 +74,7 @@ func (p *parents) close() {
 	}
 }
 
-// parentOf is the process that has started another one, 0 if that has ended.
+// parentOf is the parent of a process, or 0 if that has ended.
 func parentOf(pid int) int {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" ")) // the name may have anything in it

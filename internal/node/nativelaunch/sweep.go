@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweepTime is how long sweep looks for processes that do not end although they are killed.
+// sweepTime is how long sweep waits for killed processes to end.
 const sweepTime = 5 * time.Second
 
-// sweep kills the processes that were started with a variable, which no other job has. A launcher that is
-// killed may leave some behind.
+// sweep kills the processes that were started with a variable that no other job has. A killed
+// launcher may leave some behind.
 func sweep(variable string, log hclog.Logger) {
 	for end := time.Now().Add(sweepTime); ; time.Sleep(10 * time.Millisecond) {
 		left := startedWith(variable)
@@ -29,7 +29,8 @@ func sweep(variable string, log hclog.Logger) {
 	}
 }
 
-// startedWith lists the processes, but for this one, that were started with a variable. Zombies have none.
+// startedWith lists the processes that were started with a variable, except this one. Zombies have
+// no variables.
 func startedWith(variable string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
 	for _, f := range files {

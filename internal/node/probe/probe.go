@@ -44,7 +44,6 @@ const (
 	looks      = 8         // looks into memory before a wait is counted, as in internal/engine
 )
 
-// errMalformed is the error of a probe whose other side does not keep to the above.
 var errMalformed = errors.New("malformed probe")
 
 // Prober measures the ways of a site's procs, and answers who measures theirs.
@@ -65,7 +64,6 @@ func (d *Prober) Enter() bool {
 // Leave makes room for another one.
 func (d *Prober) Leave() { d.busy.Add(-1) }
 
-// probe measures the way to a peer by a transport. The context bounds it.
 func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*links.Measure, error) {
 	i := slices.IndexFunc(d.Links.Ways(x), func(w routes.Way) bool { return w.T.Name == transport })
 	if i < 0 {
@@ -141,10 +139,8 @@ func (d *Prober) newPollingLink(ctx context.Context, l link.Link) (*pollingLink,
 	return c, nil
 }
 
-// get fills b.
 func (c *pollingLink) get(b []byte) error { return c.move(b, c.look, c.ReadFull) }
 
-// put sends b.
 func (c *pollingLink) put(b []byte) error {
 	return c.move(b, func(b []byte) (int, error) { return c.l.Send([][]byte{b}) }, c.WriteAll)
 }
@@ -167,7 +163,7 @@ func (c *pollingLink) move(b []byte, try func([]byte) (int, error), block func([
 	return nil
 }
 
-// look receives what is there, and looks a few times where that costs nothing.
+// look receives what is there, and polls a few times where that costs nothing.
 func (c *pollingLink) look(b []byte) (n int, err error) {
 	for range c.looks {
 		if n, err = c.l.Recv([][]byte{b}); n > 0 || err != nil {
@@ -178,7 +174,6 @@ func (c *pollingLink) look(b []byte) (n int, err error) {
 	return n, err
 }
 
-// ask sends a record.
 func (c *pollingLink) ask(what, size uint32) error {
 	var b [recordSize]byte
 	binary.BigEndian.PutUint32(b[:], what)
@@ -186,7 +181,6 @@ func (c *pollingLink) ask(what, size uint32) error {
 	return c.put(b[:])
 }
 
-// hear receives a record.
 func (c *pollingLink) hear() (what, size uint32, err error) {
 	var b [recordSize]byte
 	if err := c.get(b[:]); err != nil {
@@ -254,7 +248,6 @@ func (c *pollingLink) stream(m *links.Measure) error {
 	return nil
 }
 
-// answer sends back what comes.
 func (c *pollingLink) answer() error {
 	for {
 		what, size, err := c.hear()

@@ -24,10 +24,9 @@ func (s *Set) takeCores(find func() ([]unix.CPUSet, error)) {
 	}
 }
 
-// boundProcs is how many procs of this machine have cores of their own.
 func (s *Set) boundProcs() int { return max(s.Bound, s.BoundBefore+s.Routes.Site.Procs()) }
 
-// cpus returns the CPUs that a proc, numbered within its site, may run on; nil: any.
+// cpus returns the CPUs that a proc, numbered within its site, may run on, or nil for any.
 func (s *Set) cpus(local int) *unix.CPUSet {
 	if s.cores == nil {
 		return nil

@@ -21,7 +21,6 @@ var private = []string{
 // Private reports whether procs do not get a variable of the node's environment.
 func Private(name string) bool { return slices.Contains(private, name) }
 
-// keyVariables are the variables in which the job file's sites have their keys.
 func keyVariables(job *config.Job) (names []string) {
 	for _, s := range job.All() {
 		names = append(names, s.Auth.Variable, s.Names.Auth.Variable)
@@ -33,7 +32,6 @@ func keyVariables(job *config.Job) (names []string) {
 // that was started by a launcher of several nodes talks to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
 
-// siteVariable tells a proc the name of its site.
 const siteVariable = "IMPI_SITE"
 
 // launcherEnv is the node's environment without the private variables, those with the job's keys and

@@ -35,7 +35,6 @@ func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (la
 	}
 }
 
-// ends reports the proc's end.
 func (p *Proc) ends(x ending.Exit) {
 	if p.Phase() == ending.InMPI && !p.aborted.Load() && p.set.Losses != nil {
 		var f *ending.Failure

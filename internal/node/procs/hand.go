@@ -23,7 +23,6 @@ func (p *Proc) Hand(l link.Link, m *wireup.Message) error {
 	return err
 }
 
-// detach takes the descriptors out of a link, and describes them in m.
 func detach(l link.Link, m *wireup.Message) (fds []int, err error) {
 	switch x := l.(type) {
 	case transports.Socket:

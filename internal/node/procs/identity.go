@@ -18,13 +18,13 @@ const (
 	numberBits    = 62 - pidBits - namespaceBits
 )
 
-// identities gives the procs of one node their identities.
 type identities struct {
 	base int64
 	next atomic.Int64 // number
 }
 
-// ofNode has those of this process, in which several sites and spawned worlds may have procs.
+// ofNode has the identities of this process, in which several sites and spawned worlds may have
+// procs.
 var ofNode = newIdentities(os.Getpid(), namespace())
 
 // newIdentities begins with a number that is far from those of nodes with process IDs near this one
@@ -36,10 +36,9 @@ func newIdentities(pid int, namespace uint64) *identities {
 	return x
 }
 
-// reserve returns the number of the first of n procs, the numbers of which are consecutive.
 func (x *identities) reserve(n int) (first int64) { return x.next.Add(int64(n)) - int64(n) }
 
-// of returns the identity that goes with a number. Numbers begin anew after about a million procs.
+// of returns the identity that goes with a number. Numbers start over after about a million procs.
 func (x *identities) of(number int64) int64 { return x.base | number%(1<<numberBits) }
 
 // namespace returns the inode number of this process's PID namespace, or 0 if there is no /proc.

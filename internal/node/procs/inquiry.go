@@ -21,7 +21,6 @@ type inquiry struct {
 	answer *wireup.Stats // the last whole one
 }
 
-// errSilent is wrapped by the error for a proc that does not answer.
 var errSilent = errors.New("it does not answer")
 
 // Stats asks a proc that is in MPI, until ctx ends; with calls also in which calls of MPI it waits, unless it is
@@ -78,7 +77,8 @@ func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	return true
 }
 
-// stopped tells of a process that a signal has stopped.
+// stopped returns an addition to an error text if a signal or a debugger has stopped the process,
+// otherwise "".
 func stopped(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

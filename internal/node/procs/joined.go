@@ -11,7 +11,6 @@ type Joined struct {
 	AppNum  int
 }
 
-// adopt takes the next proc that has joined.
 func (s *Set) adopt(p *Proc) (err error) {
 	j := s.Joined[len(s.all)]
 	p.control, p.AppNum = j.Control, j.AppNum

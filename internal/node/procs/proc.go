@@ -16,7 +16,6 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// controlFD is the descriptor number of a proc's control socket.
 const controlFD = 3
 
 // drainLimit is how long the control socket of a proc that has exited is read. Only a descendant that
@@ -89,7 +88,6 @@ func (p *Proc) Who() Who {
 	return Who{site, p.Rank(), p.Local}
 }
 
-// prefix starts each line of the proc's output.
 func (p *Proc) prefix() string {
 	world := ""
 	if p.set.World != "" {
@@ -107,7 +105,6 @@ func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
 	return p.Tell(m, fds...)
 }
 
-// listen reads what the proc says until its control socket ends.
 func (p *Proc) listen() {
 	defer close(p.drained)
 	for {
@@ -167,7 +164,6 @@ func (p *Proc) heard(m wireup.Message) {
 	}
 }
 
-// counts keeps what the proc has counted.
 func (p *Proc) counts(a *wireup.Account) {
 	a.Bound(p.set.Routes.World.Procs.Len())
 	p.account.Store(a)
@@ -176,7 +172,6 @@ func (p *Proc) counts(a *wireup.Account) {
 // Account returns what the proc has counted by the last time that it has said so; nil: it has not.
 func (p *Proc) Account() *wireup.Account { return p.account.Load() }
 
-// loses notes that the proc has lost its link to another one.
 func (p *Proc) loses(m wireup.Message) {
 	if int(m.Peer) < 0 || int(m.Peer) >= p.set.Routes.World.Procs.Len() {
 		p.set.Log.Warn("a proc lost a link to a rank that does not exist", "proc", p.Who(), "rank", m.Peer)
@@ -200,7 +195,7 @@ func (p *Proc) loses(m wireup.Message) {
 	}
 }
 
-// lost says what happened to the proc that may have made it end; empty: nothing.
+// lost returns what happened to the proc that may have made it end, or "" if nothing did.
 func (p *Proc) lost() string {
 	if s := p.loss.Load(); s != nil {
 		return *s
@@ -217,7 +212,6 @@ func (p *Proc) Tell(m wireup.Message, fds ...int) error {
 	return p.control.Send(m, fds...)
 }
 
-// watch waits for the end of the proc and reports it.
 func (p *Proc) watch() {
 	defer close(p.judged)
 	select {

@@ -215,7 +215,7 @@ func (s *Set) firstRank() (first int, ok bool) {
 	return first, known == s.Routes.Site.Client
 }
 
-// procs is how many procs the job has, as far as its file says so; 0: it does not.
+// procs returns how many procs the job has, or 0 if its file does not say.
 func (s *Set) procs() (n int) {
 	for _, x := range s.Routes.Job.Sites {
 		if len(x.Hosts) == 0 || !x.CountsKnown() { // as in firstRank

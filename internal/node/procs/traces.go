@@ -4,14 +4,13 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// cutTrace is a trace file that has not all of its proc's packets.
+// cutTrace is a trace file that lacks some of its proc's packets.
 type cutTrace struct {
 	who Who
 	wireup.CutTrace
 	reason string
 }
 
-// traceCut notes that a proc's trace has ended early.
 func (s *Set) traceCut(p *Proc, m wireup.Message) {
 	c := cutTrace{who: p.Who(), CutTrace: *m.Cut, reason: m.Reason}
 	s.mu.Lock()

@@ -10,10 +10,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// none stands for a value that a file does not have.
 const none = "none"
 
-// difference is what a file says otherwise than the one before.
 type difference struct {
 	what     string
 	from, to string // empty: not to be shown
@@ -32,7 +30,7 @@ var (
 	jobElsewhere  = []string{"Sites", "Limits", "File", "Dir", "Complete", "Builtins"}
 )
 
-// fieldDifferences lists what two jobs or sites say otherwise, but for the fields in but.
+// fieldDifferences lists the differences between two jobs or sites, except in the fields in but.
 func fieldDifferences[T config.Job | config.Site](before, after *T, but []string) (list []difference) {
 	a, b := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
 	for i := range a.NumField() {
@@ -86,7 +84,6 @@ func differences(what, of string, a, b reflect.Value) (list []difference) {
 
 func joined(what, name string) string { return strings.TrimSpace(what + " " + name) }
 
-// nameOf is what a field is called in a job file.
 func nameOf(f reflect.StructField) string {
 	if name := strings.TrimPrefix(f.Tag.Get("hcl"), "!"); name != "" {
 		return name
@@ -94,7 +91,6 @@ func nameOf(f reflect.StructField) string {
 	return strings.ToLower(f.Name)
 }
 
-// shown is a value as it is written in a job file.
 func shown(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.String && v.Len() == 0, invalid(v):
@@ -113,13 +109,14 @@ func shown(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// invalid reports whether a value is an address of which there is none.
+// invalid reports whether a value has an IsValid method that returns false, as that of a missing
+// address does.
 func invalid(v reflect.Value) bool {
 	x, ok := v.Interface().(interface{ IsValid() bool })
 	return ok && !x.IsValid()
 }
 
-// quoted is a list of strings as in a file; nil is one that it does not have.
+// quoted returns a list of strings as in a file, or none for nil.
 func quoted(list any) string {
 	if v := reflect.ValueOf(list); v.IsNil() {
 		return none

@@ -82,7 +82,6 @@ func (r *Reloader) Text() (string, error) {
 	return string(b), err
 }
 
-// plan is what a file changes.
 type plan struct {
 	site       config.Site
 	limits     config.Limits
@@ -130,7 +129,6 @@ func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.R
 	return a, nil
 }
 
-// plan finds what a file changes.
 func (r *Reloader) plan(job *config.Job, site config.Site) *plan {
 	p := &plan{site: site, limits: routes.Limits(r.Routes)}
 	r.planLevel(p)
@@ -150,7 +148,6 @@ func (r *Reloader) plan(job *config.Job, site config.Site) *plan {
 	return p
 }
 
-// cannot records a difference that the job cannot take.
 func (p *plan) cannot(d difference) { p.restart = append(p.restart, d.String()) }
 
 func (r *Reloader) planLevel(p *plan) {
@@ -225,7 +222,8 @@ func (r *Reloader) planTransports(p *plan) {
 	}
 }
 
-// planBinary compares the files of plugins. One that runs can have another file, by its next process.
+// planBinary compares the files of plugins. A plugin that runs can get another file: its next
+// process uses it.
 func (r *Reloader) planBinary(p *plan, title string, was, now config.Transport) {
 	x := r.Routes.Transport(now.Name)
 	can := was.Plugin != "" && now.Plugin != "" && x != nil && x.Plugin != nil
@@ -267,8 +265,8 @@ func envDifferences(title string, was, now config.Transport) (list []difference)
 	return list
 }
 
-// settingDifferences lists the settings of a transport that differ, but for those of its certificates,
-// unless one of the two has none.
+// settingDifferences lists the settings of a transport that differ. Those of its certificates count
+// only if one of the two has none.
 func settingDifferences(title string, was, now config.Transport) (list []difference) {
 	a, b := was.SettingMap(), now.SettingMap()
 	both := was.HasCertificates() && now.HasCertificates()
@@ -311,7 +309,6 @@ func digestOf(t config.Transport) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// rooted is a path of a file, which starts from a folder unless it is absolute.
 func rooted(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -319,7 +316,7 @@ func rooted(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// digest is of what all hosts of a site have to have alike.
+// digest is a digest of what all hosts of a site must have alike.
 func (p *plan) digest() string {
 	h := sha256.New()
 	for _, r := range p.routes.next.Routes {
@@ -370,8 +367,8 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 	}
 }
 
-// taken are the transports of the file before, with the certificates and files of those that have taken
-// new ones.
+// taken returns the transports of the file before, with the certificates and files of those that
+// have taken new ones.
 func (p *plan) taken(before *config.Site) []config.Transport {
 	list := slices.Clone(before.Transports)
 	for _, t := range p.binaries {
@@ -386,7 +383,7 @@ func (p *plan) taken(before *config.Site) []config.Transport {
 	return list
 }
 
-// merged is a transport with the certificates of another description of it.
+// merged returns was with the certificates, and their folder, of now.
 func merged(was, now config.Transport) config.Transport {
 	was.Settings = slices.DeleteFunc(slices.Clone(was.Settings), func(s config.Setting) bool { return config.IsCertificate(s.Name) })
 	for _, s := range now.Settings {
@@ -398,7 +395,8 @@ func merged(was, now config.Transport) config.Transport {
 	return was
 }
 
-// certificates gives plugins their new certificates, and those connections that the node makes itself.
+// certificates gives the new certificates to plugins and to the connections that the node makes
+// itself.
 func (r *Reloader) certificates(p *plan) error {
 	before := r.file
 	before.Transports = p.taken(&r.file)
@@ -425,7 +423,7 @@ func (r *Reloader) certificates(p *plan) error {
 	return nil
 }
 
-// taken says which transports have changed before one could not.
+// taken says which transports have already changed when another one could not.
 func taken(list []config.Transport) string {
 	if len(list) == 0 {
 		return ""
@@ -437,7 +435,6 @@ func taken(list []config.Transport) string {
 	return ", but for those of " + strings.Join(names, ", ") + ", which are new"
 }
 
-// tellLevel has plugins send the lines of another level.
 func (r *Reloader) tellLevel(ctx context.Context) {
 	for _, t := range r.Routes.Running() {
 		if t.Plugin == nil { // it is in this process

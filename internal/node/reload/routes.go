@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// routing compares the routes of the file with those that hold now, route by route.
 type routing struct {
 	table        *routes.Table
 	next         config.Site // the site with the routes that will hold
@@ -19,7 +18,7 @@ type routing struct {
 	restart []string
 }
 
-// byText has the routes of which the same is said.
+// byText groups the routes about which the same is said.
 type byText struct {
 	order []string
 	of    map[string][]string
@@ -38,7 +37,6 @@ func (b *byText) add(label, text string) {
 	b.of[text] = append(b.of[text], label)
 }
 
-// lines are what is said, each with its routes.
 func (b *byText) lines() (list []string) {
 	for _, text := range b.order {
 		title := "route to "
@@ -88,7 +86,6 @@ func labels(job *config.Job, sites ...*config.Site) (list []string) {
 	return append(list, "*")
 }
 
-// compare takes what can change of the route to a site.
 func (g *routing) compare(label string, file *config.Site) {
 	now, want := routes.Now(g.table).RouteTo(label), file.RouteTo(label)
 	start := g.table.Site.RouteTo(label)
@@ -120,13 +117,12 @@ func (g *routing) compare(label string, file *config.Site) {
 	g.taken.add(label, text+": for new links")
 }
 
-// replaced is a list of routes with another one for its destination.
 func replaced(list []config.Route, r config.Route) []config.Route {
 	list = slices.DeleteFunc(slices.Clone(list), func(x config.Route) bool { return x.Site == r.Site })
 	return append(list, r)
 }
 
-// fixed lists what two routes say otherwise that is said on business cards.
+// fixed lists the differences between two routes in what is said on business cards.
 func fixed(a, b config.Route) (list []difference) {
 	add := func(what string, x, y any) {
 		if x != y {
@@ -152,7 +148,8 @@ func tls(r config.Route) string {
 	return "not said"
 }
 
-// moves lists what two routes say otherwise that a node decides for each link that it makes.
+// moves lists the differences between two routes in what a node decides for each link that it
+// makes.
 func moves(a, b config.Route) (list []difference) {
 	if !slices.Equal(a.Prefer, b.Prefer) || a.NativeAt != b.NativeAt {
 		list = append(list, difference{"prefer", quoted(a.Prefer), quoted(b.Prefer)})
@@ -166,8 +163,9 @@ func moves(a, b config.Route) (list []difference) {
 	return list
 }
 
-// cannot says why a route cannot become another one, to, while the job runs; empty: it can. start is the
-// route of which procs and other sites were told at the start, want the file's, site what the site would be.
+// cannot says why the route to cannot replace the present one while the job runs, or returns "" if
+// it can. start is the route that procs and other sites were told at the start, want the file's,
+// and site what the site would be.
 func (g *routing) cannot(start, to, want config.Route, site *config.Site) string {
 	rt := g.table
 	for _, name := range to.Prefer {

@@ -27,7 +27,7 @@ func RepresentationFeatures(job *config.Job, site config.Site) []string {
 	return features[:min(len(features), dynamic.MaxFeatures)]
 }
 
-// clientFeatures says on business cards to which of the job's sites a site's routes are such.
+// clientFeatures says on business cards for which of the job's sites a site's routes satisfy such.
 func clientFeatures(name string, job *config.Job, site config.Site, such func(config.Route) bool) []string {
 	var clients []wire.ClientRank
 	for _, s := range job.Sites {

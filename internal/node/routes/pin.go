@@ -41,7 +41,8 @@ func NativeFeatures(rt *Table) []string {
 	return s.NativeFeatures(r.NativeAt, running(rt))
 }
 
-// allowsSockets reports whether the data planes of a route, nil for any, have kernel sockets.
+// allowsSockets reports whether the data planes of a route include kernel sockets; nil stands for
+// any.
 func allowsSockets(planes []string) bool {
 	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))
 }
@@ -62,8 +63,6 @@ func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	return says != "", says
 }
 
-// whyUnpinned says why there is no channel to a host with the data planes that are pinned, and what to
-// do about it.
 func (rt *Table) whyUnpinned() string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {
@@ -152,7 +151,8 @@ func (rt *Table) AllowsPlane(rank wire.WorldRank, l link.Link) bool {
 	return int(rank) >= rt.World.Procs.Len() || hasPlane(l, rt.RouteTo(rank).DataPlane)
 }
 
-// hasPlane reports whether a link has one of some data planes, nil for any, as far as is known.
+// hasPlane reports whether a link has one of the data planes, as far as is known; nil stands for
+// any.
 func hasPlane(l link.Link, planes []string) bool {
 	from, known := host.OriginOf(l)
 	return !known || len(planes) == 0 || slices.Contains(planes, string(from.Plane))

@@ -56,7 +56,6 @@ func Closes(rt *Table, r config.Route) bool {
 	return r.Closed || !r.RequireTLS && !r.AllowPlain && len(rt.encrypting(r)) > 0
 }
 
-// encrypting lists the transports of a route that have certificates.
 func (rt *Table) encrypting(r config.Route) (names []string) {
 	for _, name := range r.Prefer {
 		running := rt.Transport(name)
@@ -98,7 +97,6 @@ func (rt *Table) SecrecyTo(to wire.ClientRank) (s route.Secrecy, says string) {
 	return s, says
 }
 
-// sayOwn says which route of the site makes a demand, and why.
 func (rt *Table) sayOwn(r config.Route, s route.Secrecy) string {
 	if r.Pos.IsZero() && s == route.Closed {
 		return fmt.Sprintf("site %s has certificates for %s, and no route \"*\" with require_tls = false", rt.Site.Name, strings.Join(rt.encrypting(r), ", "))
@@ -106,7 +104,6 @@ func (rt *Table) sayOwn(r config.Route, s route.Secrecy) string {
 	return fmt.Sprintf("route %q of site %s (%v) %s", r.Site, rt.Site.Name, r.Pos, why(s, rt.encrypting(r)))
 }
 
-// why says what a route has that demands s.
 func why(s route.Secrecy, transports []string) string {
 	switch {
 	case s == route.Encrypted:
@@ -117,8 +114,9 @@ func why(s route.Secrecy, transports []string) string {
 	return fmt.Sprintf("has certificates for %s and does not say require_tls = false", strings.Join(transports, ", "))
 }
 
-// strictestRoute returns the site's own route to a client. If the job file does not tell the client's
-// name, it may be that of any route to a site that the file does not have: the strictest counts.
+// strictestRoute returns the site's own route to a client. If the job file does not tell the
+// client's name, it may be any route to a site that the file does not have: the strictest one
+// counts.
 func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	name := rt.SiteName(int(to))
 	s := Now(rt)
@@ -197,7 +195,6 @@ func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	return errors.Join(errs...)
 }
 
-// whyPlain says why there is no channel to a host as s demands, and what to do about it.
 func (rt *Table) whyPlain(s route.Secrecy) string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {
@@ -213,7 +210,7 @@ func (rt *Table) whyPlain(s route.Secrecy) string {
 	return why
 }
 
-// without says what to change in the job file so that less than s is demanded.
+// without says what to change in the job file to demand less than s.
 func without(s route.Secrecy) string {
 	if s == route.Closed {
 		return "write require_tls = false in that route"

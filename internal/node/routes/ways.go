@@ -52,7 +52,7 @@ func WaysOfSpare(rt *Table, ours, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteToWorlds(theirs), ours, theirs, from)
 }
 
-// waysTo leaves out what new links do without.
+// waysTo lists the ways for new links: drained transports are left out.
 func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) []Way {
 	return slices.DeleteFunc(allWays(rt, r, ours, theirs, from), func(w Way) bool { return rt.Drained.Has(w.T.Name) })
 }
@@ -127,7 +127,7 @@ func (rt *Table) RouteToWorlds(theirs *dynamic.Card) route.Route {
 	return shared(Now(rt).RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
 }
 
-// shared is a route of the site's file to a site that makes a demand of its own.
+// shared returns a route of the site's file with the stricter of its own secrecy and theirs.
 func shared(r config.Route, theirs route.Secrecy) route.Route {
 	return route.Route{Direct: r.Direct, Prefer: r.Prefer, Planes: r.DataPlane, Secrecy: max(SecrecyOf(r), theirs)}
 }

@@ -36,7 +36,6 @@ func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) 
 	return own, nil
 }
 
-// certificatesOf is Certificates with errors that name the site.
 func certificatesOf(site config.Site) (*rendezvous.Identity, error) {
 	id, err := Certificates(site)
 	if err != nil {

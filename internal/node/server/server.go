@@ -148,7 +148,6 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// heard notes which clients have joined.
 func (s *Server) heard(e startup.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

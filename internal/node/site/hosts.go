@@ -97,7 +97,6 @@ func (s *Site) open(ctx context.Context, t *routes.Transport, through transports
 	return l, err
 }
 
-// card is the business card of a host's procs.
 func (s *Site) card(h *Host) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder(),

@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// errWouldLose is wrapped by the error for a reload that would end links.
 var errWouldLose = errors.New("links would be lost")
 
 // Reload replaces the process of a transport's plugin. Links whose bytes pass through the old process
@@ -34,7 +33,6 @@ func (s *Site) Reload(ctx context.Context, r links.Request, through func(transpo
 	return s.replace(ctx, answer, plugins)
 }
 
-// replace replaces the processes, and logs each that is, or why it is not.
 func (s *Site) replace(ctx context.Context, answer *links.Reload, plugins []*host.Plugin) (*links.Reload, error) {
 	for _, p := range plugins {
 		before := processOf(p)

@@ -27,7 +27,6 @@ func (s *Site) Verify() (files []links.File) {
 	return files
 }
 
-// verify checks the file of a plugin.
 func verify(t config.Transport) links.File {
 	f := links.File{Transport: t.Name, Path: t.Path, Trusted: t.SHA256}
 	var err error

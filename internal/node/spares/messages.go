@@ -13,16 +13,13 @@ const MaxOrder = 1 << 17
 // maxOffer is the most bytes of an offer: each host takes less than 300.
 const maxOffer = 1 << 20
 
-// maxName is the longest name of a site or a host that is taken, in bytes.
 const maxName = 255
 
-// maxFailure is the longest text of a failure that is told, in bytes.
 const maxFailure = 4096
 
-// maxHosts is how many hosts of an offer count.
+// maxHosts is how many hosts of an offer are used; further ones are ignored.
 const maxHosts = 2048
 
-// offer is what a spare site says of itself.
 type offer struct {
 	Site     string        `json:"site"`
 	Instance uint64        `json:"instance"`
@@ -36,7 +33,6 @@ type offeredHost struct {
 	Name    string     `json:"name,omitempty"`
 }
 
-// spawn is the offer for core/spawn.
 func (o *offer) spawn() spawn.Offer {
 	x := spawn.Offer{Site: o.Site, Instance: o.Instance, To: o.To, Procs: o.Procs}
 	for _, h := range o.Hosts[:min(len(o.Hosts), maxHosts)] {
@@ -52,7 +48,6 @@ func (o *offer) spawn() spawn.Offer {
 	return x
 }
 
-// taken answers an offer.
 type taken struct {
 	Refused string `json:"refused,omitempty"` // empty: it is taken
 }

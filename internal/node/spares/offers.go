@@ -32,7 +32,6 @@ type Offers struct {
 	alarm  tasks.Alarm // at the deadline of those who wait
 }
 
-// offered is a link over which a spare site offers itself.
 type offered struct {
 	link link.Link
 	site string
@@ -104,7 +103,7 @@ func (x *offered) close() {
 	_ = x.link.Close()
 }
 
-// answerLimit is how long the two ends may take to say a word each.
+// answerLimit is how long the two ends may take to send a message each.
 const answerLimit = 10 * time.Second
 
 // Take takes a link on which a spare site's node has proved that it knows the job's secret. It owns the
@@ -127,7 +126,6 @@ func (o *Offers) Take(within context.Context, l link.Link) {
 	o.add(b, l, &said)
 }
 
-// check says why an offer is not taken.
 func (o *Offers) check(said *offer) error {
 	switch {
 	case len(said.Site) > maxName:
@@ -143,7 +141,6 @@ func (o *Offers) check(said *offer) error {
 	return nil
 }
 
-// add takes an offer that was checked.
 func (o *Offers) add(b *dial.Blocking, l link.Link, said *offer) {
 	x := &offered{link: l, site: said.Site, done: make(chan struct{})}
 	watched, stop := context.WithCancel(context.Background())
@@ -234,7 +231,8 @@ func (o *Offers) watch(ctx context.Context, x *offered) {
 	}
 }
 
-// endsSoon is within what time a node hears that its job ends whose spare sites it sees ending.
+// endsSoon is how long a warning of a lost spare site waits for news that the job ends, which ends
+// spare sites, too.
 const endsSoon = 500 * time.Millisecond
 
 // warnLater warns the operator of the loss of a spare site, unless it turns out to end with the job, or comes

@@ -95,7 +95,6 @@ type hostLink struct {
 	number int // of the current link
 }
 
-// event is what has become of a link.
 type event struct {
 	number int
 	order  Order // zero: the link has ended
@@ -181,10 +180,8 @@ func (k *hostLink) offer(ctx context.Context) error {
 	}
 }
 
-// errOver says that a host's part of the job is over.
 var errOver = errors.New("the host's part of the job is over")
 
-// isOver reports whether a host has said that its part of the job is over.
 func (k *hostLink) isOver(e event) bool {
 	if !e.order.Over {
 		return false
@@ -200,7 +197,6 @@ type RefusedError struct{ Why string }
 // Error is what the node has said.
 func (r *RefusedError) Error() string { return "it does not take this spare site: " + r.Why }
 
-// introduce says on a new link who this is, and begins to wait for an order there.
 func (k *hostLink) introduce(within context.Context, l link.Link) error {
 	ctx, cancel := context.WithTimeout(within, answerLimit)
 	defer cancel()
@@ -232,7 +228,6 @@ func (k *hostLink) introduce(within context.Context, l link.Link) error {
 	return nil
 }
 
-// await waits for the order on a link.
 func (k *hostLink) await(ctx context.Context, l link.Link, number int) {
 	e := event{number: number, link: l}
 	b, err := dial.NewBlocking(ctx, l)

@@ -16,14 +16,12 @@ type claim struct {
 	Number uint64 `json:"number"`
 }
 
-// granted are slots that were got.
 type granted struct {
 	claim
 	procs  []int // by command of the part
 	pieces []spawn.Piece
 }
 
-// claimSlots gets slots for a part on some hosts of the site.
 func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int) (g *granted, r *spawn.Refusal) {
 	d.mu.Lock()
 	d.claims++
@@ -80,7 +78,6 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
 	return result{Granted: x.Granted, Pieces: x.Pieces, Refused: x.Refused}
 }
 
-// procsOfHosts are how many procs of the job each host has.
 func (d *Spawner) procsOfHosts() (procs []int) {
 	for i, h := range d.hosts() {
 		if d.Hosts != nil {
@@ -106,7 +103,6 @@ func (d *Spawner) leaving(c claim) bool {
 	return !here || c.Host != d.Self
 }
 
-// nextName names the next world that is spawned at the site.
 func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {
 	a, err := d.askHost(ctx, 0, &hostRequest{Do: doNumber})
 	switch {

@@ -30,7 +30,6 @@ const (
 	doWithdraw = "withdraw" // Claim, which may come later than this
 )
 
-// hostRequest is what one host asks of another.
 type hostRequest struct {
 	Do        string          `json:"do"`
 	Claim     claim           `json:"claim,omitzero"`
@@ -48,7 +47,6 @@ type hostRequest struct {
 	what *Local          // of settled: it may have ended since
 }
 
-// failed is a failure of a part, as one host tells it another.
 type failed struct {
 	Text   string        `json:"text"`
 	Status int           `json:"status"`
@@ -78,7 +76,6 @@ func (x *failed) outcome() (o ending.Outcome) {
 	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Weight: x.Weight}, Late: x.Late}
 }
 
-// result answers a hostRequest.
 type result struct {
 	Number  int            `json:"number,omitempty"`
 	Head    string         `json:"head,omitempty"` // of begin, at the first host of several: where it takes the others
@@ -97,10 +94,10 @@ const (
 	hostRequestTime = 5 * time.Second  // for a host to hear what it is told
 )
 
-// runs reports whether this node has the procs of a host of the site.
 func (d *Spawner) runs(host int) bool { return d.Hosts == nil || host == d.Self }
 
-// askHost asks the spawner of a host. This one answers itself, as does one that has all hosts.
+// askHost asks the spawner of a host. This one answers itself if the host is its own, or if it has
+// all hosts.
 func (d *Spawner) askHost(ctx context.Context, host int, e *hostRequest) (a result, err error) {
 	if d.runs(host) {
 		return d.do(ctx, e), ctx.Err()
@@ -142,7 +139,6 @@ func (d *Spawner) Answer(ctx context.Context, question []byte) []byte {
 	return b
 }
 
-// check checks the part that another host asks for.
 func (e *hostRequest) check() *spawn.Refusal {
 	switch {
 	case e.Do != doPrepare:
@@ -153,7 +149,6 @@ func (e *hostRequest) check() *spawn.Refusal {
 	return e.Part.Check()
 }
 
-// do does what this node, or that of another host of the site, asks of it.
 func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 	at := place{e.Claim, e.At}
 	switch e.Do {
@@ -217,7 +212,6 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 	return a
 }
 
-// check checks an order for a host to begin.
 func (d *Spawner) check(s *start, host int) bool {
 	if s == nil || s.Client < 0 || s.Client >= len(s.Sites) {
 		return false
@@ -234,14 +228,12 @@ func (d *Spawner) check(s *start, host int) bool {
 	return len(x.Procs) == len(x.Hosts) && x.Self >= 0 && x.Self < len(x.Hosts) && x.Hosts[x.Self] == host && len(x.Secret) == secretSize && (x.Self == 0) == (x.Head == "")
 }
 
-// preparedAt gives this node's part with slots of a claim on a host.
 func (d *Spawner) preparedAt(at place) *Local {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.parts[at]
 }
 
-// settledIn waits a while until a part's procs are in Init.
 func (d *Spawner) settledIn(ctx context.Context, p *Local) (a result) {
 	if p.done == nil {
 		return result{Refused: spawn.Refuse(-1, "%s was not begun", p.part.World)}

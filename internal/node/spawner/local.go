@@ -39,8 +39,8 @@ type Local struct {
 	outcome ending.Outcome // valid then
 }
 
-// start is what the parts of a spawned world have to know of each other. It is for their nodes
-// only: it has the world's key.
+// start is what the parts of a spawned world have to know of each other. Only their nodes may see
+// it, as it has the world's key.
 type start struct {
 	Server netip.AddrPort `json:"server"`
 	Key    uint64         `json:"key"`
@@ -62,7 +62,6 @@ type clientHosts struct {
 	Head   string `json:"head,omitempty"` // where it takes the others: "ip:port"; empty at the head
 }
 
-// secretSize is how many bytes such a secret has.
 const secretSize = 32
 
 // Cluster is this host's place among the hosts of a client of a spawned world.
@@ -97,8 +96,8 @@ func (p *Local) Inherit(o ending.Outcome) {
 	}
 }
 
-// prepare looks for the programs of a part, on a host that this node runs. elsewhere says that it is
-// another site's. The part must be begun or ended.
+// prepare looks for the programs of a part on a host that this node runs. elsewhere means that
+// another site asks for the part. begin or end must be called afterwards.
 func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *spawn.Refusal) {
 	own := d.Routes.Site.Hosts
 	p := &Local{place: at, spawner: d, part: part, host: own[min(at.at, len(own)-1)]}
@@ -122,7 +121,6 @@ func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *
 	return p, nil
 }
 
-// release gives the slots of a part back, of which nothing is left.
 func (d *Spawner) release(p *Local) {
 	d.mu.Lock()
 	delete(d.running, p)
@@ -131,7 +129,8 @@ func (d *Spawner) release(p *Local) {
 	d.tellHost(0, &hostRequest{Do: doRelease, Claim: p.claim, At: p.at})
 }
 
-// begin starts the procs and their node. The head of several hosts says where it takes the others.
+// begin starts the procs and their node. At the head of several hosts it returns the address where
+// that accepts the others.
 func (p *Local) begin(o *start) (head string, err error) {
 	d := p.spawner
 	p.parent = o.Parent
@@ -194,7 +193,7 @@ func (p *Local) join(x *clientHosts) (err error) {
 	return err
 }
 
-// leave closes what the head has opened, if its node has not come to that.
+// leave closes the listener that the head has opened, if there is one.
 func (p *Local) leave() {
 	if p.cluster != nil && p.cluster.Listener != nil {
 		_ = p.cluster.Listener.Close()
@@ -214,7 +213,6 @@ func (p *Local) whyEnded() (*spawn.Refusal, int) {
 	return spawn.Refuse(-1, "%s", f.Text), f.Proc
 }
 
-// end gives back what was reserved, or ends what was started.
 func (p *Local) end(f *ending.Failure) {
 	p.spawner.mu.Lock()
 	cancel := p.cancel
@@ -227,7 +225,6 @@ func (p *Local) end(f *ending.Failure) {
 	cancel(f)
 }
 
-// asClient is the site as the part's node sees it: one client of another job.
 func (p *Local) asClient(o *start) config.Site {
 	site := *routes.Now(p.spawner.Routes)
 	site.Client, site.Spare = o.Client, false

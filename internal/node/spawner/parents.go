@@ -44,7 +44,6 @@ func (d *Spawner) NewParents(m *meet.Meetings, inherit func(ending.Outcome)) *Pa
 	return s
 }
 
-// withWorlds calls f, which tells the worlds of an event, and sets the alarm for their deadline.
 func (s *Parents) withWorlds(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,10 +58,8 @@ func (s *Parents) tick() {
 	})
 }
 
-// limit is how long procs and their parents have to connect.
 func (s *Parents) limit() time.Duration { return routes.Limits(s.spawner.Routes).Start }
 
-// end ends the worlds that which returns, each with the failure that why returns for it.
 func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
 	var all []*world
 	s.withWorlds(func() {
@@ -103,7 +100,6 @@ func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
 	return true
 }
 
-// cancel gives up what a proc has spawned and could not connect with.
 func (s *Parents) cancel(p *procs.Proc, request uint64) {
 	which := func() (list []*spawn.World[*procs.Proc]) {
 		if w := s.worlds.Cancel(p, request); w != nil {
@@ -114,7 +110,6 @@ func (s *Parents) cancel(p *procs.Proc, request uint64) {
 	s.end(which, func(*world) *ending.Failure { return ending.Ended("its parents could not connect with it") })
 }
 
-// spawn starts procs for a proc of this node.
 func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 	work := func() {
 		var commands []spawn.Command
@@ -174,7 +169,6 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt)
 	return w.name
 }
 
-// follow waits for the end of a world, and then tells the parents if it concerns them.
 func (s *Parents) follow(w *world) {
 	o := w.awaitEnd()
 	f := o.Failure

@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 )
 
-// place is a claim at one host.
 type place struct {
 	claim
 	at int
@@ -37,10 +36,10 @@ type piece struct {
 	outcome ending.Outcome // valid then
 }
 
-// here reports whether this node runs it.
 func (h *piece) here() bool { return h.spawner.runs(h.at) }
 
-// ask asks the piece's host. What is here is settled by its own end, whoever still waits.
+// ask asks the piece's host. If that is this node, the end of the piece's context does not
+// interrupt it.
 func (h *piece) ask(e *hostRequest) (result, error) {
 	e.Claim, e.At = h.claim, h.at
 	if h.here() {
@@ -49,7 +48,7 @@ func (h *piece) ask(e *hostRequest) (result, error) {
 	return h.spawner.askHost(h.ctx, h.at, e)
 }
 
-// prepare has the host look for the programs. After that the piece must be begun or ended.
+// prepare has the host look for the programs. begin or end must be called afterwards.
 func (h *piece) prepare() *spawn.Refusal {
 	d := h.spawner
 	d.mu.Lock()
@@ -67,7 +66,8 @@ func (h *piece) prepare() *spawn.Refusal {
 	return a.Refused
 }
 
-// begin has the host start its procs. The first of several hosts says where it takes the others.
+// begin has the host start its procs. The first of several hosts returns the address where it
+// accepts the others.
 func (h *piece) begin(s start) (head string, err error) {
 	a, err := h.ask(&hostRequest{Do: doBegin, Start: &s})
 	if err == nil && a.Refused != nil {
@@ -121,8 +121,8 @@ func (h *piece) isGone(f *failed) {
 	h.forget()
 }
 
-// whyGone returns how a piece of another host has ended, as that tells it: after the end of its
-// world it waits a while for that.
+// whyGone returns how a piece of another host has ended, as that host reports. It waits for the
+// report for at most limit; without one the outcome is zero.
 func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -186,7 +186,7 @@ func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, 
 	return all, a
 }
 
-// blame makes a refusal one of the command of the proc that is to blame.
+// blame assigns a refusal to the command of the proc that is to blame.
 func (all pieces) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
 	if r == nil || proc < 1 {
 		return r
@@ -256,7 +256,6 @@ func (all pieces) settled() *spawn.Refusal {
 
 func (all pieces) end(f *ending.Failure) { all.each(func(_ int, h *piece) { h.end(f) }) }
 
-// here lists the pieces that this node runs.
 func (all pieces) here() (list pieces) {
 	for _, h := range all {
 		if h.here() {
@@ -266,7 +265,6 @@ func (all pieces) here() (list pieces) {
 	return list
 }
 
-// awaitGone waits until nothing is left of what this node has begun.
 func (all pieces) awaitGone() {
 	for _, h := range all.here() {
 		if h.begun {

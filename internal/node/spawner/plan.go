@@ -19,10 +19,8 @@ import (
 // maxNames is how many hosts the info key host of a command may list.
 const maxNames = 4096
 
-// lookUpLimit is how long the address of a name in the info key host is looked for.
 const lookUpLimit = 5 * time.Second
 
-// hosts are those of the site.
 func (d *Spawner) hosts() []config.Host {
 	if d.Hosts != nil {
 		return d.Hosts
@@ -30,7 +28,6 @@ func (d *Spawner) hosts() []config.Host {
 	return d.Routes.Site.Hosts
 }
 
-// plan decides where the commands that a proc spawns may run.
 func (d *Spawner) plan(ctx context.Context, world string, by *procs.Proc, commands []spawn.Command) ([]*spawn.Placed, *spawn.Refusal) {
 	j := d.job(by)
 	for i := range commands {
@@ -95,7 +92,6 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	}
 }
 
-// job describes the site's job for a plan.
 func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 	world := d.Routes.World
 	j := &spawn.Job{Self: world.Self, By: d.hostOfProc(by), Spread: d.Hosts != nil}

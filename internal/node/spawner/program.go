@@ -13,8 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// arches are the names of machines' architectures that stand for one another in the
-// info key arch.
+// arches maps other names of architectures in the info key arch to Go's.
 var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
 
 // programOf finds the program of a command of a spawn at a site, or says why it cannot be started.
@@ -52,7 +51,6 @@ func programOf(site *config.Site, c *spawn.Command, elsewhere bool) (p config.Pr
 	return p, problem
 }
 
-// notAllowed says why a program may not be spawned.
 func notAllowed(site *config.Site, path string, elsewhere bool) string {
 	if site.Spawn.Allow == nil {
 		return fmt.Sprintf("site %s lets no other site spawn: its file needs a spawn block with allow", site.Name)

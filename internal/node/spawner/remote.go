@@ -30,7 +30,7 @@ import (
 // If one side closes the link before the last message, the spawn is given
 // up. After that the spawned world's own server tells of its end.
 
-// maxMessage is the most bytes of such an object.
+// maxMessage is the maximum size of a message of this exchange, in bytes.
 const maxMessage = 1 << 17
 
 // remote is another site's part of a world that was spawned here: the dialler's end of a request.
@@ -86,7 +86,6 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 	return p, a
 }
 
-// ofSpare gets the link of a request to a spare site.
 func (d *Spawner) ofSpare(ctx context.Context, p *remote) (err error) {
 	limit := routes.Limits(d.Routes).Start
 	for i := range p.part.Commands {
@@ -112,7 +111,6 @@ func waitFor(text string) (time.Duration, error) {
 	return time.Duration(n * float64(time.Second)), nil
 }
 
-// dial makes a link to the node of another site.
 func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
 	job := d.Routes.World
 	local, peer := routes.FirstProc(d.Routes), job.Clients[to].FirstProc

@@ -131,8 +131,6 @@ func (d *Spawner) Use() (slots, parts int) {
 	return d.slots.Taken(), len(d.running)
 }
 
-// withSlots calls f, which tells the slots of an event, passes on their answers, and sets the alarm for
-// their deadline.
 func (d *Spawner) withSlots(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

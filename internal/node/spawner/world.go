@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// part is what a site starts of a world: this one by the pieces of its hosts, another one as a remote.
+// part is what one site starts of a world: pieces at this site, a remote at another one.
 type part interface {
 	begin(start) error       // as a client of the world
 	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
@@ -37,14 +37,12 @@ type world struct {
 	cancel context.CancelFunc
 }
 
-// state is how far the world is.
 func (w *world) state() spawn.State {
 	w.parents.mu.Lock()
 	defer w.parents.mu.Unlock()
 	return w.State()
 }
 
-// start gets slots for all parts and has them begin.
 func (w *world) start(parent string) *spawn.Refusal {
 	port, err := dynamic.ParsePort(parent)
 	if err != nil {
@@ -97,7 +95,7 @@ func (d *Spawner) siteOf(p *spawn.Placed) string {
 	return d.Routes.SiteName(int(p.Client))
 }
 
-// reserve gets slots for a part, unless it may do without procs and has to.
+// reserve gets slots for a part. They are given back if the world does not take the answer.
 func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 	var of part
 	var own pieces
@@ -122,7 +120,6 @@ func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 	return a.Refused
 }
 
-// serve starts the server where the world's clients find each other.
 func (w *world) serve(order *start) (err error) {
 	d := w.parents.spawner
 	root, limit := routes.Now(d.Routes), routes.Limits(d.Routes).Start
@@ -182,7 +179,6 @@ func (w *world) giveUp(f *ending.Failure) {
 	}
 }
 
-// end ends the world, at all sites.
 func (w *world) end(f *ending.Failure) {
 	for _, p := range w.parts {
 		p.end(f)
@@ -192,7 +188,6 @@ func (w *world) end(f *ending.Failure) {
 	}
 }
 
-// awaitEnd waits until nothing of the world is left, and says how it has ended.
 func (w *world) awaitEnd() ending.Outcome {
 	parts, told := w.own.outcomes(w.server, routes.Limits(w.parents.spawner.Routes).Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)

@@ -22,7 +22,6 @@ var (
 	rank, size int
 )
 
-// test is one of the tests, with its numbers.
 type test struct {
 	run   func(a []int)
 	least int // of numbers
@@ -87,13 +86,10 @@ func runTest(args []string) error {
 	return nil
 }
 
-// errContents means that a message differs from what was sent.
 var errContents = errors.New("wrong message")
 
-// failure is the value that a test panics with: why it has failed.
 type failure struct{ error }
 
-// attempt runs a test and returns why it has failed.
 func attempt(run func(a []int), numbers []int) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -120,12 +116,10 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// fail fails the test because a message differs from what was sent.
 func fail(format string, args ...any) {
 	check(fmt.Errorf("%w: "+format, append([]any{errContents}, args...)...))
 }
 
-// patternByte is the byte at i of the message with a seed.
 func patternByte(i, seed int) byte { return byte(i*31 + i/251 + seed) }
 
 func writePattern(b []byte, seed int) {
@@ -142,7 +136,6 @@ func checkPattern(b []byte, seed int) {
 	}
 }
 
-// receive receives n bytes of the seed into b, and checks the status.
 func receive(b []byte, n, seed, source, tag, from, with int) {
 	st := must(mpi.Recv(world, b, source, tag))
 	if st.Source != from || st.Tag != with || st.Bytes() != int64(n) {

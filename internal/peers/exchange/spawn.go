@@ -39,7 +39,6 @@ func parentOf(n int) {
 	check(newcomers.Disconnect())
 }
 
-// newcomer is what a spawned proc does: it sends back what its parent has sent.
 func newcomer(parent *mpi.Comm) error {
 	st, err := mpi.Probe(parent, 0, 7)
 	if err != nil {

@@ -41,7 +41,6 @@ func types(a []int) {
 	}
 }
 
-// travel sends values of a type, and expects them back.
 func travel[T comparable](name string, values []T) func(from, to int) {
 	return func(from, to int) {
 		there(name, values, 21, from, to, func(x, y T) bool { return x == y })
@@ -54,7 +53,6 @@ func travelPairs[V datatype.PairValue](name string, values []mpi.Pair[V]) func(f
 	}
 }
 
-// there sends values of a type, and back; both ends compare.
 func there[T any](name string, values []T, tag, from, to int, same func(x, y T) bool) {
 	if rank != from && rank != to {
 		return
@@ -78,10 +76,9 @@ func there[T any](name string, values []T, tag, from, to int, same func(x, y T) 
 	}
 }
 
-// longDouble is one of x86-64.
+// longDouble is a long double of x86-64.
 type longDouble [16]byte
 
-// x87 makes a long double of its bits.
 func x87(top uint16, mantissa uint64) (x longDouble) {
 	for i := range 8 {
 		x[i] = byte(mantissa >> (8 * i))
@@ -90,7 +87,7 @@ func x87(top uint16, mantissa uint64) (x longDouble) {
 	return x
 }
 
-// decimal is the long double next to a decimal number.
+// decimal is the long double nearest to a decimal number.
 func decimal(text string) longDouble {
 	f, _, err := big.ParseFloat(text, 10, 64, big.ToNearestEven)
 	check(err)
@@ -189,7 +186,6 @@ func derived(a []int) {
 	}
 }
 
-// records sends some, and expects them back.
 func records(t *mpi.Datatype, out []record, peer int, first bool) {
 	for _, n := range []int{1, 10, len(out)} {
 		if first {
@@ -204,7 +200,6 @@ func records(t *mpi.Datatype, out []record, peer int, first bool) {
 	}
 }
 
-// columns sends two columns of a matrix into two others.
 func columns(peer int, first bool) {
 	t := must(mpi.TypeVector(12, 2, 10, mpi.TypeOf[int32]()))
 	check(t.Commit())

@@ -54,7 +54,7 @@ func main() {
 	end(err)
 }
 
-// there reports what the tests need and is not there.
+// there reports what the tests need and the machine lacks.
 func there() error {
 	_, err := peers.Find()
 	for _, p := range peers.Programs {
@@ -64,7 +64,6 @@ func there() error {
 	return err
 }
 
-// end ends the program.
 func end(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -33,7 +33,6 @@ func main() {
 	}
 }
 
-// library is one of those that are compared.
 type library struct{ compiler, launcher, program string }
 
 func run(ctx context.Context, bin string, folders, procs []string, repeat, calls int) error {
@@ -65,7 +64,6 @@ func run(ctx context.Context, bin string, folders, procs []string, repeat, calls
 	return nil
 }
 
-// compare prints the rows of a folder and a number of procs.
 func compare(ctx context.Context, libraries []*library, folder, procs string, repeat, calls int) error {
 	times := make([]map[string][]float64, len(libraries)) // by pattern and operation
 	var order []string
@@ -108,7 +106,6 @@ func compare(ctx context.Context, libraries []*library, folder, procs string, re
 	return nil
 }
 
-// ratio prints a ratio, one below 1 in bold.
 func ratio(r float64) string {
 	if r < 1 {
 		return fmt.Sprintf("**%.2f**", r)

@@ -96,7 +96,6 @@ func measure(ctx context.Context, bin, data, out string, only *regexp.Regexp) er
 	return os.WriteFile(out, page.Bytes(), 0o644)
 }
 
-// read returns the answers of earlier runs.
 func read(data string) (answers []performance.Answer, err error) {
 	b, err := os.ReadFile(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +107,6 @@ func read(data string) (answers []performance.Answer, err error) {
 	return answers, err
 }
 
-// ask runs impi-bench for a question.
 func ask(ctx context.Context, bin string, q performance.Question) (a performance.Answer, err error) {
 	a = performance.Answer{Question: q.Name, Machine: performance.ThisMachine(), Command: append([]string{"impi-bench"}, q.Args...)}
 	if a.Made, err = provenance.Now("."); err != nil {

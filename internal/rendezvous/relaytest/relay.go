@@ -87,7 +87,6 @@ func (r *Relay) accept() {
 	}
 }
 
-// budget is how many bytes a connection passes.
 type budget struct {
 	mu   sync.Mutex
 	left int
@@ -137,7 +136,6 @@ func (r *Relay) pass(to, from, client net.Conn, b *budget) {
 	}
 }
 
-// drop resets both ends of a connection.
 func (r *Relay) drop(client net.Conn) {
 	r.mu.Lock()
 	server := r.here[client]

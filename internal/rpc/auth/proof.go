@@ -106,7 +106,6 @@ func (k *Kind) judge(a Keys, hello, secret []byte) verdict {
 	return verdict{false, "this server has no key to compare yours with"}
 }
 
-// believe checks the server's answer at the client.
 func (k *Kind) believe(a Keys, v verdict, secret []byte) error {
 	switch {
 	case !v.granted:

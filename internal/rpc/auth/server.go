@@ -152,7 +152,6 @@ func (s *Server) forget(nc net.Conn) {
 	s.unknown.Leave(nc)
 }
 
-// greet makes the TLS connection and has the client prove the key.
 func (s *Server) greet(nc net.Conn) (*Conn, error) {
 	_ = nc.SetDeadline(time.Now().Add(s.cfg.Greet)) // a connection that has ended fails when it is read
 	c := tls.Server(nc, s.tls)

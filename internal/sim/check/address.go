@@ -1,6 +1,5 @@
 package check
 
-// address finds the procs that the packet is from and to, and checks that it may be on this link.
 func (s *stream) address(p *packet, h []byte) error {
 	ids := h[offSrc : offSrc+2*IdentitySize]
 	if s.pair != nil && string(ids) == string(s.ids[:]) {

@@ -15,7 +15,6 @@ func (h *hold) queue(p *packet) *queue[packet] {
 	return &h.packets
 }
 
-// hold returns what the agent of that host holds of the pair.
 func (q *pair) hold(c *Checker, host int) *hold {
 	i := 0
 	if host != c.procs[q.src].host {

@@ -8,7 +8,6 @@ const maxClients = 32
 // mechKey is the authentication mechanism in which a key follows the answer to AUTH.
 const mechKey = 1
 
-// client is the state of one client's startup.
 type client struct {
 	rank     int
 	foreign  bool
@@ -84,7 +83,6 @@ func known(cmd uint32) bool {
 	return cmd == cmdAuth || cmd == cmdIMPI || cmd == cmdColl || cmd == cmdDone || cmd == cmdFini || cmd == cmdINIF || cmd == cmdFail
 }
 
-// mayGoOn judges whether a client may send its next label or DONE now.
 func (t *commandStream) mayGoOn(s *stream) error {
 	k := t.client
 	switch {
@@ -126,7 +124,6 @@ func (t *commandStream) mayLeave(s *stream) error {
 	return nil
 }
 
-// finishUp judges a complete command of a client.
 func (t *commandStream) finishUp(s *stream) error {
 	k := t.client
 	switch t.now.cmd {
@@ -145,7 +142,6 @@ func (t *commandStream) finishUp(s *stream) error {
 	return nil
 }
 
-// read records what a client has read.
 func (k *client) read(m *command) {
 	switch m.cmd {
 	case cmdChoice:
@@ -159,7 +155,6 @@ func (k *client) read(m *command) {
 	}
 }
 
-// serverRead records what the server has read.
 func (c *Checker) serverRead(k *client, m *command) {
 	switch m.cmd {
 	case cmdAuth:

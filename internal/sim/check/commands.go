@@ -24,7 +24,6 @@ const (
 	cmdOther  = 3 // skipped
 )
 
-// maxFail is the most bytes of FAIL's text.
 const maxFail = 1024
 
 // maxKept is the most bytes of a payload that are looked at; longer ones are
@@ -82,7 +81,6 @@ func (c *Checker) placeServerLink(l *link, rank int) (why string) {
 	return ""
 }
 
-// written processes what one side wrote.
 func (t *commandStream) written(s *stream, data []byte) error {
 	for len(data) > 0 {
 		n, err := t.step(s, data)
@@ -95,7 +93,6 @@ func (t *commandStream) written(s *stream, data []byte) error {
 	return nil
 }
 
-// step processes some of data.
 func (t *commandStream) step(s *stream, data []byte) (n int, err error) {
 	if t.left > 0 {
 		n = int(min(t.left, int64(len(data))))
@@ -122,7 +119,6 @@ func (t *commandStream) step(s *stream, data []byte) (n int, err error) {
 	return n, err
 }
 
-// begin judges the header of a command.
 func (t *commandStream) begin(s *stream) error {
 	if !t.up && t.client.fini {
 		return t.wrong(s, "the server has read the client's FINI")
@@ -140,7 +136,6 @@ func (t *commandStream) begin(s *stream) error {
 	return t.beginDown(s)
 }
 
-// data processes a part of a payload.
 func (t *commandStream) data(s *stream, b []byte) error {
 	// The label, and in an answer the mask, come before the values.
 	prefix := 0
@@ -178,7 +173,6 @@ func (t *commandStream) labelled(s *stream) error {
 	return t.answers(s)
 }
 
-// finish judges a command that was written to its last byte.
 func (t *commandStream) finish(s *stream) error {
 	if t.now.cmd == cmdFail {
 		if s.c.failed == nil {
@@ -192,7 +186,6 @@ func (t *commandStream) finish(s *stream) error {
 	return t.finishDown(s)
 }
 
-// received records the commands that the other side has read.
 func (t *commandStream) received(s *stream) {
 	for t.said.n > 0 {
 		if m := t.said.front(); s.read < m.at+commandSize+m.size {

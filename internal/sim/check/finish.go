@@ -38,7 +38,6 @@ func (c *Checker) Finish(clean bool) error {
 	return nil
 }
 
-// over judges a stream to which nothing is written any more.
 func (s *stream) over() error {
 	if s.commands != nil {
 		return s.commands.over(s)
@@ -60,7 +59,6 @@ func (s *stream) over() error {
 	return nil
 }
 
-// over judges one side of a connection to the server.
 func (t *commandStream) over(s *stream) error {
 	k := t.client
 	switch {
@@ -94,7 +92,6 @@ func (c *Checker) hurt(q *pair) bool {
 	return false
 }
 
-// delivered judges whether all of a pair's packets have arrived and were acknowledged.
 func (c *Checker) delivered(q *pair) error {
 	if c.hurt(q) || c.hurt(q.back) {
 		return nil

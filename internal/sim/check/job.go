@@ -102,7 +102,6 @@ type Checker struct {
 	longs  int64             // of those, the packets that continue a message
 }
 
-// proc is the state of a proc while the job runs.
 type proc struct {
 	host     int
 	link     *link // to its agent
@@ -112,7 +111,6 @@ type proc struct {
 	ended    queue[*request] // that ended and are still in requests
 }
 
-// host is the state of a host while the job runs.
 type host struct {
 	Host
 	procs    []int

@@ -58,7 +58,6 @@ const (
 	labelLost   = 0x49000001
 )
 
-// standard returns the index of a label in labels.
 func standard(label uint32) (i int, ok bool) {
 	for i := range labels {
 		if labels[i].label == label {
@@ -75,7 +74,6 @@ func labelName(label uint32) string {
 	return fmt.Sprintf("label 0x%x", label)
 }
 
-// submissions is what the clients sent for one label.
 type submissions struct {
 	of      [maxClients]submission
 	least   uint32 // of all values, if they are integers of 4 bytes
@@ -113,7 +111,6 @@ func (c *Checker) nextLabel(above uint32) (next uint32, ok bool) {
 	return next, ok
 }
 
-// describeClients computes what the clients must send about the job.
 func (c *Checker) describeClients() {
 	for h := range c.hosts {
 		k := &c.clients[c.hosts[h].Client]
@@ -145,7 +142,6 @@ func (c *Checker) describeClients() {
 
 func checksum(b []byte) uint32 { return crc32.Update(0, table, b) }
 
-// submits judges the label of a client's COLL.
 func (t *commandStream) submits(s *stream) error {
 	k, label := t.client, t.now.value
 	if label <= k.last {
@@ -186,7 +182,6 @@ func (t *commandStream) extends(s *stream) error {
 	return nil
 }
 
-// submitted judges a client's COLL that is complete.
 func (t *commandStream) submitted(s *stream) error {
 	k, label := t.client, t.now.value
 	sub := s.c.submissions(label)
@@ -225,7 +220,6 @@ func (t *commandStream) versions(s *stream, sub *submissions, list []byte) error
 	return nil
 }
 
-// line describes a command in words.
 func (m *command) line() string {
 	switch m.cmd {
 	case cmdChoice:

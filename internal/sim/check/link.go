@@ -2,7 +2,6 @@ package check
 
 import "time"
 
-// link is two streams between two endpoints.
 type link struct {
 	id    int
 	a     *stream // what the first endpoint writes
@@ -11,7 +10,6 @@ type link struct {
 	boxed bool // its procs may use fast boxes beside it
 }
 
-// stream is what one end of a link writes and the other reads.
 type stream struct {
 	c        *Checker
 	link     *link
@@ -166,7 +164,6 @@ func (c *Checker) placeChannel(l *link, a, b int) (why string) {
 	return ""
 }
 
-// touch looks a link up and notes the time.
 func (c *Checker) touch(id int, now time.Duration) (*link, error) {
 	if c.err != nil {
 		return nil, c.err

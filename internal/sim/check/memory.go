@@ -9,7 +9,6 @@ func (s *stream) moved(e Endpoint, n int64) {
 	}
 }
 
-// countThrough adds a pair to those that agents pass on.
 func (c *Checker) countThrough(q *pair) {
 	if q.route.a.from.Kind == KindProc && q.route.b.from.Kind == KindProc {
 		return

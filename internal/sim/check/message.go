@@ -24,10 +24,8 @@ type request struct {
 // for room on its link may come that late.
 const maxEnded = 4096
 
-// undecided reports whether a CANCEL has no answer yet.
 func (r *request) undecided() bool { return r.cancel && !r.answerTaken }
 
-// request finds a request of the pair's source.
 func (q *pair) request(c *Checker, srqid uint64) *request {
 	if r := c.procs[q.src].requests[srqid]; r != nil && r.pair == q {
 		return r
@@ -134,7 +132,6 @@ func (s *stream) cancels(p *packet) error {
 	return nil
 }
 
-// answers judges a CANCELYES or CANCELNO.
 func (s *stream) answers(p *packet) error {
 	r := p.pair.back.request(s.c, p.srqid)
 	switch {
@@ -151,7 +148,6 @@ func (s *stream) answers(p *packet) error {
 	return nil
 }
 
-// announced records a header that the packet's destination has read.
 func (s *stream) announced(p *packet) {
 	if p.typ == pkDataSync {
 		if r := p.pair.request(s.c, p.srqid); r != nil {
@@ -160,7 +156,6 @@ func (s *stream) announced(p *packet) {
 	}
 }
 
-// heard records a counted packet that its destination has read.
 func (s *stream) heard(p *packet) {
 	var r *request
 	switch p.typ {

@@ -114,7 +114,6 @@ func typeName(t uint32) string {
 	return fmt.Sprintf("TYPE(%d)", t)
 }
 
-// line describes a packet, with the ranks of its procs.
 func (p *packet) line() string {
 	if p.pair == nil {
 		return typeName(p.typ) + p.fields()
@@ -122,7 +121,6 @@ func (p *packet) line() string {
 	return fmt.Sprintf("%d->%d %s%s", p.pair.src, p.pair.dest, typeName(p.typ), p.fields())
 }
 
-// who formats the identity at the beginning of b.
 func who(b []byte) string {
 	host := netip.AddrFrom16([16]byte(b))
 	return fmt.Sprintf("%v/%d", host, int64(long(b, 16)))

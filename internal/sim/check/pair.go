@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// pair is the packets from one proc to another.
+// pair is the state of the packets from one proc to another.
 type pair struct {
 	c         *Checker
 	src, dest int32
@@ -59,7 +59,6 @@ func (c *Checker) between(src, dest int) *pair {
 	return p
 }
 
-// leaves judges a packet when its source writes it.
 func (s *stream) leaves(p *packet) error {
 	q := p.pair
 	if q.route != s.link {
@@ -91,7 +90,6 @@ func (s *stream) acknowledges(p *packet) error {
 	return nil
 }
 
-// arrived records a packet that its destination has read.
 func (s *stream) arrived(p *packet) {
 	if p.typ == pkProtoAck {
 		p.pair.back.acksTaken++

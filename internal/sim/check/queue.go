@@ -1,6 +1,5 @@
 package check
 
-// queue is a first-in, first-out queue that keeps its memory.
 type queue[T any] struct {
 	ring []T // len is zero or a power of two
 	head int

@@ -69,7 +69,6 @@ func (s *stream) fault(r Rule, at int64, format string, args ...any) *Violation 
 	}
 }
 
-// wrong returns a violation by a packet.
 func (s *stream) wrong(r Rule, p *packet, format string, args ...any) error {
 	return &Violation{
 		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: p.at, Now: s.c.now,

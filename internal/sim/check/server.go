@@ -16,7 +16,6 @@ type answer struct {
 	want uint32
 }
 
-// beginDown judges the header of a command of the server.
 func (t *commandStream) beginDown(s *stream) error {
 	m := &t.now
 	switch {
@@ -60,7 +59,6 @@ func (t *commandStream) sizes(s *stream) error {
 	return nil
 }
 
-// finishDown judges a complete command of the server.
 func (t *commandStream) finishDown(s *stream) error {
 	if n := len(s.c.clients); t.now.cmd == cmdIMPI && binary.BigEndian.Uint32(t.payload) != uint32(n) {
 		return t.wrong(s, "it says %d, the job has %d clients", binary.BigEndian.Uint32(t.payload), n)
@@ -100,8 +98,8 @@ func (t *commandStream) answers(s *stream) error {
 	return t.answer.turn(s, t)
 }
 
-// misses judges what the server says of a client that it has lost, without which the job goes on: to
-// clients that understand it, of another one whose connection has ended.
+// misses judges the server's message that a client is lost without which the job goes on. Only
+// clients that understand it get it, and only of another client whose connection has ended.
 func (t *commandStream) misses(s *stream) error {
 	c, all := s.c, uint32(uint64(1)<<len(s.c.clients)-1)
 	mask := binary.BigEndian.Uint32(t.payload[4:])
@@ -115,7 +113,6 @@ func (t *commandStream) misses(s *stream) error {
 	return nil
 }
 
-// gone reports whether the client's side of the connection has ended.
 func (k *client) gone() bool {
 	return k.link != nil && (k.link.cut || k.link.stream(k.link.a.commands == k.up).ended)
 }

@@ -9,7 +9,6 @@ import (
 // by checksum cheaper than copying them.
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// written processes what the stream's writer wrote.
 func (s *stream) written(data []byte) error {
 	if s.ended && len(data) > 0 {
 		return s.fault(RuleFraming, s.sent, "%d bytes after the end", len(data))
@@ -29,7 +28,6 @@ func (s *stream) written(data []byte) error {
 	return nil
 }
 
-// step processes some of data: of the greeting, of a header or of a packet's data.
 func (s *stream) step(data []byte) (n int, err error) {
 	switch {
 	case len(s.greeting) > 0:
@@ -102,7 +100,6 @@ func (s *stream) append(p *packet, h []byte) error {
 // longPiece is the data length of packets that continue a message between procs that use fast boxes.
 const longPiece = 1 << 20
 
-// most returns the limit of a packet's data.
 func (s *stream) most(p *packet) uint32 {
 	if s.link.boxed && p.continues() {
 		return max(s.c.job.Datalen, longPiece)
@@ -121,7 +118,6 @@ func (s *stream) frame(p *packet) error {
 	return nil
 }
 
-// allowed judges whether a packet may come now at all, and its unused fields.
 func (s *stream) allowed(p *packet, h []byte) error {
 	if s.fini && (p.counted() || !s.foreignWriter()) {
 		return s.wrong(RuleFini, p, "after FINI")
@@ -138,7 +134,6 @@ func (s *stream) allowed(p *packet, h []byte) error {
 	return nil
 }
 
-// foreignWriter reports whether the stream's writer is not our code.
 func (s *stream) foreignWriter() bool {
 	h := s.from.Number
 	if s.from.Kind == KindProc {
@@ -147,7 +142,6 @@ func (s *stream) foreignWriter() bool {
 	return s.c.hosts[h].Foreign
 }
 
-// complete records a packet that was written to its last byte.
 func (s *stream) complete(p *packet) error {
 	p.complete = true
 	if p.typ == pkFini || p.typ == pkFail || s.source {
@@ -156,7 +150,6 @@ func (s *stream) complete(p *packet) error {
 	return s.carried(p)
 }
 
-// received records that the stream's reader read n bytes.
 func (s *stream) received(n int) error {
 	if n < 0 || int64(n) > s.sent-s.read {
 		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", n, s.sent-s.read)
@@ -183,7 +176,6 @@ func (s *stream) received(n int) error {
 	return nil
 }
 
-// taken records a packet that was read to its last byte.
 func (s *stream) taken(p *packet) {
 	switch {
 	case p.typ == pkFini:

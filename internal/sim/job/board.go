@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// hostBoard is the memory that the procs of a host share for collective operations.
 type hostBoard struct {
 	mem   []byte
 	bells []*kernel.Bell // of its procs
@@ -48,7 +47,6 @@ func (h *host) makeBoard(procs int) error {
 	return nil
 }
 
-// release gives back the memory of boards when no proc runs any more.
 func (s *site) release() {
 	for _, h := range s.hosts {
 		if b := h.board; b != nil {
@@ -58,7 +56,6 @@ func (s *site) release() {
 	}
 }
 
-// joinBoard gives the proc the board of its host.
 func (p *proc) joinBoard() error {
 	x := p.h.board
 	if x == nil {
@@ -87,7 +84,6 @@ const (
 // coresOfHost is how many cores a host has, so that procs of larger hosts share cores.
 const coresOfHost = 3
 
-// errNoMemory is the error for memory that a proc does not have.
 var errNoMemory = errors.New("its memory is not there")
 
 // lending is how the procs of a host read each other's memory, as long as the other one lives.

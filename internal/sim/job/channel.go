@@ -30,7 +30,6 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host
 	return l
 }
 
-// mayBeCut by chance cuts a link before its dialler is accepted.
 func (p *proving) mayBeCut(l *kernel.Link, spec kernel.LinkSpec) {
 	w := p.w
 	if !w.k.Chance(10 * w.cfg.Resume.Cuts) {

@@ -25,7 +25,6 @@ func newConn(e *kernel.End, buf []byte, data func([]byte), gone func(error)) *co
 	return c
 }
 
-// ready moves as much as possible.
 func (c *conn) ready() {
 	for !c.over {
 		n, err := c.end.Recv([][]byte{c.buf})
@@ -46,7 +45,6 @@ func (c *conn) ready() {
 	c.flush()
 }
 
-// inOrder reports whether an error of Recv says that the peer has ended in order.
 func inOrder(err error) bool {
 	return err == io.EOF //nolint:errorlint // links report io.EOF itself
 }
@@ -78,7 +76,6 @@ func (c *conn) finish() {
 	c.flush()
 }
 
-// close closes at once.
 func (c *conn) close() {
 	c.over = true
 	_ = c.end.Close() // never fails

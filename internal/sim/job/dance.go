@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// begin starts the dance of a host.
 func (h *host) begin() {
 	s := h.s
 	if h.gone {
@@ -45,7 +44,6 @@ func (h *host) begin() {
 	h.steps()
 }
 
-// dial makes a channel to a host of lower rank.
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
 	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.ends() || h.dance.Done() })
@@ -82,7 +80,6 @@ func (h *host) dial(x agent.Dial) {
 	}
 }
 
-// channel makes the first link of a channel.
 func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 	w, ends := h.s.w, [2]Endpoint{h.endpoint(), {AtAgent, int(to.Host)}}
 	switch {
@@ -104,12 +101,10 @@ func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int
 	return p.shown
 }
 
-// resumes reports whether channels of the site outlive their connections.
 func (s *site) resumes(local, peer wire.HostRank) bool {
 	return s.w.cfg.Resume != nil && s.ours(s.job.Hosts[peer].Client)
 }
 
-// greet sends the rest of a greeting.
 func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynamic.Answer)) {
 	e.OnReady(nil)
 	if h.ends() {
@@ -130,7 +125,6 @@ func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynam
 	}
 }
 
-// ends reports whether the host begins nothing new any more.
 func (h *host) ends() bool { return h.s.left || h.gone }
 
 func (h *host) keep(e *kernel.End) int {
@@ -138,13 +132,11 @@ func (h *host) keep(e *kernel.End) int {
 	return len(h.conns) - 1
 }
 
-// arrival is a connection that another host has made.
 type arrival struct {
 	e    *kernel.End
 	from *host
 }
 
-// arrive handles a new connection.
 func (h *host) arrive(e *kernel.End, from *host) {
 	switch {
 	case h.silent:
@@ -160,7 +152,6 @@ func (h *host) arrive(e *kernel.End, from *host) {
 	}
 }
 
-// closed reports whether the host accepts no more connections for channels.
 func (h *host) closed() bool { return h.sw != nil && !h.channels.KeepsListening(h.rank) }
 
 func (h *host) accept(e *kernel.End, from *host) {
@@ -194,7 +185,6 @@ func (h *host) listen(conn int, e *kernel.End) {
 	h.steps()
 }
 
-// steps carries out the steps of the dance.
 func (h *host) steps() {
 	s := h.s
 	for !h.ends() {
@@ -223,7 +213,6 @@ func (h *host) steps() {
 	}
 }
 
-// complete makes the agent when the dance is over.
 func (h *host) complete() {
 	s := h.s
 	h.channels.End(h.rank)

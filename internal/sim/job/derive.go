@@ -38,7 +38,6 @@ const (
 	perProc
 )
 
-// values returns the values that a foreign client submits for a label.
 func (x *foreignClient) values(l wire.Label) (b []byte) {
 	p := &x.cfg.Params
 	switch l {
@@ -207,7 +206,6 @@ func enumerate(j *startup.Job) {
 	}
 }
 
-// settle assigns the procs to their hosts.
 func settle(j *startup.Job) (procs []startup.ProcInfo) {
 	for h := range j.Hosts {
 		i := &j.Hosts[h]

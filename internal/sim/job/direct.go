@@ -14,7 +14,6 @@ import (
 // pair is a proc and its peer, from the point of view of the first one's node.
 type pair struct{ local, peer wire.WorldRank }
 
-// back returns the same pair from the point of view of the peer's node.
 func (x pair) back() pair { return pair{x.peer, x.local} }
 
 // linking is a node's search for the first link between two procs.
@@ -28,7 +27,6 @@ type linking struct {
 	r    *resumed // nil: the link is not resumable
 }
 
-// open makes a direct link for a proc that has asked for one.
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
 	if !w.direct.Pairs.Want(x) {
@@ -48,12 +46,10 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	s.begin()
 }
 
-// search prepares a search of a node.
 func (w *World) search(s *dynamic.Search, gone func() bool) *search {
 	return &search{Search: s, k: w.k, gone: gone}
 }
 
-// dialled answers a dial as the peer's node does.
 func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 	w, other := d.w, d.w.procs[d.x.peer]
 	if other == nil { // its site has not started it yet
@@ -133,13 +129,11 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 	})
 }
 
-// breaks handles a link that breaks during its greeting.
 func (d *linking) breaks(answer func(dynamic.Answer)) {
 	d.w.direct.Uncertain(d.x, d.session())
 	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
 }
 
-// over handles the end of the search.
 func (d *linking) over(last dynamic.SearchStep) {
 	w, p, x := d.w, d.p, d.x
 	switch last.Action {
@@ -171,12 +165,10 @@ func (d *linking) session() (id dynamic.Session) {
 	return id
 }
 
-// further describes a further lower link.
 func (x *resumed) further() *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Again: true}
 }
 
-// reopen makes a further lower link for a proc that has asked for one.
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
 	state := w.direct.Sessions.Get(x)
@@ -212,7 +204,6 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 
 func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
 
-// dials reports whether the proc's site can make or accept links for it.
 func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
 
 // deliver gives a link to its proc, some time after it was made.
@@ -226,7 +217,6 @@ func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e
 	})
 }
 
-// pluginDown reports whether the site's transport plugin is being restarted.
 func (s *site) pluginDown(w *World) bool { return w.k.Now() < w.pluginsBack[s.rank] }
 
 // crashPlugin kills the transport plugin of a site: existing links stay, and for a while no new

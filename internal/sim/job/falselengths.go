@@ -41,7 +41,6 @@ func (x *falseLengths) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// lie returns the byte to write at the current place of a header: was, or a false one.
 func (x *falseLengths) lie(s *scan, was byte) byte {
 	t := wire.PacketType(s.kind)
 	if t.HasData() || !x.only(t) || !lenField.has(s.at) && !msgLenField.has(s.at) {
@@ -58,7 +57,6 @@ func (x *falseLengths) lie(s *scan, was byte) byte {
 	return byte(h >> (8 * (uint(s.at) % 8)))
 }
 
-// field is a part of a header.
 type field struct{ at, size int }
 
 func (f field) end() int        { return f.at + f.size }
@@ -72,7 +70,6 @@ var (
 	msgLenField = field{72, 8}
 )
 
-// scan follows a stream of packets byte by byte.
 type scan struct {
 	at      int    // offset in the header
 	kind    uint32 // pk_type, as far as it was read

@@ -160,7 +160,6 @@ func (w *World) hit(f Fault, what string, deadly bool) {
 	}
 }
 
-// lateText describes how programs that fail after Finalize end.
 const lateText = "exited with status 4"
 
 // failsLate records that a proc's program fails after its Finalize, which does not end the job.
@@ -177,7 +176,6 @@ const (
 	longStall = 20 * time.Second
 )
 
-// harm applies a fault to a link.
 func (w *World) harm(f Fault) {
 	var alive []*observedLink
 	for _, s := range w.openLinks {
@@ -257,7 +255,6 @@ func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	w.hits[len(w.hits)-1].waits = s.is(AtProc, AtAgent)
 }
 
-// cut tells the observer that bytes of a link may be lost.
 func (w *World) cut(l *kernel.Link) {
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Cut(l)
@@ -275,9 +272,9 @@ func (s *observedLink) loses(w *World) {
 	}
 }
 
-// endsWithServer reports whether the end of the server ends the job: a site is starting or cannot go
-// on without it, or the server has time to tell one why it ends, and lost is not set: that it is only the
-// loss of a connection, after which sites go on that tell each other of failures.
+// endsWithServer reports whether the end of the server ends the job: a site is starting, or cannot
+// go on without it, or has been told why it ends. lost says that only connections are lost; sites
+// that tell each other of failures then go on.
 func endsWithServer(w *World, lost bool) bool {
 	_, starting := w.server.m.Deadline()
 	return slices.ContainsFunc(w.sites, func(s *site) bool {
@@ -315,7 +312,6 @@ func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 	return false
 }
 
-// observedLink is a link of the kernel and what is at its ends.
 type observedLink struct {
 	l       *kernel.Link
 	shown   *kernel.Link // the link that the observer sees: l, or the resumable link over it

@@ -37,7 +37,6 @@ const (
 	sayXtra = 0x58545241 // a command that nothing sends
 )
 
-// errForeign is wrapped by the errors of foreign clients.
 var errForeign = errors.New("foreign client")
 
 // foreignClient is the startup of a client that is not ours. It is written independently from the
@@ -56,7 +55,6 @@ type foreignClient struct {
 	err      error
 }
 
-// phase is what a foreign client waits for.
 type phase uint8
 
 const (
@@ -66,7 +64,6 @@ const (
 	forNothing
 )
 
-// answer is what all clients have sent for a label.
 type answer struct {
 	mask uint32
 	data []byte
@@ -84,7 +81,6 @@ func newForeignClient(cfg startup.ClientConfig, f Foreign) *foreignClient {
 	return x
 }
 
-// say queues a command.
 func (x *foreignClient) say(command uint32, payload []byte) {
 	x.out = binary.BigEndian.AppendUint32(x.out, command)
 	x.out = binary.BigEndian.AppendUint32(x.out, uint32(len(payload)))
@@ -122,7 +118,6 @@ func (x *foreignClient) introduce() {
 	x.say(sayDone, nil)
 }
 
-// submit sends the next label.
 func (x *foreignClient) submit() {
 	if x.f.Habits && len(x.labels)%3 == 0 {
 		x.say(sayXtra, make([]byte, len(x.labels)))
@@ -131,7 +126,6 @@ func (x *foreignClient) submit() {
 	x.say(sayColl, append(number(int(l)), x.values(l)...))
 }
 
-// next continues after an answer.
 func (x *foreignClient) next() {
 	if x.f.Eager {
 		return

@@ -41,7 +41,6 @@ type machines struct {
 	counted []func()           // answers that wait for the counts
 }
 
-// newMachines makes the hosts of a site connect.
 func (s *site) newMachines(config startup.ClientConfig) error {
 	w := s.w
 	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs)}
@@ -54,7 +53,6 @@ func (s *site) newMachines(config startup.ClientConfig) error {
 	return err
 }
 
-// link makes a link between two hosts, which no observer sees.
 func (m *machines) link(from, to int) *kernel.Link {
 	spec := m.s.w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("machine %d of site %d to machine %d", from, m.s.rank, to)
@@ -162,7 +160,6 @@ func (m *machines) Gathered(parts [][]byte) {
 	m.s.connect()
 }
 
-// handOut gives the job to all hosts, which then begin their dances.
 func (s *site) handOut() {
 	if s.machines == nil {
 		for _, h := range s.hosts {
@@ -224,7 +221,6 @@ func (m *machines) end(f *ending.Failure) {
 	m.close(0, f.Text)
 }
 
-// crash ends all hosts suddenly.
 func (m *machines) crash() {
 	for i := range m.s.hosts {
 		m.tree.Crash(i)
@@ -234,7 +230,6 @@ func (m *machines) crash() {
 // Fails makes the site fail with what another host reports.
 func (m *machines) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
 
-// lostHost is the failure of a site that has lost a host.
 func lostHost(text string) *ending.Failure {
 	return &ending.Failure{Text: text, Status: ending.StatusNode, Weight: ending.Died}
 }
@@ -246,7 +241,6 @@ func (m *machines) Over(i int, report string) {
 	}
 }
 
-// close ends a host whose job has failed.
 func (m *machines) close(i int, why string) {
 	h := m.s.hosts[i]
 	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() {
@@ -286,7 +280,7 @@ func missing(s *site, hosts []int) string {
 // Alone ends a host that has not found its parent.
 func (m *machines) Alone(i int) { m.s.hosts[i].down((*host).close) }
 
-// down ends one of several hosts by by: its procs, its switch and its connections.
+// down ends one of several hosts; by ends its procs, its switch and its connections.
 func (h *host) down(by func(*host)) {
 	s := h.s
 	if h.gone || s.done {
@@ -352,7 +346,6 @@ func spreads(w *World) (d time.Duration) {
 // above.
 func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.Settle() }
 
-// loseHead is the loss of the machine that is the site's client. The other hosts notice it.
 func (s *site) loseHead() {
 	s.timer.Stop()
 	if s.conn != nil {

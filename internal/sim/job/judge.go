@@ -25,7 +25,6 @@ var (
 	ErrBlame = errors.New("the wrong one is to blame")
 )
 
-// moment is the state of the job when something happened.
 type moment struct {
 	at    time.Duration
 	event uint64
@@ -40,7 +39,6 @@ func (w *World) broken() {
 	}
 }
 
-// ready reports whether startup and dance are over everywhere.
 func (w *World) ready() bool {
 	for _, p := range w.procs {
 		if p == nil {
@@ -50,7 +48,6 @@ func (w *World) ready() bool {
 	return true
 }
 
-// judge checks how a job has ended.
 func (w *World) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
@@ -217,7 +214,7 @@ func hop(s *kernel.LinkSpec, size int) time.Duration {
 	return (s.Delay + s.Jitter) * time.Duration(2+8*size/s.Capacity)
 }
 
-// eventsToEnd is how many events there may be when that took so long.
+// eventsToEnd is the most events that there may be in the time took.
 func (w *World) eventsToEnd(took time.Duration) uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
 	if r := w.cfg.Resume; r != nil { // all links to a machine that is silent or gone are dialled again and again

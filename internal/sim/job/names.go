@@ -40,14 +40,12 @@ func (w *World) first() *World {
 	return w
 }
 
-// nameService holds a node's clients of name servers.
 type nameService struct {
 	own, shared *nameClient // nil: not used yet
 	down        bool        // no server can be reached
 	deaf        bool        // the answer to the next request gets lost
 }
 
-// nameClient is a node's client of one name server, as in internal/names.
 type nameClient struct {
 	a      *Worlds
 	at     *nameServer
@@ -57,7 +55,6 @@ type nameClient struct {
 	state  names.Client
 }
 
-// nameClient returns the client for a scope.
 func (s *site) nameClient(scope string, given bool) (*nameClient, string, error) {
 	shared, scope, err := names.Home{Shared: true}.Of(scope, given)
 	if err != nil {
@@ -74,7 +71,6 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 	return *c, scope, nil
 }
 
-// name handles a proc's request about a service name.
 func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
 	a.under(p, 10*time.Microsecond, time.Millisecond, func() {
 		a.Counts.Named++
@@ -225,7 +221,6 @@ func (p *proc) Rejoin() {
 // carried out and before the answer arrives.
 func (p *proc) LoseAnswer() { p.s.names.deaf = true }
 
-// close ends the node's connections, which servers notice soon.
 func (s *nameService) close() {
 	for _, c := range []*nameClient{s.own, s.shared} {
 		if c == nil {

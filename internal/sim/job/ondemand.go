@@ -9,7 +9,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// want makes the channel to another host that the agent asks for.
 func (h *host) want(peer wire.HostRank) {
 	w, done := h.s.w, false
 	m := h.channels.Want(h.rank, peer, 1, w.cfg.Limit)
@@ -60,7 +59,6 @@ func (h *host) post(f func(*agent.Agent)) bool {
 	return h.sw.Post(func() { f(h.sw.agent) })
 }
 
-// attach gives the switch a channel that was made on demand.
 func (h *host) attach(e *kernel.End, peer wire.HostRank) {
 	e.OnReady(nil)
 	ok := h.post(func(*agent.Agent) {
@@ -74,7 +72,6 @@ func (h *host) attach(e *kernel.End, peer wire.HostRank) {
 	}
 }
 
-// expect accepts a channel that another host has made, unless this host has finished.
 func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
 	peer, v := wire.HostRank(hello.Src), dynamic.Accepted
 	if !h.sw.agent.ExpectHost(peer) {

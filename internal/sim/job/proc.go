@@ -45,7 +45,6 @@ type delivery struct {
 	e *kernel.End
 }
 
-// startProc starts a proc, which begins with Init.
 func startProc(s *site, h *host, r wire.WorldRank, agent *kernel.End) *proc {
 	p := &proc{s: s, h: h, rank: r, agent: agent}
 	p.task = s.w.k.Go(fmt.Sprintf("rank %d", r), p.main, p.exited)
@@ -94,7 +93,6 @@ func (p *proc) run() (err error) {
 	return p.mpi.Finalize()
 }
 
-// shared returns the member table of the job, which all procs of the site share.
 func (s *site) shared() (*mpi.Roster, error) {
 	if s.members != nil {
 		return s.members, nil
@@ -107,8 +105,6 @@ func (s *site) shared() (*mpi.Roster, error) {
 	return s.members, nil
 }
 
-// exited is called when the program has ended by itself. Its links are closed, and its node learns
-// of it.
 func (p *proc) exited() {
 	p.closeLinks()
 	x := ending.Exit{Text: "exited with status 0"}
@@ -137,7 +133,6 @@ func (p *proc) noticed(x ending.Exit) {
 	})
 }
 
-// standing is what the node knows of the proc.
 func (p *proc) standing() ending.Proc {
 	x := ending.Proc{Name: fmt.Sprintf("rank %d", p.rank), Number: int(p.rank), Phase: ending.InMPI, Loss: p.loss, Aborted: p.aborted}
 	if p.fini {
@@ -238,7 +233,6 @@ func (p *proc) Send(m wireup.Message) error {
 	return nil
 }
 
-// told is how the node handles a message of the proc.
 func (s *site) told(p *proc, m wireup.Message) {
 	if m.Meeting != nil && s.w.cfg.Worlds.heard(p, &m) {
 		return
@@ -271,7 +265,6 @@ func (s *site) told(p *proc, m wireup.Message) {
 	}
 }
 
-// give sends the proc a direct link, or the reason why there is none.
 func (p *proc) give(m wireup.Message, e *kernel.End) {
 	d := delivery{m, e}
 	if e != nil {

@@ -59,7 +59,6 @@ func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
 	})
 }
 
-// nonce returns a nonce that the seed decides.
 func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 	for i := 0; i < len(n); i += 8 {
 		binary.BigEndian.PutUint64(n[i:], k.Rand().Uint64())
@@ -90,7 +89,6 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer
 	})
 }
 
-// refusal is the answer of a search about a greeting that has failed.
 func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
 	var r *dynamic.RefusedError
 	a := dynamic.Answer{Err: err}
@@ -105,13 +103,11 @@ func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
 	return a
 }
 
-// proves reports whether the host proves who it is to another one.
 func (h *host) proves(to *host) bool {
 	_, _, ok := h.channels.Hello(h.rank, to.rank)
 	return ok
 }
 
-// acceptor makes the accepting side of a greeting.
 func (h *host) acceptor() *dynamic.Acceptor {
 	return dynamic.NewAcceptor(func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of != dynamic.OfChannel {
@@ -131,7 +127,6 @@ func (h *host) identify(e *kernel.End, g *dynamic.Acceptor, done func(dynamic.He
 	})
 }
 
-// answer sends the verdict to the peer of a connection, and then calls done.
 func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict, done func(error)) {
 	if v == dynamic.Accepted {
 		g.Accept()
@@ -149,7 +144,6 @@ func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	})
 }
 
-// proof continues the greeting of a host that proves who it is in the dance.
 func (h *host) proof(conn int) {
 	e, g := h.conns[conn], h.acceptor()
 	failed := func(err error) {
@@ -184,7 +178,6 @@ func (h *host) proof(conn int) {
 	})
 }
 
-// late handles a connection that arrives after the dance.
 func (h *host) late(e *kernel.End) {
 	g := h.acceptor()
 	h.identify(e, g, func(hello dynamic.Hello, v dynamic.Verdict, err error) {
@@ -269,7 +262,6 @@ func sideOf(e *kernel.End) int {
 	return 0
 }
 
-// tell announces the channel to the observer.
 func (p *proving) tell() {
 	switch {
 	case p.of != nil:

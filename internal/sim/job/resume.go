@@ -59,7 +59,6 @@ type resumed struct {
 	told    bool          // the observer knows the link
 }
 
-// resumedEnd is one end.
 type resumedEnd struct {
 	take  func(*kernel.End) // gives the owner a further lower link
 	alive func() bool       // whether there is a node that dials or accepts
@@ -76,7 +75,6 @@ func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedE
 	return x
 }
 
-// tell announces the link to the observer.
 func (x *resumed) tell() {
 	if !x.told && x.w.cfg.Observer != nil {
 		x.watcher = x.w.cfg.Observer.Link(x.shown, x.places)
@@ -84,7 +82,6 @@ func (x *resumed) tell() {
 	x.told = true
 }
 
-// below makes a lower link.
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
 	s := &observedLink{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
@@ -140,7 +137,6 @@ func (c *cutter) cutUnread(from *kernel.End) {
 	})
 }
 
-// cutNow cuts a lower link if it is the last one and both ends use it.
 func (c *cutter) cutNow(l *kernel.Link) {
 	if x := c.x; x.up() && l == x.lower {
 		x.w.k.Note("cut below %s", x.shown.Name())
@@ -195,7 +191,6 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done fu
 	s.begin()
 }
 
-// replace gives both ends a further lower link.
 func (x *resumed) replace() {
 	w := x.w
 	w.resumed++
@@ -238,8 +233,8 @@ func (e *watched) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// early is how likely bytes are received before the user asks for them, as by a timer that looks
-// after the link.
+// early is the probability that bytes are received before the user asks for them, as by a timer
+// that looks after the link.
 const early = 0.05
 
 // Recv is called by the user.
@@ -262,7 +257,6 @@ func (e *watched) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// tell tells a watcher of received bytes.
 func tell(w kernel.Watcher, to *kernel.End, data []byte) {
 	if r, ok := w.(ReadWatcher); ok {
 		r.Read(to, data)
@@ -271,7 +265,6 @@ func tell(w kernel.Watcher, to *kernel.End, data []byte) {
 	w.Received(to, len(data))
 }
 
-// front returns a copy of the first n bytes of batch.
 func front(batch [][]byte, n int) []byte {
 	b := make([]byte, 0, n)
 	for _, x := range batch {
@@ -307,7 +300,6 @@ func compressOf(w *World) *wireup.Compress {
 	return nil
 }
 
-// terms describes the link to the proc at end me.
 func (x *resumed) terms(me int) *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Dialler: me == 0, Window: x.w.cfg.Resume.Window, Limit: x.w.cfg.Resume.Limit}
 }

@@ -17,7 +17,7 @@ const (
 	Encrypted = "tls"
 )
 
-// transport is one of these transports. All sites are on different machines.
+// transport is Plain or Encrypted. All sites are on different machines.
 type transport string
 
 func (transport) Machine() bool        { return false }
@@ -75,10 +75,8 @@ func cardOf(s *site) *dynamic.Card {
 // sitePair is a site and a peer, for the site's decisions about links between their procs.
 type sitePair struct{ own, peer *site }
 
-// with returns the pair of the site and another one of its world.
 func (s *site) with(c wire.ClientRank) sitePair { return sitePair{s, s.w.sites[c]} }
 
-// route returns the site's route to the peer.
 func (x sitePair) route() *route.Route {
 	r := &route.Route{Direct: x.own.w.cfg.Direct && !x.own.cfg.NoDirect, Prefer: x.own.cfg.prefer(), Secrecy: route.DemandOf(cardOf(x.peer), x.own.rank)}
 	if x.own.cfg.Secret {
@@ -87,7 +85,6 @@ func (x sitePair) route() *route.Route {
 	return r
 }
 
-// ways returns how procs of the site can dial those of the peer.
 func (x sitePair) ways() []dynamic.Offer {
 	ways := x.route().Ways(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
@@ -100,7 +97,6 @@ func (x sitePair) ways() []dynamic.Offer {
 	return ways
 }
 
-// allows reports whether procs of the site accept links by a transport from those of the peer.
 func (x sitePair) allows(name string) bool {
 	allowed := x.route().Allows(name, transport(name))
 	if want := len(x.usable([]string{name})) > 0; allowed != want {
@@ -129,7 +125,6 @@ func (x sitePair) usable(of []string) (names []string) {
 	return names
 }
 
-// data returns the representation of data between procs of the two sites.
 func (x sitePair) data() string {
 	switch {
 	case x.own == x.peer:

@@ -8,7 +8,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// search carries out a search for a link on the kernel, as a node does.
 type search struct {
 	*dynamic.Search
 	k     *kernel.Kernel
@@ -57,17 +56,14 @@ func (s *search) unlessGone(f func()) {
 	}
 }
 
-// said is the answer to a dial that the peer has refused.
 func said(v dynamic.Verdict) dynamic.Answer { return dynamic.Answer{Err: errRefused, Verdict: v} }
 
-// unheard is the answer to a dial that did not reach the peer.
 func unheard(f dynamic.Fault) dynamic.Answer { return dynamic.Answer{Err: errNotListening, Fault: f} }
 
 // mostUnmet bounds how many dials of a search fail by chance; with more, a job without faults might
 // not start in time.
 const mostUnmet = 24
 
-// fails decides by chance whether a dial fails, and how.
 func (s *search) fails(chance float64) (a dynamic.Answer, failing bool) {
 	if s.unmet == mostUnmet && chance < 1 {
 		return a, false
@@ -78,7 +74,6 @@ func (s *search) fails(chance float64) (a dynamic.Answer, failing bool) {
 	return a, failing
 }
 
-// fails decides by chance whether a dial fails, and how.
 func fails(k *kernel.Kernel, chance float64) (a dynamic.Answer, failing bool) {
 	if !k.Chance(chance) {
 		return a, false

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
-// server drives a startup.Server.
 type server struct {
 	w     *World
 	m     *startup.Server
@@ -36,7 +35,6 @@ func newServer(w *World) (*server, error) {
 	return s, nil
 }
 
-// connect accepts the server's end of a link that a site has made.
 func (s *server) connect(e *kernel.End, peer string) {
 	if s.dead || s.ended {
 		_ = e.Close() // the server has refused it
@@ -67,7 +65,6 @@ func (s *server) tick() {
 	}
 }
 
-// act carries out what the startup.Server wants.
 func (s *server) act() {
 	for {
 		a, ok := s.m.Next()
@@ -107,7 +104,6 @@ func (s *server) act() {
 	}
 }
 
-// crash is the sudden end of the server's process.
 func (s *server) crash() {
 	if s.dead {
 		return
@@ -122,14 +118,12 @@ func (s *server) crash() {
 	s.gone()
 }
 
-// gone tells the spawner of the world to check whether the world is over.
 func (s *server) gone() {
 	if w := s.w.spawned; w != nil {
 		w.a.after(200*time.Microsecond, w.check)
 	}
 }
 
-// epoch is the beginning of virtual time.
 var epoch = time.Unix(1_000_000, 0)
 
 func (w *World) time() time.Time { return epoch.Add(w.k.Now()) }

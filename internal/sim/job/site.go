@@ -65,7 +65,6 @@ type site struct {
 	untold   bool // after that the server has closed in order without a reason
 }
 
-// host is one host of a site.
 type host struct {
 	s        *site
 	number   int // in its site
@@ -166,7 +165,6 @@ func address(c wire.ClientRank, h int) wire.HostID {
 	return id
 }
 
-// connect begins startup.
 func (s *site) connect() {
 	if s.dead || s.left {
 		return
@@ -200,7 +198,6 @@ func (s *site) tick() {
 	}
 }
 
-// hear handles bytes from the server.
 func (s *site) hear(b []byte) {
 	if s.dead || s.left {
 		return
@@ -252,16 +249,14 @@ func outlives(s *site, err error) bool {
 	return true
 }
 
-// lossOf says how the connection to the server has ended, by err.
 func lossOf(s *site, err error) ending.ServerLoss {
 	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Apart: s.w.cfg.OnDemand, Told: s.job != nil && startup.AllTakeFail(s.job)}
 }
 
-// tied reports whether the end of the server is that of the site: it runs another MPI or an older
+// tied reports whether the end of the server ends the site: it runs another MPI or an older
 // release, or its job was spawned.
 func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.Older || s.w.spawned != nil }
 
-// judge continues when startup is over, or ends the site on an error.
 func (s *site) judge(err error) {
 	if err != nil {
 		s.fail(ending.ByServer(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
@@ -277,7 +272,6 @@ func (s *site) judge(err error) {
 	}
 }
 
-// place assigns ranks, and begins the dances.
 func (s *site) place() {
 	for _, p := range s.job.Procs.All() {
 		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data(), Foreign: s.foreign(p.Client)}
@@ -304,7 +298,6 @@ func (s *site) foreign(c wire.ClientRank) bool {
 	return c != s.rank && (s.cfg.Foreign != nil || s.w.sites[c].cfg.Foreign != nil)
 }
 
-// connected starts the procs once all hosts are connected.
 func (s *site) connected() {
 	for _, h := range s.hosts {
 		if h.sw == nil || h.gone {
@@ -338,7 +331,6 @@ func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
 	return startProc(s, h, r, l.Ends[0]), nil
 }
 
-// jobOf returns the description of the job for a proc.
 func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	j := s.job
 	x := &wireup.Job{
@@ -362,7 +354,6 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	return x
 }
 
-// noticed handles an event of an agent.
 func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:

@@ -8,7 +8,6 @@ import (
 	"github.com/openimpi/impi/core/ending"
 )
 
-// finish leaves a job that ended in order, once everything of this site has ended.
 func (s *site) finish() {
 	if s.left || s.dead {
 		return
@@ -37,7 +36,6 @@ func (s *site) finish() {
 	s.gone()
 }
 
-// allFinished reports whether all hosts have finished, with their procs.
 func (s *site) allFinished() bool {
 	if s.machines != nil {
 		return s.machines.finishing()
@@ -54,7 +52,6 @@ func (s *site) over(f *ending.Failure) {
 	}
 }
 
-// gone is called once nothing of the site is left.
 func (s *site) gone() {
 	s.names.close()
 	for _, p := range s.parts {
@@ -89,7 +86,6 @@ func (s *site) report(f func(now time.Time)) {
 	s.decide()
 }
 
-// decide ends the job at this site once the cause is known.
 func (s *site) decide() {
 	if s.left || s.dead {
 		return
@@ -100,7 +96,6 @@ func (s *site) decide() {
 	}
 }
 
-// giveUp ends the job at this site, and tells the others.
 func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
@@ -127,7 +122,6 @@ func (s *site) giveUp(f *ending.Failure) {
 // tellTime is how long a host may take to hear why its job ends.
 const tellTime = 500 * time.Millisecond
 
-// tell tells other hosts by the channels why the job ends, and then calls then.
 func (h *host) tell(text string, then func()) {
 	if h.sw == nil || !h.sw.started || h.sw.task.Ended() {
 		then()
@@ -146,7 +140,6 @@ func (h *host) tell(text string, then func()) {
 	k.After(tellTime, once)
 }
 
-// shutDown ends everything that is left of a site that has failed.
 func (s *site) shutDown() {
 	if s.done {
 		return
@@ -165,7 +158,6 @@ func (s *site) shutDown() {
 	s.gone()
 }
 
-// close ends the connections of a host, and its procs.
 func (h *host) close() {
 	for _, p := range h.s.procs {
 		if p.h == h {
@@ -176,7 +168,6 @@ func (h *host) close() {
 	h.cut()
 }
 
-// cut closes the connections of a host.
 func (h *host) cut() {
 	if h.sw != nil {
 		h.sw.crash()

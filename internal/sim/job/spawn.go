@@ -25,13 +25,11 @@ type spawner struct {
 	changed func() // there may be more or fewer procs; nil: nobody wants to know
 }
 
-// parents are the procs of a node as spawners of others.
 type parents struct {
 	worlds spawn.Worlds[*proc]
 	of     []*spawned // worlds that are being started, or have not ended
 }
 
-// spawned is a world that a proc has spawned.
 type spawned struct {
 	spawn.World[*proc]
 	*spawn.Attempt
@@ -55,7 +53,6 @@ func homeOf(s *site) *site {
 	return s
 }
 
-// machine returns the number of a host's machine among those of its home.
 func (h *host) machine() int {
 	n := h.number
 	for _, p := range h.s.parts {
@@ -75,7 +72,6 @@ func newSpawner(w *World, rank int, slots int) *spawner {
 
 func siteName(rank int) string { return fmt.Sprintf("s%d", rank) }
 
-// withSlots calls f, which tells the slots something, and passes their answers on.
 func (d *spawner) withSlots(f func(now time.Time)) {
 	now := epoch.Add(d.k.Now())
 	f(now)
@@ -101,7 +97,6 @@ func (a *Worlds) after(most time.Duration, f func()) {
 	})
 }
 
-// spawn starts procs for a proc, or tells it why not.
 func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	s := p.s
 	var commands []spawn.Command
@@ -125,7 +120,6 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	w.reserve()
 }
 
-// plan decides which site starts which procs.
 func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	port, err := dynamic.ParsePort(w.port)
 	if err != nil {
@@ -166,7 +160,6 @@ func (w *spawned) reserve() {
 	w.ask(p)
 }
 
-// ask asks the site of a part for slots.
 func (w *spawned) ask(p *part) {
 	placed := p.Placed
 	p.tell(func() {
@@ -186,7 +179,6 @@ func (w *spawned) ask(p *part) {
 	})
 }
 
-// begin starts the world: its server, and the nodes of its parts.
 func (w *spawned) begin() {
 	if r := w.Begin(); r != nil {
 		w.refuse(r)
@@ -233,7 +225,6 @@ func total(procs []int) (n int) {
 	return n
 }
 
-// started tells the spawning proc that all procs are in MPI, once they are.
 func (w *spawned) started() {
 	_, open := w.parents.meets.Ports.Key(w.Port)
 	s := w.parents
@@ -243,7 +234,6 @@ func (w *spawned) started() {
 	w.answer()
 }
 
-// awaitConnecting ends the worlds that do not connect in time.
 func (s *site) awaitConnecting() {
 	if at, ok := s.parents.worlds.Deadline(); ok {
 		s.w.k.After(at.Sub(s.w.time()), func() {
@@ -253,7 +243,6 @@ func (s *site) awaitConnecting() {
 	}
 }
 
-// endSpawned ends worlds that procs of the node have spawned.
 func (s *site) endSpawned(worlds []*spawn.World[*proc], why string) {
 	for _, w := range slices.Clone(s.parents.of) {
 		if slices.Contains(worlds, &w.World) {
@@ -277,7 +266,6 @@ func (w *spawned) end(why string) {
 	}
 }
 
-// refuse ends a spawn that fails.
 func (w *spawned) refuse(r *spawn.Refusal) {
 	if !w.Refuse(r) {
 		return
@@ -310,7 +298,6 @@ func (w *spawned) answer() {
 	w.a.tell(w.By, m, nil)
 }
 
-// check checks whether the world is over, and tells all that need to know.
 func (w *spawned) check() {
 	if w.over || w.world == nil && w.Refusal() == nil || w.world != nil && !w.world.Over() {
 		return
@@ -333,7 +320,6 @@ func (w *spawned) check() {
 	w.a.with(s, func(n *meetingNode) { n.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
-// outcome returns how the world has ended for the site that spawned it.
 func (w *spawned) outcome() ending.Outcome {
 	var parts []ending.Outcome
 	for _, p := range w.parts {
@@ -348,7 +334,6 @@ func (w *spawned) outcome() ending.Outcome {
 	return ending.OfWorld(parts, server)
 }
 
-// inherit handles the failure of procs that this site's procs have spawned and are connected with.
 func (s *site) inherit(o ending.Outcome) {
 	passOn := false
 	if !s.dead {
@@ -360,7 +345,6 @@ func (s *site) inherit(o ending.Outcome) {
 	}
 }
 
-// parentsFailed ends what procs of this site have spawned, as their job has failed.
 func (s *site) parentsFailed() {
 	for _, w := range slices.Clone(s.parents.of) {
 		w.refuse(spawn.Refuse(-1, "the job of the parents is ending"))

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// part is what one site starts of a spawned world.
 type part struct {
 	*spawn.Placed
 	of      *spawned
@@ -25,7 +24,6 @@ type part struct {
 	ended   bool
 }
 
-// local reports whether the part is at the site that spawns.
 func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
 
 func (p *part) leaving() bool {
@@ -44,7 +42,6 @@ func (p *part) tell(f func()) {
 	p.of.a.after(2*time.Millisecond, f)
 }
 
-// reserve is what the part's site does: it grants slots, or says why not.
 func (p *part) reserve(answer func(spawn.Reply)) {
 	r := p.Part.Check()
 	if r == nil && p.at.left && !p.local() {
@@ -65,7 +62,6 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	})
 }
 
-// hosts returns the hosts of the site that may start the part.
 func (p *part) hosts() (hosts []int) {
 	if p.local() {
 		return p.Placed.Hosts
@@ -96,7 +92,6 @@ func (all parts) procOf(local int) (p *part, command int) {
 	panic("job: a proc of no command")
 }
 
-// inMPI counts one more proc of the part that is in MPI.
 func (p *part) inMPI() {
 	if p.procs++; p.procs < total(p.granted) {
 		return
@@ -108,7 +103,6 @@ func (p *part) inMPI() {
 	})
 }
 
-// end gives back the part's slots, or ends what was started.
 func (p *part) end(why string) {
 	switch {
 	case p.site == nil:
@@ -118,7 +112,6 @@ func (p *part) end(why string) {
 	}
 }
 
-// gone records that nothing is left of the part.
 func (p *part) gone() {
 	if p.ended {
 		return
@@ -151,7 +144,6 @@ func spareName(i int) string { return fmt.Sprintf("spare%d", i) }
 // spareRank is in the addresses of spare sites, which are no clients.
 const spareRank wire.ClientRank = 200
 
-// spareSite is what the node of a spare site does.
 type spareSite struct {
 	w      *World
 	name   string
@@ -164,7 +156,6 @@ type spareSite struct {
 	failed *ending.Failure // how the job has ended for it, once home is done
 }
 
-// spareLink is a link of a spare site to one of the job, idle or taken by a spawn.
 type spareLink struct {
 	of          *spareSite
 	to          *site
@@ -200,7 +191,6 @@ func addSpare(w *World, i int) error {
 	return nil
 }
 
-// connect begins startup.
 func (x *spareSite) connect() {
 	if x.home.done {
 		return
@@ -240,7 +230,6 @@ func (x *spareSite) hear(err error) {
 	}
 }
 
-// tell tells of an event, and ends the node if the job is over.
 func (x *spareSite) tell(f func(*ending.Spare)) {
 	f(&x.ends)
 	if why, over := x.ends.Over(); over && !x.home.done {
@@ -260,7 +249,6 @@ func (x *spareSite) leave() {
 	}
 }
 
-// crash is the sudden end of the node's process.
 func (x *spareSite) crash() {
 	if x.home.done {
 		return
@@ -275,7 +263,6 @@ func (x *spareSite) crash() {
 	}
 }
 
-// offer makes the next idle link to a site, once that is there.
 func (x *spareSite) offer(s *site) {
 	x.w.k.After(x.w.k.Between(0, 2*time.Millisecond), func() {
 		switch {
@@ -290,7 +277,6 @@ func (x *spareSite) offer(s *site) {
 	})
 }
 
-// offerAgain tells all sites how many procs there are.
 func (x *spareSite) offerAgain() {
 	for _, s := range x.w.sites {
 		if x.idle[s] != nil && !x.home.done {
@@ -314,7 +300,6 @@ func (x *spareSite) link(s *site) {
 	})
 }
 
-// close ends a link.
 func (l *spareLink) close(why string) {
 	l.near.close()
 	l.there.close()
@@ -340,7 +325,6 @@ func (l *spareLink) ended(why string) {
 	}
 }
 
-// withOffers tells the offers of a site something, and does what follows.
 func withOffers(s *site, f func(now time.Time)) {
 	f(s.w.time())
 	for step, ok := s.offers.Next(); ok; step, ok = s.offers.Next() {
@@ -363,7 +347,6 @@ func withOffers(s *site, f func(now time.Time)) {
 	}
 }
 
-// askSpare gets a link to the spare site of a part, and asks there.
 func (w *spawned) askSpare(p *part) {
 	s := homeOf(w.parents)
 	s.asked[p] = func(l *spareLink, why string) {
@@ -379,7 +362,6 @@ func (w *spawned) askSpare(p *part) {
 	withOffers(s, func(now time.Time) { s.offers.Ask(now, p, p.Spare, s.w.cfg.Limit) })
 }
 
-// tellSpares tells spare sites by idle links that this site's part of the job is over.
 func tellSpares(s *site, failure string) {
 	for _, x := range s.w.spares {
 		if l := x.idle[s]; l != nil {

@@ -10,10 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// errSurvive says that a job of this kind cannot go on without procs that are lost.
 var errSurvive = errors.New("a job that survives its procs has own sites of one host, all channels from the start and no boards")
 
-// maySurvive checks a job that goes on without procs that are lost.
 func (c *Config) maySurvive() error {
 	if !c.Survive {
 		return nil
@@ -29,10 +27,8 @@ func (c *Config) maySurvive() error {
 	return nil
 }
 
-// survives reports whether the job goes on without what it loses now.
 func survives(w *World) bool { return w.cfg.Survive && w.ready() }
 
-// survival is what a site knows of the procs without which its job goes on.
 type survival struct {
 	s      *site
 	losses ending.Losses
@@ -47,7 +43,7 @@ func (x *survival) procLost(p *proc, exit ending.Exit) {
 	x.lose(l)
 }
 
-// unlinked gives the site time to hear that one of two procs is lost between which a link has broken.
+// unlinked gives the site time to hear that one of two procs is lost whose link has broken.
 func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
 	x.s.w.k.After(ending.Longest, func() {
 		if !x.losses.Has(peer) && !x.losses.Has(p.rank) {
@@ -56,7 +52,6 @@ func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
 	})
 }
 
-// hostDied takes the loss of a channel.
 func (x *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	s := x.s
 	h := s.job.Hosts[host]
@@ -70,7 +65,6 @@ func (x *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	x.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
 }
 
-// errGivenUp is why a channel is closed to a host that another one has lost.
 var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
 
 // lose tells everybody whom the site can reach that procs are lost, unless it is known.

@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// hostSwitch is the packet switch of a host, which runs as a task.
 type hostSwitch struct {
 	*packetswitch.Switch
 	h       *host
@@ -44,13 +43,11 @@ func (h *host) newSwitch(a *agent.Agent) (*hostSwitch, error) {
 	return x, err
 }
 
-// start makes it run.
 func (x *hostSwitch) start() {
 	x.started = true
 	x.task.Wake()
 }
 
-// noticed handles an event of the agent.
 func (x *hostSwitch) noticed(ev agent.Event) {
 	if k := x.h.s.w.k; k.Noting() {
 		k.Note("host %d: %v", x.h.rank, ev)
@@ -58,20 +55,16 @@ func (x *hostSwitch) noticed(ev agent.Event) {
 	x.h.s.noticed(x.h, ev)
 }
 
-// delivered reports whether everything that a proc has sent has arrived.
 func (x *hostSwitch) delivered(rank wire.WorldRank) bool { return !x.procs[rank].InFlight() }
 
-// attachProc gives the switch the link to a proc.
 func (x *hostSwitch) attachProc(e *kernel.End, rank wire.WorldRank) error {
 	l := &procLink{End: e, s: x.h.s, rank: rank, host: x.h.rank}
 	x.procs[rank], x.ends = l, append(x.ends, e)
 	return x.AttachProc(l, rank)
 }
 
-// linked reports whether the link to a proc is still open.
 func (x *hostSwitch) linked(rank wire.WorldRank) bool { return !x.procs[rank].over }
 
-// crash ends the switch at once.
 func (x *hostSwitch) crash() {
 	x.task.Kill()
 	for _, e := range x.ends {

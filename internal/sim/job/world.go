@@ -256,7 +256,6 @@ func (w *World) waiting() string {
 	return b.String()
 }
 
-// link makes a link and announces it to the observer.
 func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	x := &observedLink{ends: [2]Endpoint{a, b}}
 	var o observed
@@ -269,7 +268,6 @@ func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	return x.l
 }
 
-// observed passes the events of a link to its watcher.
 type observed struct{ to kernel.Watcher }
 
 func (o *observed) Sent(from *kernel.End, data []byte) {
@@ -314,7 +312,8 @@ func (w *World) begin(j *startup.Job) {
 	}
 }
 
-// common is what clients of a job know alike: beside clients of others, tokens and cards are each one's own.
+// common returns the part of a job that all its clients know alike: unless all of them are ours,
+// tokens and cards are each client's own.
 func common(j *startup.Job) startup.Job {
 	k := *j
 	if k.Self = 0; k.AllOwn {
@@ -328,7 +327,6 @@ func common(j *startup.Job) startup.Job {
 	return k
 }
 
-// chunkSize is the size of the pieces of memory that an agent reads into.
 func (w *World) chunkSize() int {
 	if w.cfg.ChunkSize > 0 {
 		return w.cfg.ChunkSize
@@ -343,7 +341,6 @@ func (w *World) crashed(e Endpoint) {
 	}
 }
 
-// hostAt returns the host that has an address.
 func (w *World) hostAt(id wire.HostID) *host {
 	c, h := int(id[13]), int(id[14])
 	if c >= len(w.sites) || h >= len(w.sites[c].hosts) {

@@ -71,7 +71,6 @@ func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
 	return a
 }
 
-// join adds a job.
 func (a *Worlds) join(w *World) {
 	w.number = len(a.worlds)
 	a.worlds = append(a.worlds, w)
@@ -124,7 +123,6 @@ func (a *Worlds) procOf(m dynamic.Member) *proc {
 	return w.procs[m.Rank]
 }
 
-// there reports whether a proc can still be reached.
 func (p *proc) there() bool { return p != nil && !p.task.Ended() && !p.fini && !p.s.left }
 
 type (
@@ -132,7 +130,6 @@ type (
 	meetingStep = meetings.Step[*proc, *kernel.End]
 )
 
-// newMeetings makes the part of a node that handles other worlds.
 func newMeetings(s *site) *meetingNode {
 	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp}}
 }
@@ -149,7 +146,6 @@ func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	return mine || a.spawnHeard(p, m)
 }
 
-// with calls f, which tells a node's decisions of an event, and carries out the steps that follow.
 func (a *Worlds) with(s *site, f func(*meetingNode)) {
 	f(s.meets)
 	for {
@@ -206,14 +202,12 @@ func (a *Worlds) gone(p *proc) {
 	p.s.parents.worlds.Gone(p)
 }
 
-// step tells the observer of a step of connecting.
 func (a *Worlds) step(p *proc, step int) {
 	if a.cfg.Calls != nil {
 		a.cfg.Calls.Step(p.member(), step)
 	}
 }
 
-// tell sends a message, and perhaps a link, from the node to a proc.
 func (a *Worlds) tell(p *proc, m wireup.Message, e *kernel.End) {
 	a.k.After(a.k.Between(0, 100*time.Microsecond), func() {
 		if e == nil {
@@ -263,7 +257,6 @@ func (a *Worlds) Left() (r Remains) {
 	return r
 }
 
-// link makes a link between worlds.
 func (a *Worlds) link(name string, w kernel.Watcher) *kernel.Link {
 	spec := a.cfg.Link
 	spec.Name = name

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// dial makes a link to a proc of another world for a proc that has asked for it.
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 	var l *kernel.Link
 	s := p.s.w.search(dynamic.WorldSearch(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })

@@ -11,7 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// opens handles a proc's request to open a port.
 func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	x.Backlog = a.cfg.Backlog
 	if x.Timeout > 0 {
@@ -20,10 +19,8 @@ func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	a.step(p, 0)
 }
 
-// hungUp reports whether the other end of a link that waits at a port has closed it.
 func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
-// call connects to a port for a proc, which gets the link or the reason why there is none.
 func (a *Worlds) call(x meetingStep) {
 	a.Counts.Calls++
 	a.step(x.Proc, 1)

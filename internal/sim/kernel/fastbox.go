@@ -22,7 +22,6 @@ type BoxedEnd struct {
 // often full.
 const boxArea = 2 << 10
 
-// box adds fast boxes to both ends.
 func (l *Link) box() {
 	var pages [2]link.FastBoxPage
 	var areas [2][boxArea]byte

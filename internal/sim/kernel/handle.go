@@ -1,6 +1,5 @@
 package kernel
 
-// waitable is something with a handle that Sets can wait for.
 type waitable interface {
 	OnReady(f func())
 	readable() bool
@@ -8,7 +7,6 @@ type waitable interface {
 	gone() bool // it has left all sets by itself
 }
 
-// handle assigns w its number.
 func (k *Kernel) handle(w waitable) int {
 	k.handles = append(k.handles, w)
 	return len(k.handles) - 1
@@ -21,7 +19,6 @@ type bell struct {
 	timer  *Timer // of the call
 }
 
-// ring schedules the call, if it is not scheduled yet.
 func (b *bell) ring() {
 	switch {
 	case b.notify == nil:

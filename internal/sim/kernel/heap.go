@@ -4,7 +4,6 @@ package kernel
 // cost several interface calls each time.
 type events []*Timer
 
-// before orders timers.
 func (t *Timer) before(u *Timer) bool {
 	return t.at < u.at || t.at == u.at && t.tie < u.tie
 }
@@ -14,7 +13,6 @@ func (e *events) push(t *Timer) {
 	e.up(t, len(*e)-1)
 }
 
-// remove takes out the timer at i.
 func (e *events) remove(i int) {
 	old := *e
 	n := len(old) - 1
@@ -32,7 +30,6 @@ func (e *events) remove(i int) {
 	}
 }
 
-// up moves t from i towards the front to where it belongs.
 func (e events) up(t *Timer, i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -45,7 +42,6 @@ func (e events) up(t *Timer, i int) {
 	e.put(t, i)
 }
 
-// down moves t from i towards the back to where it belongs.
 func (e events) down(t *Timer, i int) {
 	for {
 		child := 2*i + 1

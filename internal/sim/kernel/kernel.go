@@ -55,7 +55,6 @@ func (k *Kernel) mix(b []byte) {
 	k.mixNumbers(uint64(crc32.ChecksumIEEE(b))<<32 | uint64(crc32.Checksum(b, castagnoli)))
 }
 
-// mixNumbers adds numbers to the digest.
 func (k *Kernel) mixNumbers(numbers ...uint64) {
 	for _, n := range numbers {
 		k.digest = (k.digest ^ n) * 0x9e3779b97f4a7c15

@@ -111,7 +111,6 @@ func (e *End) collect(have []byte) {
 	d.settle()
 }
 
-// untaken returns how many bytes of the debt the other side has not received.
 func (d *debt) untaken() (n int) {
 	for _, p := range d.pieces {
 		n += p.size - p.at
@@ -119,7 +118,6 @@ func (d *debt) untaken() (n int) {
 	return n
 }
 
-// first returns the first piece that was not received completely.
 func (d *debt) first() *loan {
 	for i := range d.pieces {
 		if p := &d.pieces[i]; p.at < p.size {

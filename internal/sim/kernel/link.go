@@ -196,7 +196,6 @@ func (e *End) refused() error {
 	return e.breach(errClosed)
 }
 
-// hold copies n bytes to the end that they are sent to.
 func (e *End) hold(batch [][]byte, n int) []byte {
 	if e.read > 0 && len(e.in)+n > cap(e.in) {
 		e.in = e.in[:copy(e.in, e.in[e.read:])]
@@ -246,7 +245,6 @@ func (e *End) dispatch(p piece) {
 	}
 }
 
-// await schedules the arrival of the first piece.
 func (e *End) await() {
 	d := max(e.flight[e.first].at, e.l.stalled) - e.l.k.now
 	if e.landing == nil {
@@ -256,7 +254,6 @@ func (e *End) await() {
 	e.landing.Reset(d)
 }
 
-// land is the arrival of pieces.
 func (e *End) land() {
 	now := e.l.k.now
 	if now < e.l.stalled {
@@ -393,7 +390,6 @@ func (e *End) drop(why error) {
 	k.After(k.Between(0, s.Delay+s.Jitter), func() { e.fail(why) })
 }
 
-// lose drops the bytes under way to e.
 func (e *End) lose() {
 	e.peer.forfeit()
 	if e.landing != nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// defaultTrace is how many lines are kept.
 const defaultTrace = 400
 
 // trace keeps the last lines. They are formatted only when they are read, which is rare.

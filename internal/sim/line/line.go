@@ -22,7 +22,6 @@ import (
 	"time"
 )
 
-// field is a field that a line has.
 type field struct {
 	name, minus string // "@": it has no key
 	v           reflect.Value

@@ -76,7 +76,6 @@ func Hosts(sites, hosts, procs int) (HostsReport, error) {
 	return s.r, err
 }
 
-// start is the start of a job.
 type start struct {
 	k      *kernel.Kernel
 	r      HostsReport
@@ -130,7 +129,6 @@ func (s *start) fail(err error) {
 	}
 }
 
-// count adds up what the trees and the server have sent.
 func (s *start) count() {
 	for _, x := range s.sites {
 		for h := range s.r.Hosts {
@@ -250,7 +248,6 @@ func (x *headed) Gathered(parts [][]byte) {
 	x.say()
 }
 
-// say sends the client's output to the server.
 func (x *headed) say() {
 	b := append([]byte(nil), x.client.Output()...)
 	if len(b) == 0 {
@@ -266,7 +263,6 @@ func (x *headed) say() {
 	})
 }
 
-// serve sends the server's output.
 func (s *start) serve() {
 	for a, ok := s.server.Next(); ok; a, ok = s.server.Next() {
 		if a.Kind == startup.ActSend {
@@ -279,7 +275,6 @@ func (s *start) serve() {
 	}
 }
 
-// hear handles the server's messages, and hands the job out.
 func (x *headed) hear(b []byte) {
 	if x.job != nil {
 		return

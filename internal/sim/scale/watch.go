@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// serverWatch counts the bytes that the server sends.
 type serverWatch struct{ m *meter }
 
 // Sent counts.
@@ -23,14 +22,12 @@ func (w *serverWatch) Received(*kernel.End, int) {}
 // Ended does nothing.
 func (w *serverWatch) Ended(*kernel.End) {}
 
-// channelWatch counts the data packets of a channel.
 type channelWatch struct {
 	m    *meter
 	ends [2]job.Endpoint
 	dirs [2]direction
 }
 
-// direction is what one end sends.
 type direction struct {
 	greeted bool
 	head    []byte // the part of a header that was sent
@@ -61,7 +58,6 @@ func (w *channelWatch) Sent(from *kernel.End, data []byte) {
 	}
 }
 
-// packets returns how many headers of data packets end in data.
 func (d *direction) packets(data []byte) (n int) {
 	for len(data) > 0 {
 		if d.data > 0 {
@@ -90,7 +86,6 @@ func (w *channelWatch) Received(*kernel.End, int) {}
 // Ended does nothing.
 func (w *channelWatch) Ended(*kernel.End) {}
 
-// procWatch counts what a proc sends and receives.
 type procWatch struct {
 	m    *meter
 	rank int

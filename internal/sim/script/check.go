@@ -53,7 +53,6 @@ func check(p *Program) (*lives, error) {
 	return a, nil
 }
 
-// check checks a message by itself.
 func (m *Message) check(procs int) error {
 	switch {
 	case m.From < 0 || m.From >= procs || m.To < 0 || m.To >= procs:
@@ -70,7 +69,6 @@ func (m *Message) check(procs int) error {
 	return nil
 }
 
-// check decides whether all members of a family meet their counterparts.
 func (f *family) check() error {
 	if f.wild() {
 		return f.checkWild()
@@ -124,7 +122,6 @@ func (f *family) checkWild() error {
 	return nil
 }
 
-// checkCancels checks that nothing interferes with cancelled messages.
 func (a *lives) checkCancels() error {
 	anyTags := map[where]bool{}
 	for _, l := range a.list {

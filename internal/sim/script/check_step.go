@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// checker checks the steps one after the other.
 type checker struct {
 	a        *lives
 	comms    *comms
@@ -37,7 +36,6 @@ func (a *lives) checkSteps() error {
 	return c.left()
 }
 
-// left checks that nothing of other worlds is left at the end.
 func (c *checker) left() error {
 	for _, g := range c.comms.all {
 		if g.of != nil || c.comms.several() && g.live && !g.fixed {
@@ -52,7 +50,6 @@ func (c *checker) left() error {
 	return nil
 }
 
-// port checks the steps about ports. A port is opened only once.
 func (c *checker) port(s Step) error {
 	switch s := s.(type) {
 	case OpenPort:

@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// group is a communicator in the model.
 type group struct {
 	name    string
 	members []int // procs by rank
@@ -29,10 +28,8 @@ func (g *group) has(proc int) bool { return g.rank(proc) >= 0 }
 
 func (g *group) inter() bool { return g.remote != nil }
 
-// all returns the members of both sides.
 func (g *group) all() []int { return slices.Concat(g.members, g.remote) }
 
-// sides returns the group from a member's point of view: its own side and the other one.
 func (g *group) sides(proc int) (own, other []int) {
 	if slices.Contains(g.remote, proc) {
 		return g.remote, g.members
@@ -154,7 +151,6 @@ func (c *comms) of(world string) []*group {
 	return list
 }
 
-// there reports whether a proc has been started.
 func (c *comms) there(proc int) bool {
 	world, _ := c.worldOf(proc)
 	return c.all[world].live
@@ -168,7 +164,6 @@ func (c *comms) started(proc int) int {
 	return proc
 }
 
-// spawn starts a world, which then has a communicator with its parents.
 func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 	g, err := c.intra(s.Comm)
 	if err == nil && !g.has(s.Root) {
@@ -191,7 +186,6 @@ func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 // context IDs.
 func (c *comms) several() bool { return len(c.worlds) > 1 }
 
-// worldOf returns the world of a proc and its rank in it.
 func (c *comms) worldOf(proc int) (world, rank int) {
 	for rank = proc; rank >= c.worlds[world]; world++ {
 		rank -= c.worlds[world]
@@ -205,7 +199,6 @@ func (c *comms) title(proc int) string {
 	return fmt.Sprintf("%c%d", 'a'+w, rank)
 }
 
-// self reports whether a group is MPI_COMM_SELF.
 func (c *comms) self(g *group) bool { return g.fixed && c.several() && len(g.name) > 1 }
 
 func (c *comms) add(g *group) {
@@ -213,7 +206,6 @@ func (c *comms) add(g *group) {
 	c.all = append(c.all, g)
 }
 
-// get returns a communicator that can be used.
 func (c *comms) get(name string) (*group, error) {
 	g := c.byName[name]
 	switch {
@@ -276,7 +268,8 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 	return parent, made, c.make(parent, made)
 }
 
-// maker returns the name of what a step makes of a communicator, and how it divides it.
+// maker returns the name of what a step makes of a communicator, and a function that divides the
+// communicator as the step does.
 func (c *comms) maker(s Step) (name string, split func(*group) ([]*group, error)) {
 	switch s := s.(type) {
 	case Dup:

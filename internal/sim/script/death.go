@@ -88,7 +88,6 @@ func GenerateDeath(t *rapid.T) *Program {
 	return p
 }
 
-// survivor is a rank of a Death.
 type survivor struct {
 	meeter
 	d           Death
@@ -126,7 +125,6 @@ func (m *survivor) live() error {
 	return nil
 }
 
-// part is the world's part, except for what happens at the same time.
 func (m *survivor) part() error {
 	switch {
 	case m.world == m.rest && m.rest == connecting:
@@ -177,7 +175,6 @@ func (m *survivor) port(name string, open bool) (port string, err error) {
 	return x.Ports[name], nil
 }
 
-// delayAccept makes those who connect wait.
 func (m *survivor) delayAccept() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
@@ -190,7 +187,6 @@ func (m *survivor) delayAccept() {
 	}
 }
 
-// pair is Accept or Connect of the world.
 func (m *survivor) pair(port string, accepts bool) (*mpi.Comm, error) {
 	if accepts {
 		return m.env.World().Accept(port, nil, m.d.Roots[m.world])
@@ -371,7 +367,6 @@ func (s Fail) check(p *Program, c *comms) error {
 	return nil
 }
 
-// spawner reports whether a proc of a world spawns others.
 func (p *Program) spawner(world int) bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		x, ok := s.(Spawn)
@@ -393,7 +388,6 @@ func (c *comms) bridge(world int) *group {
 	return c.all[i]
 }
 
-// fail makes one of the spawned worlds fail when all else is over.
 func (g *meeting) fail() {
 	p := &Program{Procs: g.o.Procs, Worlds: g.o.Worlds, Steps: g.steps}
 	var may []string
@@ -435,7 +429,6 @@ func (m *meeter) fail() error {
 	return nil
 }
 
-// everybody returns all procs of the program.
 func (a *lives) everybody() (all []int) {
 	for r := range a.p.Procs {
 		all = append(all, r)

@@ -16,7 +16,6 @@ func (k Kind) blank(n int) vector {
 	return v
 }
 
-// content returns the first n elements of m.
 func (m *Message) content(n int) vector {
 	v := kinds[m.Kind].make(n)
 	v.fill(m.seed())
@@ -51,7 +50,6 @@ func (s *Collective) trial(n, me, root int) trial {
 	}
 }
 
-// own returns the n elements that a rank contributes.
 func (s *Collective) own(rank, n int) vector {
 	v := kinds[s.Kind].make(n)
 	seed := mix(mix(uint64(s.ID)) + uint64(rank))
@@ -161,7 +159,6 @@ func (s *Collective) scatter(n, me, root int) trial {
 	return t
 }
 
-// parcels returns the blocks that a rank sends to the others in Alltoall.
 func (s *Collective) parcels(n, from int) []vector {
 	count := func(to int) int { return s.count(from*n + to) }
 	total := 0

@@ -135,7 +135,6 @@ type generator struct {
 
 func (g *generator) emit(s Step) { g.steps = append(g.steps, s) }
 
-// fresh returns a tag that no other message has.
 func (g *generator) fresh() int {
 	g.tag++
 	if g.tag >= TagLimit {
@@ -190,7 +189,6 @@ func (g *generator) run() {
 	m.fail()
 }
 
-// drain completes all messages under way.
 func (g *generator) drain() {
 	for i := 0; len(g.open) > 0; i++ {
 		g.advance(g.IntN(len(g.open)))

@@ -45,7 +45,6 @@ func (g *generator) collective() {
 	g.emit(s)
 }
 
-// op picks an operation that is defined for a kind.
 func (g *generator) op(k Kind) Op {
 	if k.takes(OpAffine) && g.One(3) { // few kinds have it
 		return OpAffine
@@ -60,7 +59,6 @@ func (g *generator) op(k Kind) Op {
 
 const maxComms = 8 // at the same time
 
-// communicator makes or frees a communicator.
 func (g *generator) communicator() {
 	live := 1
 	for _, c := range g.comms.all {
@@ -85,7 +83,6 @@ func (g *generator) communicator() {
 	}
 }
 
-// construct emits the step and registers communicators for wildcards.
 func (g *generator) construct(s Step, wild bool) {
 	_, made, err := g.comms.apply(s)
 	if err != nil {
@@ -135,7 +132,6 @@ func (g *generator) cart(c *group) {
 	g.construct(s, false)
 }
 
-// cartSub slices a grid, or makes a grid if there is none.
 func (g *generator) cartSub() {
 	var grids []*group
 	for _, c := range g.comms.all {

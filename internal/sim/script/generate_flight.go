@@ -1,6 +1,5 @@
 package script
 
-// flight is a message that the generator has begun.
 type flight struct {
 	m                Message
 	sending, posting bool // begun
@@ -34,7 +33,6 @@ func (f *flight) posted() bool {
 	return f.posting
 }
 
-// add registers a message of which no side has begun.
 func (g *generator) add(m Message) *flight {
 	m.ID = len(g.all) + 1
 	f := &flight{m: m}
@@ -57,7 +55,6 @@ func (g *generator) add(m Message) *flight {
 	return f
 }
 
-// mode picks a send mode that is possible for a message.
 func (g *generator) mode(m *Message) Mode {
 	if g.memory[m.From] >= m.buffered() && g.One(2) {
 		return Buffered
@@ -124,7 +121,6 @@ func (g *generator) begin(f *flight, s Side, blocking bool) {
 	g.emit(Start{Req{f.m.ID, s}, blocking})
 }
 
-// advance does the next thing with a message under way, if possible.
 func (g *generator) advance(i int) {
 	if i >= len(g.open) {
 		return
@@ -160,7 +156,6 @@ func (g *generator) post(f *flight) {
 	}
 }
 
-// wait completes a side of f and perhaps other requests of the same rank.
 func (g *generator) wait(f *flight) {
 	ready := g.completable(-1)
 	var rank int
@@ -202,7 +197,6 @@ func (g *generator) completable(rank int) map[Req]*bool {
 	return found
 }
 
-// sweep removes the messages that are done.
 func (g *generator) sweep() {
 	open := g.open[:0]
 	for _, f := range g.open {

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// meeting makes worlds meet and part.
 type meeting struct{ *generator }
 
 // pick picks a communicator for which ok returns true; nil if there is none.
@@ -26,7 +25,7 @@ func usable(c *group) bool { return c.live }
 
 func intra(c *group) bool { return c.live && !c.inter() }
 
-// apart matches intracommunicators that have no members in common with c.
+// apart returns a condition that intracommunicators without members in common with c meet.
 func apart(c *group) func(d *group) bool {
 	return func(d *group) bool { return intra(d) && !slices.ContainsFunc(d.members, c.has) }
 }
@@ -90,14 +89,12 @@ func (g *meeting) again() bool {
 	return true
 }
 
-// connected reports whether a communicator has members of two worlds.
 func (g *meeting) connected(c, d *group) bool {
 	return slices.ContainsFunc(g.comms.all, func(x *group) bool {
 		return (x.live || x.of != nil) && slices.ContainsFunc(x.all(), c.has) && slices.ContainsFunc(x.all(), d.has)
 	})
 }
 
-// spawn emits the next of the spawns in Options.
 func (g *meeting) spawn() {
 	if len(g.o.Spawns) == 0 {
 		return
@@ -128,7 +125,6 @@ func (g *meeting) spawn() {
 	g.construct(s, false)
 }
 
-// take removes the next of the spawns in Options.
 func (g *meeting) take() (s Spawn) {
 	s, g.o.Spawns = g.o.Spawns[0], g.o.Spawns[1:]
 	return s
@@ -176,7 +172,6 @@ func (g *meeting) merge() {
 	}
 }
 
-// intercomm makes an intercommunicator of two groups whose leaders are members of a third.
 func (g *meeting) intercomm() {
 	busy := g.busy()
 	peer := g.pick(func(c *group) bool { return c.live && len(c.all()) > 1 && !busy[c.name] })
@@ -204,7 +199,6 @@ func (g *meeting) intercomm() {
 
 func (g *meeting) disconnect() { g.end(true) }
 
-// end frees or disconnects a communicator without messages under way, if there is one.
 func (g *meeting) end(disconnect bool) {
 	busy := g.busy()
 	c := g.pick(func(c *group) bool { return c.live && !busy[c.name] && g.comms.mayEnd(c, disconnect) == nil })
@@ -217,7 +211,6 @@ func (g *meeting) end(disconnect bool) {
 	}
 }
 
-// busy returns the communicators that messages are under way on.
 func (g *meeting) busy() map[string]bool {
 	busy := map[string]bool{}
 	for _, f := range g.open {

@@ -21,7 +21,6 @@ func (g *generator) message(c *group) Message {
 	return m
 }
 
-// plain begins a message, or a few with the same persistent request.
 func (g *generator) plain() {
 	m := g.message(g.comm(false))
 	if g.One(6) {
@@ -41,7 +40,6 @@ func (g *generator) plain() {
 	}
 }
 
-// series begins messages of persistent requests.
 func (g *generator) series(m Message) {
 	m.Tag, m.By = g.fresh(), ByRecv
 	sides := 1 + g.IntN(3)
@@ -60,7 +58,6 @@ func (g *generator) series(m Message) {
 	}
 }
 
-// ring exchanges messages around some members of a communicator, or along a chain of them.
 func (g *generator) ring() {
 	c := g.comm(false)
 	if c.inter() {
@@ -91,7 +88,6 @@ func (g *generator) ring() {
 	g.sweep()
 }
 
-// burst begins messages of several senders to one receiver.
 func (g *generator) burst() {
 	c := g.comm(false)
 	anyTag := g.One(2)
@@ -238,7 +234,6 @@ func (g *generator) epoch(c *group) {
 	}
 }
 
-// flood sends many messages before their receives begin.
 func (g *generator) flood() {
 	m := g.message(g.comm(false))
 	m.By, m.Len = ByRecv, g.length(m.Kind, 4)
@@ -258,7 +253,6 @@ func (g *generator) flood() {
 	}
 }
 
-// token sends a message around some members of a communicator, who receive it from any source.
 func token(g *generator) {
 	c := g.comm(false)
 	if c.inter() || len(c.members) < 2 {
@@ -311,8 +305,8 @@ func shortOnes(g *generator) {
 	shortOf(g, m, tags, count, g.IntN(3))
 }
 
-// shortOf sends that many short messages like m, with these tags, of which the first ones are
-// received by receives that have begun before.
+// shortOf sends count short messages like m, with these tags. The first ones, as many as before
+// says, go to receives that have begun earlier.
 func shortOf(g *generator, m Message, tags []int, count, before int) {
 	most := min(96, g.o.MaxBytes/64) // of data in a box
 	if g.One(3) {
@@ -342,7 +336,6 @@ func shortOf(g *generator, m Message, tags []int, count, before int) {
 	g.sweep()
 }
 
-// ready begins a receive and tells the sender, for a ready send.
 func (g *generator) ready() {
 	c := g.comm(false)
 	m := g.message(c)
@@ -365,8 +358,6 @@ func (g *generator) ready() {
 	}
 }
 
-// cancel begins a message of which one side will be cancelled, or begins and cancels a receive
-// without a message.
 func (g *generator) cancel() {
 	c := g.comm(false)
 	if g.One(5) {

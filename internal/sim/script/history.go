@@ -27,7 +27,6 @@ func newHistory(a *lives) *history {
 	return h
 }
 
-// knows reports whether rank knows that other has come to a step.
 func (h *history) knows(rank, other, step int) bool { return h.clocks[rank][other] >= step }
 
 func (h *history) step(i int) {

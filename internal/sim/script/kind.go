@@ -31,7 +31,6 @@ const (
 	PairFloat64
 )
 
-// kindOf is what the simulator must know about a kind.
 type kindOf struct {
 	name string
 	size int // bytes, in external32 as well
@@ -70,7 +69,6 @@ func (k Kind) String() string { return kinds[k].name }
 // Size is how many bytes an element has.
 func (k Kind) Size() int { return kinds[k].size }
 
-// takes reports whether an operation is defined for a kind.
 func (k Kind) takes(op Op) bool {
 	_, ok := kinds[k].ops[op]
 	return ok

@@ -9,7 +9,6 @@ import (
 // never is the step of an event that does not happen.
 const never = -1
 
-// life says at which steps of a program a message's sides begin and end.
 type life struct {
 	m                                        *Message
 	sendStart, sendDone, recvStart, recvDone int
@@ -49,10 +48,8 @@ func (f *family) wild() bool {
 		slices.ContainsFunc(f.sends, func(l *life) bool { return l.m.From != f.sends[0].m.From })
 }
 
-// posted returns the step that starts the last receive.
 func (f *family) posted() int { return f.recvs[len(f.recvs)-1].recvStart }
 
-// lives follows the messages of a program through its steps.
 type lives struct {
 	p        *Program
 	byID     map[int]*life
@@ -206,7 +203,6 @@ func (a *lives) epochs() {
 	}
 }
 
-// spans reports whether the message is under way at a step.
 func (l *life) spans(step int) bool { return min(l.sendStart, l.recvStart) < step && step < l.recvDone }
 
 // where is a receiver during an epoch.
@@ -217,7 +213,6 @@ type where struct {
 
 func (l *life) where() where { return where{receiver{l.m.Comm, l.m.To}, l.epoch} }
 
-// group makes the families.
 func (a *lives) group() {
 	type key struct {
 		where

@@ -150,7 +150,6 @@ func (c Call) String() string { return callNames[c] }
 // String is the name in a program.
 func (o Op) String() string { return opNames[o] }
 
-// rooted reports whether a collective operation has a root.
 func (c Call) rooted() bool {
 	switch c {
 	case Bcast, Gather, Gatherv, Scatter, Scatterv, Reduce:
@@ -160,7 +159,6 @@ func (c Call) rooted() bool {
 	}
 }
 
-// reduces reports whether a collective operation has an Op.
 func (c Call) reduces() bool { return c >= Reduce }
 
 // counts returns how many counts a collective operation of n ranks has.
@@ -177,7 +175,6 @@ func (c Call) counts(n int) int {
 	}
 }
 
-// displaced reports whether a collective operation takes displacements.
 func (c Call) displaced() bool {
 	return c == Gatherv || c == Scatterv || c == Allgatherv || c == Alltoallv
 }

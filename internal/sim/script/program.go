@@ -14,8 +14,8 @@ const World = "w"
 // messages of their own.
 const TagLimit = 30000
 
-// How many tags from TagLimit on are used for those, and how many after them for making
-// intercommunicators.
+// controlTags is how many tags from TagLimit on are used for messages of steps, and leaderTags how
+// many after them for making intercommunicators.
 const controlTags, leaderTags = 2000, 700
 
 // Program is what all procs of a job do, or of several jobs that meet. Check decides whether it is
@@ -46,7 +46,6 @@ type Message struct {
 	SendSlot, RecvSlot int
 }
 
-// pattern is the source and tag of a receive.
 type pattern struct{ source, tag int }
 
 const (
@@ -65,12 +64,10 @@ func (m *Message) pattern() pattern {
 	return p
 }
 
-// admits reports whether a receive with this pattern can get m.
 func (p pattern) admits(m *Message) bool {
 	return (p.source == anySource || p.source == m.From) && (p.tag == anyTag || p.tag == m.Tag)
 }
 
-// rank returns the world rank of one side.
 func (m *Message) rank(s Side) int {
 	if s == SendSide {
 		return m.From
@@ -283,7 +280,6 @@ type Disconnect struct {
 	Comm string `line:"@"`
 }
 
-// messages lists the messages that a step uses.
 func messages(s Step) []int {
 	switch s := s.(type) {
 	case Start:
@@ -328,7 +324,6 @@ func (p *Program) Death() (Death, bool) {
 	return Death{}, false
 }
 
-// index returns the messages by their IDs.
 func (p *Program) index() map[int]*Message {
 	byID := make(map[int]*Message, len(p.Messages))
 	for i := range p.Messages {

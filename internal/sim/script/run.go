@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// runner is one rank that executes a program.
 type runner struct {
 	a     *lives
 	env   Env
@@ -27,7 +26,6 @@ type idup struct {
 	req mpi.Request
 }
 
-// pending is a request and its buffer.
 type pending struct {
 	req mpi.Request
 	buf vector
@@ -84,7 +82,6 @@ func (s shown) String() string { return lineOf(s.Step) }
 
 func (r *runner) log(s Step) { r.env.Log("step %d: %s", r.step+1, shown{s}) }
 
-// failed wraps an error of MPI in ErrMPI.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +93,6 @@ func mismatch(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMismatch, fmt.Sprintf(format, args...))
 }
 
-// do does this rank's part of a step.
 func (r *runner) do(s Step) error {
 	switch s := s.(type) {
 	case Start:
@@ -121,7 +117,6 @@ func (r *runner) do(s Step) error {
 	return r.alone(s)
 }
 
-// alone does a step of one rank.
 func (r *runner) alone(s Step) error {
 	rank, f := never, func() error { return nil }
 	switch s := s.(type) {
@@ -182,7 +177,6 @@ func (r *runner) comm(name string, other int) (c *mpi.Comm, rank int) {
 	return r.open[name], r.comms.byName[name].rank(other)
 }
 
-// wanted returns what the receive of m asks for.
 func (r *runner) wanted(m *Message) (c *mpi.Comm, source, tag int) {
 	c, source = r.comm(m.Comm, m.From)
 	tag = m.Tag

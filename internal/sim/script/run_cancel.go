@@ -47,7 +47,6 @@ func (r *runner) cancelSend(m *Message) (cancelled bool, err error) {
 	return cancelled, failed(err)
 }
 
-// abort cancels a request and completes it.
 func (r *runner) abort(q Req) (cancelled bool, st mpi.Status, err error) {
 	p := r.reqs[q]
 	if err := p.req.Cancel(); err != nil {
@@ -91,7 +90,6 @@ func (r *runner) ghost(m *Message, err error) error {
 	return mismatch("message %d was cancelled, but is there", m.ID)
 }
 
-// cancelRecv cancels a receive and, if that works, receives again.
 func (r *runner) cancelRecv(m *Message) error {
 	q := Req{m.ID, RecvSide}
 	p := r.reqs[q]
@@ -107,7 +105,6 @@ func (r *runner) cancelRecv(m *Message) error {
 	return r.recv(m)
 }
 
-// lone starts a receive that nothing can match, and cancels it.
 func (r *runner) lone(s Lone) error {
 	c, src := r.open[s.Comm], mpi.AnySource
 	if s.Source != anySource {

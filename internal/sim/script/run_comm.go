@@ -7,7 +7,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// construct makes or frees communicators.
 func (r *runner) construct(s Step) error {
 	parent, made, err := r.comms.apply(s)
 	if err != nil {
@@ -64,7 +63,6 @@ func (r *runner) derive(s Step, parent *group) (*mpi.Comm, error) {
 	return (&meeter{r}).derive(s, parent, c)
 }
 
-// enter records a new communicator and compares it with the model's.
 func (r *runner) enter(g *group, c *mpi.Comm) error {
 	m := Membership{r.step, g.name, uint64(c.Context()), c.Rank(), c.Size(), c.Inter()}
 	if err := r.rec.claim(m); err != nil {
@@ -94,7 +92,6 @@ func (r *runner) enter(g *group, c *mpi.Comm) error {
 	return r.topology(g, c)
 }
 
-// topology compares grids.
 func (r *runner) topology(g *group, c *mpi.Comm) error {
 	if g.grid == nil {
 		if c.Cart() != nil {

@@ -41,7 +41,6 @@ type Shared struct {
 	Said   map[string]string  // by text: what the first proc of a world got
 }
 
-// meeter is a rank that deals with other worlds.
 type meeter struct{ *runner }
 
 func portName(port int) string { return fmt.Sprintf("port %d", port) }
@@ -91,7 +90,6 @@ func (m *meeter) derive(s Step, parent *group, c *mpi.Comm) (*mpi.Comm, error) {
 	return nil, fmt.Errorf("%w: %s makes no communicator", ErrIllegal, Verb(s))
 }
 
-// leave ends the use of a communicator, if the rank is a member.
 func (m *meeter) leave(s Step, name string, end func(*mpi.Comm) error) error {
 	c := m.open[name]
 	if c == nil {

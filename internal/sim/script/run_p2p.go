@@ -20,7 +20,6 @@ func (r *runner) start(s Start) error {
 	return r.recv(m)
 }
 
-// begin starts a non-blocking request.
 func (r *runner) begin(q Req, m *Message) (err error) {
 	slot := m.slot(q.Side)
 	p := r.slots[q.Side][slot]
@@ -57,7 +56,6 @@ func (r *runner) begin(q Req, m *Message) (err error) {
 	return failed(err)
 }
 
-// persist makes a persistent request.
 func (r *runner) persist(side Side, m *Message, p *pending) (err error) {
 	if side == SendSide {
 		c, dst := r.comm(m.Comm, m.To)
@@ -139,7 +137,6 @@ func (r *runner) recvTaken(m *Message, buf vector, c *mpi.Comm, src, tag int) er
 	return r.receivedProbed(m, buf, probed, st, err)
 }
 
-// receivedProbed compares the status of a probe with the message that was received.
 func (r *runner) receivedProbed(m *Message, buf vector, probed, st mpi.Status, err error) error {
 	if err := r.received(m, buf, st, err); err != nil {
 		return err
@@ -157,7 +154,6 @@ func (r *runner) receivedProbed(m *Message, buf vector, probed, st mpi.Status, e
 	return nil
 }
 
-// received records and judges what a receive returned.
 func (r *runner) received(m *Message, buf vector, st mpi.Status, err error) error {
 	truncated := err != nil && mpi.ErrorClass(err) == mpierr.Truncate
 	if err != nil && !truncated {

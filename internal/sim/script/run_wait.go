@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// waiting is the requests of a step and their results.
 type waiting struct {
 	reqs     []mpi.Request
 	statuses []mpi.Status // by request
@@ -48,7 +47,6 @@ func (r *runner) wait(s Wait) error {
 	return nil
 }
 
-// complete completes all requests.
 func (r *runner) complete(how How, w *waiting) error {
 	switch how {
 	case HowWait, HowTest, HowGetStatus:
@@ -164,7 +162,6 @@ func (r *runner) allAtOnce(how How, w *waiting) (err error) {
 	return nil
 }
 
-// finish handles a request that was completed.
 func (r *runner) finish(q Req, st mpi.Status, err error) error {
 	m, p := r.a.byID[q.Msg].m, r.reqs[q]
 	delete(r.reqs, q)

@@ -60,7 +60,6 @@ func service(s Step) (rank int, ok bool) {
 	return never, false
 }
 
-// service checks a step about names.
 func (c *checker) service(s Step) error {
 	var a About
 	switch s := s.(type) {
@@ -97,8 +96,6 @@ func (p *Program) jobOf(proc int) int {
 	}
 }
 
-// service does a step about names, once those before it are done, and compares the result with the
-// model.
 func (m *meeter) service(s Step) error {
 	m.awaitNames(m.step)
 	m.log(s)
@@ -117,7 +114,6 @@ func (m *meeter) service(s Step) error {
 	return nil
 }
 
-// awaitNames waits until the steps about names before a step are done.
 func (m *meeter) awaitNames(before int) {
 	for i, s := range m.a.p.Steps[:before] {
 		if rank, ok := service(s); ok && rank != m.me {
@@ -156,7 +152,6 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 	return text, class
 }
 
-// ask makes the request of a step.
 func (m *meeter) ask(s Step) (text string, err error) {
 	x := m.among.MPI()
 	info := func(a About) (*mpi.Info, error) {
@@ -191,7 +186,6 @@ func (m *meeter) ask(s Step) (text string, err error) {
 	return text, err
 }
 
-// service draws a few requests about few names, and breaks connections of nodes.
 func (g *meeting) service() {
 	if g.One(8) {
 		g.retake()
@@ -223,7 +217,6 @@ func (g *meeting) retake() {
 	g.emit(Lookup{heat(a)})
 }
 
-// ask draws a request.
 func (g *meeting) ask(rank int) {
 	a := About{
 		Rank: rank, Service: Pick(g.Draws, "heat", "cold", "mild"), Scope: Pick(g.Draws, "", "", "", "x", "job"), Lost: g.One(6),

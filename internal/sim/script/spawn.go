@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// check checks a Spawn by itself, and that its world has as many procs as it starts.
 func (s Spawn) check(c *comms) error {
 	total := 0
 	for _, n := range s.Procs {
@@ -51,7 +50,6 @@ func (p *Program) Spawned(world int) (s Spawn, spawned bool) {
 	return s, false
 }
 
-// spawnsAgain reports whether the spawner of a proc spawns others later.
 func (p *Program) spawnsAgain(proc int) bool {
 	s, spawned := p.Spawned(p.WorldOf(proc))
 	for _, step := range slices.Backward(p.Steps) {
@@ -126,7 +124,6 @@ func (p *Program) involves(s Step, c *comms, procs []int) bool {
 	})
 }
 
-// commands returns the commands of a spawn.
 func (s Spawn) commands() (all []mpi.Command, err error) {
 	for i, n := range s.Procs {
 		c := mpi.Command{Path: s.Program(), Procs: n}
@@ -139,7 +136,6 @@ func (s Spawn) commands() (all []mpi.Command, err error) {
 	return all, err
 }
 
-// spawn is the part of one of the parents.
 func (m *meeter) spawn(s Spawn) (*mpi.Comm, error) {
 	c, codes, err := m.spawned(s)
 	if err != nil {

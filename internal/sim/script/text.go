@@ -50,7 +50,6 @@ func Verb(s Step) string {
 	return strings.ToLower(reflect.TypeOf(s).Name())
 }
 
-// lineOf returns a step as text.
 func lineOf(s Step) string { return line.Write(Verb(s), s, verbs[Verb(s)]) }
 
 // String formats the program for Parse: a line for each step, and one for each message before the
@@ -76,7 +75,6 @@ func (p *Program) String() string {
 	return b.String()
 }
 
-// procsLine is the first line of a program: the procs of each world.
 type procsLine struct {
 	Worlds []int `line:"@"`
 }
@@ -111,7 +109,6 @@ func Parse(text string) (*Program, error) {
 	return p, nil
 }
 
-// line adds the contents of one line.
 func (p *Program) line(verb string, words []string) error {
 	step, ok := verbs[verb]
 	switch {
@@ -160,7 +157,6 @@ func (q *Req) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// set sets v to the value of a name.
 func set[T ~uint8](v *T, names []string, name []byte) error {
 	i := slices.Index(names, string(name))
 	if i < 0 {

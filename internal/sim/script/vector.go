@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// vector is a buffer of elements of some kind, with its operations.
 type vector interface {
 	size() int
 	slice(from, to int) vector // shares the memory
@@ -38,7 +37,6 @@ type vector interface {
 // the send buffer and then those of the receive buffer.
 type layout struct{ counts, displs, rcounts, rdispls []int }
 
-// elements is a vector of a Go type.
 type elements[T mpi.Type] struct {
 	a   *algebra[T]
 	ops map[Op]mpi.Op

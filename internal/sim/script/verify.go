@@ -38,7 +38,6 @@ type verifier struct {
 	decided   map[Req]bool
 }
 
-// collect sorts the records and finds duplicates.
 func (v *verifier) collect(records []*Record) error {
 	for _, rec := range records {
 		if rec == nil {
@@ -69,7 +68,6 @@ func (v *verifier) collect(records []*Record) error {
 	return nil
 }
 
-// families judges all deliveries.
 func (v *verifier) families() error {
 	for _, f := range v.a.families {
 		if f.wild() {
@@ -152,7 +150,6 @@ func (v *verifier) losses() error {
 	return nil
 }
 
-// results judges collective operations.
 func (v *verifier) results() error {
 	at := make([]map[int]uint64, len(v.byRank))
 	for r, rec := range v.byRank {
@@ -244,7 +241,6 @@ func (d *Delivery) String() string {
 	return fmt.Sprintf("source %d, tag %d, %d elements%s", d.Source, d.Tag, d.Count, cut)
 }
 
-// explain says which message the contents of a delivery belong to, if it is another one.
 func (a *lives) explain(d *Delivery) string {
 	kind := a.byID[d.Msg].m.Kind
 	for _, l := range a.list {

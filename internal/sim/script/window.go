@@ -16,7 +16,6 @@ type Window struct {
 	Len  int
 }
 
-// maxStretch bounds Len.
 const maxStretch = 1 << 16
 
 // The contents of a window's memory: counters, and then two stretches.
@@ -27,7 +26,6 @@ const (
 	counters
 )
 
-// exposed is a window in use.
 type exposed struct {
 	c     *mpi.Comm
 	w     *mpi.Win
@@ -69,7 +67,6 @@ func (r *runner) window(s Window) error {
 
 func (x *exposed) rank(hops int) int { return ((x.me+hops)%x.n + x.n) % x.n }
 
-// want records a value that is not as expected.
 func (x *exposed) want(what string, at int, got, want int64) {
 	if got != want && x.bad == nil {
 		x.bad = mismatch("window of %d members: %s, element %d at rank %d: %d instead of %d", x.n, what, at, x.me, got, want)
@@ -117,7 +114,6 @@ func (x *exposed) fences() error {
 	return nil
 }
 
-// alone puts once between two fences.
 func (x *exposed) alone() error {
 	mine := make([]int64, x.len)
 	for i := range mine {
@@ -160,7 +156,6 @@ func (x *exposed) locks() error {
 	return nil
 }
 
-// groups puts to a neighbour, with post and start.
 func (x *exposed) groups() error {
 	all, err := x.c.Group()
 	if err != nil {

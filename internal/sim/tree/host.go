@@ -14,7 +14,6 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// host is one host of a site.
 type host struct {
 	t       *Tree
 	self    int
@@ -33,19 +32,15 @@ type host struct {
 	questions neighbour.Questions
 }
 
-// seeker is a host that has asked for its parent's address.
 type seeker struct {
 	p    *pipe
 	host int
 }
 
-// address is used for every host.
 const address = "10.77.100.100:40000"
 
-// errEnded is why a neighbour is lost: its connection has ended.
 var errEnded = errors.New("its connection has ended")
 
-// with calls f with the member, and carries out the steps that result.
 func (h *host) with(f func(m *membership.Member, now time.Time)) {
 	if h.gone {
 		return
@@ -59,7 +54,6 @@ func (h *host) with(f func(m *membership.Member, now time.Time)) {
 	}
 }
 
-// come starts the host: the head accepts connections, the others look for it.
 func (h *host) come() {
 	if h.gone {
 		return
@@ -78,7 +72,6 @@ func (h *host) come() {
 	h.seek()
 }
 
-// seek asks the head for the parent's address, and connects to the parent.
 func (h *host) seek() {
 	switch now := h.t.cfg.Time(); {
 	case h.gone || !now.Before(h.t.until):
@@ -99,7 +92,6 @@ func (h *host) newcomer() *proto.Newcomer {
 	return &proto.Newcomer{Host: int32(h.self), Version: "v0.0.0-20260101000000-0123456789ab", File: make([]byte, 32)}
 }
 
-// dial connects to a host above.
 func (h *host) dial(to int, hear func(pb.Message)) *pipe {
 	mine, its := connect(h.t.cfg.Link(h.self, to), h.t.buf, h.t.cfg.Thin)
 	mine.run(&h.traffic, hear, func(why error) {
@@ -114,7 +106,6 @@ func (h *host) dial(to int, hear func(pb.Message)) *pipe {
 	return mine
 }
 
-// placed handles the head's answer: where the parent is.
 func (h *host) placed(m pb.Message) {
 	at := m.(*proto.Parent)
 	if at.GetAddress() == "" {
@@ -131,7 +122,6 @@ func (h *host) placed(m pb.Message) {
 	h.up.send(&proto.Up{Word: &proto.Up_Hello{Hello: h.newcomer()}})
 }
 
-// fromParent handles a message from the parent.
 func (h *host) fromParent(m pb.Message) {
 	w := m.(*proto.Down) // no other type is sent down
 	if !h.joined {
@@ -159,7 +149,6 @@ func (h *host) fromParent(m pb.Message) {
 	}
 }
 
-// fromHead handles a question or an answer of the head, or passes it on.
 func (h *host) fromHead(w *proto.Down) {
 	m, to, pass := h.questions.FromParent(w)
 	switch {
@@ -186,7 +175,6 @@ func (h *host) toward(to int, w *proto.Down) bool {
 	return true
 }
 
-// ask asks another host, or itself.
 func (h *host) ask(to int, question []byte, limit time.Duration, answered func(answer []byte, err error)) {
 	if to == h.self {
 		h.t.cfg.Owner.Asked(to, question, func(b []byte) { answered(b, nil) })
@@ -214,7 +202,6 @@ func (h *host) ask(to int, question []byte, limit time.Duration, answered func(a
 	})
 }
 
-// take accepts a connection from a host below.
 func (h *host) take(p *pipe) {
 	child := 0
 	p.run(&h.traffic, func(m pb.Message) {
@@ -236,7 +223,6 @@ func (h *host) take(p *pipe) {
 	})
 }
 
-// place answers hosts that ask for their parents, as far as those have joined.
 func (h *host) place() {
 	var wait []seeker
 	for _, q := range h.seekers {
@@ -265,7 +251,6 @@ func (h *host) attach(child int, p *pipe) int {
 	return child
 }
 
-// fromChild handles a message from a child.
 func (h *host) fromChild(child int, w *proto.Up) {
 	var forHead bool
 	var err error
@@ -279,7 +264,6 @@ func (h *host) fromChild(child int, w *proto.Up) {
 	}
 }
 
-// upward passes a message for the head on, or, at the head, acts on it.
 func (h *host) upward(w *proto.Up) {
 	switch x := w.GetWord().(type) {
 	case *proto.Up_Fails:
@@ -330,7 +314,6 @@ func (h *host) lost(who int, why error) {
 	h.with(func(m *membership.Member, now time.Time) { m.Gone(who, why, now) })
 }
 
-// step carries out a step of the member.
 func (h *host) step(s membership.Step) {
 	switch s.Kind {
 	case membership.Beat:

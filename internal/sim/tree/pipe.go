@@ -30,7 +30,6 @@ type pipe struct {
 	leaving bool // it closes once out is empty, and ignores what it receives
 }
 
-// frame is a message, its size with its header, and how many bytes of the link it takes.
 type frame struct {
 	m          pb.Message
 	size, long int
@@ -43,13 +42,11 @@ func connect(l *kernel.Link, buf []byte, thin int) (a, b *pipe) {
 	return a, b
 }
 
-// run begins to receive.
 func (p *pipe) run(note *Traffic, hear func(pb.Message), gone func(error)) {
 	p.note, p.hear, p.gone = note, hear, gone
 	p.end.OnReady(p.ready)
 }
 
-// ready moves what can be moved.
 func (p *pipe) ready() {
 	for p.end != nil {
 		n, err := p.end.Recv([][]byte{p.buf})
@@ -73,7 +70,6 @@ func (p *pipe) ready() {
 	p.flush()
 }
 
-// deliver passes on the messages that have arrived completely.
 func (p *pipe) deliver() {
 	for p.end != nil && !p.leaving && len(p.in) > 0 && p.got >= p.in[0].long {
 		f := p.in[0]
@@ -84,7 +80,6 @@ func (p *pipe) deliver() {
 	}
 }
 
-// send sends a message once there is room.
 func (p *pipe) send(m pb.Message) {
 	if p.end == nil {
 		return

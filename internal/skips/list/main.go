@@ -58,7 +58,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// read reads a file.
 func read[T any](name string, parse func(io.Reader) (T, error)) (v T, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// patience is longer than spans take, on a machine with other work.
+// patience is longer than spans take to arrive, even on a machine with other work.
 const patience = time.Minute
 
 // Collector takes spans by OTLP over HTTP.

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// unmeasured is how often an operation is done before it is measured, so that connections are there and know
-// the network.
+// unmeasured is how many times an operation is done before it is measured, so that connections are
+// there and know the network.
 const unmeasured = 3
 
 func main() {
@@ -67,8 +67,8 @@ func run(args []string) error {
 	return mpi.Finalize()
 }
 
-// operation returns what does an operation once, with buffers or blocks of n bytes. Beside a nonblocking one the
-// program computes for some time.
+// operation returns a function that does an operation once, with buffers or blocks of n bytes.
+// Beside a nonblocking one the program computes for some time.
 func operation(w *mpi.Comm, name string, n int, compute time.Duration) (func() error, error) {
 	if n < 0 || n%8 != 0 {
 		return nil, fmt.Errorf("%d bytes: write a multiple of 8", n)

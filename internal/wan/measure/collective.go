@@ -36,8 +36,8 @@ type CollectiveCell struct {
 	Why       string        `json:"why,omitempty"`
 }
 
-// measured is what is measured: the operations with their lengths. What has a block for each pair of procs has
-// shorter ones.
+// measured lists the operations that are measured, with their lengths. Those with a block for each
+// pair of procs have shorter ones.
 var measured = []struct {
 	name    string
 	lengths []int
@@ -66,8 +66,8 @@ func (r *Report) Bound(c CollectiveCell) float64 {
 	return 0
 }
 
-// computing is for how many round trips the program computes beside a nonblocking operation. It is of complex
-// products, which take one round trip, as one site computes them.
+// computing is how long the program computes beside a nonblocking operation, in round trips. That
+// operation reduces complex products, which one site computes, so that it takes one round trip.
 const computing = 1.5
 
 // starter returns commands that run the program collective.
@@ -86,13 +86,11 @@ var acrossColumns = []struct {
 	{"Open MPI collectives", other(openMPI).procs, true},
 }
 
-// procs starts the program with another MPI.
 func (start other) procs(ctx context.Context, _ *Options, a *area.Area, dir string, arguments []string) ([]*exec.Cmd, error) {
 	cmd, err := start(ctx, a, dir, "collective", procsEach, arguments)
 	return []*exec.Cmd{cmd}, err
 }
 
-// collectives measures all operations of one column among some sites.
 func (o *Options) collectives(ctx context.Context, rtt time.Duration, sites int, name string, start starter) (cells []CollectiveCell, err error) {
 	b := &stand{}
 	defer b.close()
@@ -140,7 +138,6 @@ func (o *Options) collectives(ctx context.Context, rtt time.Duration, sites int,
 	return cells, nil
 }
 
-// across measures the collective operations of all columns that were asked for.
 func (o *Options) across(ctx context.Context, r *Report) error {
 	for _, sites := range o.Sites {
 		for _, c := range acrossColumns {
@@ -157,7 +154,6 @@ func (o *Options) across(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// collectiveTable writes the times, each with how many times the bound it is.
 func (r *Report) collectiveTable(w io.Writer) {
 	var names []string
 	for _, c := range acrossColumns {

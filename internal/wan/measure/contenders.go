@@ -20,13 +20,11 @@ import (
 	"github.com/openimpi/impi/internal/wan/area"
 )
 
-// seconds is a time for a command line.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
 
-// whole is a time for iperf3, which takes a part of a second for none.
+// whole formats a time for iperf3, rounded up to seconds, as iperf3 drops a part of a second.
 func whole(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
 
-// arguments are those of the program pair.
 func (o *Options) arguments(what string) []string {
 	if what == Latency {
 		return []string{Latency, seconds(o.Latency)}
@@ -34,10 +32,8 @@ func (o *Options) arguments(what string) []string {
 	return []string{Stream, seconds(o.Omit), seconds(o.Time)}
 }
 
-// said is how the program pair gives its figure.
 var said = regexp.MustCompile(`pair: ([0-9.e+-]+) (?:ms|Mb/s)`)
 
-// follow starts commands and waits for a figure in what they print.
 func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands ...*exec.Cmd) (float64, error) {
 	printed, err := await(ctx, a, figure, commands...)
 	if err != nil {
@@ -92,7 +88,6 @@ func ping(ctx context.Context, o *Options, a *area.Area, _, _ string) (float64, 
 	return follow(ctx, a, pinged, cmd)
 }
 
-// iperf measures TCP without MPI, by a number of connections.
 func iperf(streams int) contender {
 	return func(ctx context.Context, o *Options, a *area.Area, _, _ string) (float64, error) {
 		out := &peers.Output{}
@@ -170,7 +165,6 @@ func ours(transport string, settings ...string) contender {
 	}
 }
 
-// job returns what starts a job of ours: a node at each site, with some procs.
 func (o *Options) job(ctx context.Context, a *area.Area, dir, transport string, settings []string, procs int, command []string) (nodes []*exec.Cmd, err error) {
 	var names, addresses []string
 	for i, s := range a.Sites {
@@ -228,10 +222,10 @@ func prepare(ctx context.Context, a *area.Area, dir, compiler, name string) (pro
 	return program, ssh, os.WriteFile(ssh, []byte(b.String()), 0o700) //nolint:gosec // a script
 }
 
-// other returns what starts a program of testdata with another MPI, with some procs at each site.
+// other returns the command that starts a program of testdata with another MPI, with some procs at
+// each site.
 type other func(ctx context.Context, a *area.Area, dir, name string, procs int, arguments []string) (*exec.Cmd, error)
 
-// pair measures a pair with another MPI.
 func (start other) pair(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
 	cmd, err := start(ctx, a, dir, "pair", 1, o.arguments(what))
 	if err != nil {

@@ -124,7 +124,6 @@ func Columns() (names []string) {
 	return names
 }
 
-// errNoArea is wrapped if this machine cannot make an area.
 var errNoArea = errors.New("there can be no wide area here")
 
 // Run measures all cells. It fails only where there can be no network; a cell that fails says why.
@@ -208,7 +207,6 @@ func (o *Options) cell(ctx context.Context, row Row, c column, what string) (Cel
 	return cell, nil
 }
 
-// text is what is said of a cell in the log.
 func (c Cell) text() string {
 	switch {
 	case c.Why != "":

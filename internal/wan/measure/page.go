@@ -55,7 +55,6 @@ func (r *Report) Write(w io.Writer) {
 	r.reasons(w)
 }
 
-// table writes one table: a row for each network, a column for each that was measured so.
 func (r *Report) table(w io.Writer, what string, text func(float64) string) {
 	var names []string
 	for _, name := range r.Columns {
@@ -86,7 +85,6 @@ func (r *Report) table(w io.Writer, what string, text func(float64) string) {
 	}
 }
 
-// rows are the networks in the order in which they were measured.
 func (r *Report) rows() (rows []Row) {
 	for _, c := range r.Cells {
 		if !slices.Contains(rows, c.Row) {
@@ -96,7 +94,6 @@ func (r *Report) rows() (rows []Row) {
 	return rows
 }
 
-// reasons lists why there are cells without a figure.
 func (r *Report) reasons(w io.Writer) {
 	var lines []string
 	for _, c := range r.Cells {

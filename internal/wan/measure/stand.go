@@ -11,10 +11,10 @@ import (
 	"github.com/openimpi/impi/internal/wan/area"
 )
 
-// stand is the test of the packages that make namespaces for tests.
+// stand stands in for the test of packages that make namespaces for tests (netns.TB).
 type stand struct{ cleanup []func() }
 
-// cannot is why an area cannot be made.
+// cannot is the value of a panic: why an area cannot be made.
 type cannot string
 
 // Helper is of netns.TB.
@@ -42,7 +42,6 @@ func (b *stand) close() {
 	}
 }
 
-// make makes the area of a row with some sites, and a folder.
 func (b *stand) make(o *Options, row Row, sites int) (dir string, a *area.Area, err error) {
 	defer func() {
 		if why, ok := recover().(cannot); ok {

@@ -99,7 +99,6 @@ func latency(w *mpi.Comm, whole time.Duration) error {
 	return nil
 }
 
-// send streams data of a kind until the receiver says that it is enough.
 func send(w *mpi.Comm, kind string) error {
 	data, err := dataOf(kind)
 	if err != nil {

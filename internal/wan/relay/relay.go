@@ -68,7 +68,6 @@ func (p *pipe) await(b []byte, to sink) {
 	p.give(b, to)
 }
 
-// run hands out what arrives until the context ends.
 func (p *pipe) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -119,10 +118,8 @@ type Relay struct {
 	close       func() error
 }
 
-// errLossy is wrapped where a stream of TCP should be lossy.
 var errLossy = errors.New("a relay of TCP cannot lose, double or reorder packets: the kernel makes and acknowledges them on both sides of it; use network namespaces (internal/wan/area), or UDP")
 
-// start makes the lines.
 func start(there, back wan.Shape, seed uint64) (r *Relay, ctx context.Context, err error) {
 	if err := errors.Join(there.Check(), back.Check()); err != nil {
 		return nil, nil, fmt.Errorf("a line of a relay: %w", err)

@@ -106,7 +106,7 @@ func (o *output) fail() {
 	o.changed.Broadcast()
 }
 
-// take is of sink: no bytes are the end of the stream.
+// take implements sink: no bytes are the end of the stream.
 func (o *output) take(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,7 +114,6 @@ func (o *output) take(b []byte) {
 	o.changed.Broadcast()
 }
 
-// read gives a stream to the line while the other end takes it.
 func (o *output) read(from net.Conn, by *pipe) {
 	for {
 		o.mu.Lock()
@@ -138,7 +137,6 @@ func (o *output) read(from net.Conn, by *pipe) {
 	}
 }
 
-// write hands on what has arrived until the stream ends.
 func (o *output) write(to *net.TCPConn, from net.Conn) {
 	defer o.stop()
 	for {

@@ -20,7 +20,7 @@ const (
 	silence = 5 * time.Minute
 	// senders bounds how many are known at a time; the datagrams of more are dropped.
 	senders = 1 << 10
-	// longest is that of a datagram.
+	// longest is the maximum size of a datagram.
 	longest = 65535
 )
 
@@ -50,7 +50,6 @@ func UDP(listen, target string, there, back wan.Shape, seed uint64) (*Relay, err
 	return r, nil
 }
 
-// serve takes the datagrams of all senders until the listener is closed.
 func (r *Relay) serve(ctx context.Context, l *net.UDPConn, to *net.UDPAddr) {
 	var mu sync.Mutex
 	known := map[netip.AddrPort]*net.UDPConn{}
@@ -83,7 +82,6 @@ func (r *Relay) serve(ctx context.Context, l *net.UDPConn, to *net.UDPAddr) {
 	}
 }
 
-// answer passes back to a sender what comes for it, until nothing has come for long.
 func (r *Relay) answer(ctx context.Context, l, c *net.UDPConn, from netip.AddrPort) {
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
@@ -102,18 +100,16 @@ func (r *Relay) answer(ctx context.Context, l, c *net.UDPConn, from netip.AddrPo
 	}
 }
 
-// datagram gives a copy to a line.
 func (r *Relay) datagram(p *pipe, b []byte, to socket) {
 	p.offer(append(make([]byte, 0, len(b)+header), b...)[:len(b)+header], to)
 }
 
-// socket is where datagrams go.
 type socket struct {
 	c  *net.UDPConn
 	to netip.AddrPort // not valid: c is connected
 }
 
-// take is of sink. What cannot be sent is lost.
+// take implements sink. What cannot be sent is lost.
 func (s socket) take(b []byte) {
 	b = b[:len(b)-header]
 	if s.to.IsValid() {

@@ -75,7 +75,6 @@ func again(ctx context.Context) int {
 	return 0
 }
 
-// parse reads the command line.
 func parse(args []string) (o *measure.Options, out, data string, err error) {
 	o = &measure.Options{Log: os.Stderr, Limit: time.Minute, Settings: map[string][]string{}}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
@@ -140,7 +139,6 @@ func parse(args []string) (o *measure.Options, out, data string, err error) {
 	return o, out, data, errors.Join(err, noBin)
 }
 
-// choose sets what is measured: columns, operations, and numbers of sites.
 func choose(o *measure.Options, only, of, sites string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
@@ -167,7 +165,6 @@ func choose(o *measure.Options, only, of, sites string) error {
 	return err
 }
 
-// networks sets over which networks.
 func networks(o *measure.Options, rtt, loss string) (err error) {
 	for word := range strings.SplitSeq(rtt, ",") {
 		d, wrong := time.ParseDuration(word)
@@ -185,7 +182,6 @@ func networks(o *measure.Options, rtt, loss string) (err error) {
 	return errors.Join(err, o.Shape(measure.Row{RTT: o.Across}).Check())
 }
 
-// write writes the tables and the figures.
 func write(r *measure.Report, out, data string) error {
 	b, err := json.MarshalIndent(r, "", " ")
 	if err == nil && data != "" {
@@ -201,10 +197,9 @@ func write(r *measure.Report, out, data string) error {
 	return replace(out, r)
 }
 
-// begins is the line of a page behind which the tables are.
+// begins is the line of a page after which the tables stand.
 const begins = "<!-- made by make wan -->\n"
 
-// replace writes the tables into a page, behind that line.
 func replace(page string, r *measure.Report) error {
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -33,7 +33,6 @@ type Network struct {
 	out   [headSize + maxPacket]byte
 }
 
-// packet is one IP packet of a datagram.
 type packet struct {
 	of    *datagram
 	index int
@@ -111,7 +110,7 @@ func (n *Network) Reshape(from, to int, shape wan.Shape) error {
 }
 
 const (
-	// batch is how many packets are read of a port before others get their turn.
+	// batch is how many packets are read from a port before others get their turn.
 	batch = 64
 	// grain is the least time that Run sleeps for: packets that arrive within it leave together.
 	// Without it each packet of a busy line would cost a sleep of its own.
@@ -220,7 +219,6 @@ func (n *Network) deliver(to int, line *wan.Line[packet], now time.Duration) err
 	return nil
 }
 
-// offer gives what was read from a port to the line to where it goes.
 func (n *Network) offer(from int, data []byte, now time.Duration) {
 	d := n.take(data)
 	to, known := n.destination(data)

@@ -18,7 +18,7 @@ const (
 	offloadUDP  = 5 // VIRTIO_NET_HDR_GSO_UDP_L4
 )
 
-// maxPacket is the most that a device reads at once: an IPv4 packet.
+// maxPacket is the most bytes that one read of a device returns: an IPv4 packet.
 const maxPacket = 65535
 
 // offloads are what the kernel may leave to devices: sums, and cutting what a socket has sent at once
@@ -29,8 +29,8 @@ const (
 	offloadsUDP = offloads | unix.TUN_F_USO4 | unix.TUN_F_USO6 // Linux 6.2
 )
 
-// datagram is what was read of a device at once: an IP packet, or some of a flow that the kernel has not
-// cut yet, with one header.
+// datagram is what one read of a device returns: an IP packet, or several of a flow that the kernel
+// has not cut yet, with one header.
 type datagram struct {
 	next  *datagram // of the free ones
 	left  int       // how many packets of it are still to be written
@@ -40,7 +40,6 @@ type datagram struct {
 	above int       // bytes of the headers of IP and TCP or UDP, if it is to be cut
 }
 
-// packets returns how many IP packets it is.
 func (d *datagram) packets() int {
 	if d.cut == 0 {
 		return 1

@@ -2,8 +2,9 @@ package rights
 
 import "golang.org/x/sys/unix"
 
-// denied are system calls that no plugin needs to move bytes, by what they would be used for. They fail with
-// EPERM, as they do for most users anyway; so what has another way takes it.
+// denied are system calls that no plugin needs to move bytes, grouped by what they would be used
+// for. They fail with EPERM, as they do for most users anyway, so that programs that have another
+// way use it.
 var denied = map[string]uintptr{
 	// Other processes: their memory, their registers, their files.
 	"ptrace": unix.SYS_PTRACE, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "process_vm_writev": unix.SYS_PROCESS_VM_WRITEV,

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const (
 	machine = unix.AUDIT_ARCH_X86_64
-	// otherNumbers is where those of another form of system calls begin (x32), for which the names of denied
-	// do not hold; 0: there is none.
+	// otherNumbers is where the numbers of another form of system calls begin (x32), for which
+	// those in denied do not hold; 0 means that there is none.
 	otherNumbers = 0x40000000
 )
 

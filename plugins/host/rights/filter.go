@@ -66,8 +66,8 @@ func program(namespace bool) []bpf.Instruction {
 	return append(list, pass, pass)
 }
 
-// filter keeps this thread and what it starts from the system calls in denied, and reports whether the kernel
-// can do that. namespace says that it is to start a process in a user namespace.
+// filter keeps this thread and what it starts from the system calls in denied, and reports whether
+// the kernel can do that. namespace says that the thread is to start a process in a user namespace.
 func filter(namespace bool) (bool, error) {
 	raw, err := bpf.Assemble(program(namespace))
 	if err != nil {

@@ -22,8 +22,9 @@ const (
 	signalsSince = 6 // the version that keeps signals in
 )
 
-// landlock keeps changes of files below writable, signals to what this thread has started, and looks into
-// processes to those. It returns the version of the kernel's Landlock; 0: it has none.
+// landlock restricts changes to files below writable, and signals and the inspection of processes
+// to what this thread has started. It returns the version of the kernel's Landlock, or 0 if it has
+// none.
 func landlock(writable []string) (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {

@@ -118,9 +118,9 @@ const (
 	// FastBoxPiece is how much of longer data is written before the reader may copy it, so
 	// that both copy at the same time.
 	FastBoxPiece = 16 << 10
-	// leastPage is the size of the smallest pages of machines.
+	// leastPage is the smallest page size of any machine.
 	leastPage = 4 << 10
-	// patience is how often a reader looks for the next piece before it does other things.
+	// patience is how many times a reader looks for the next piece before it does other things.
 	patience = 4 << 10
 )
 

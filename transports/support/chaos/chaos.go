@@ -63,7 +63,6 @@ type Transport struct {
 	live  map[*disturbed]struct{}
 }
 
-// choice is what was configured.
 type choice struct {
 	of transports.Transport
 	f  Faults
@@ -148,7 +147,6 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	return t.disturb(l, now, "dial", to.Address)
 }
 
-// ours makes an error of the wrapped transport one of this transport.
 func (t *Transport) ours(err error) error {
 	var te *transports.Error
 	if !errors.As(err, &te) {
@@ -173,7 +171,6 @@ func (t *Transport) disturb(l link.Link, now choice, op, address string) (link.L
 	return conn.New(d), nil
 }
 
-// mayCut takes one of the cuts that are left.
 func (t *Transport) mayCut(most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

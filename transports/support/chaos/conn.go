@@ -83,7 +83,6 @@ func (d *disturbed) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// room waits until there is room in the queue.
 func (d *disturbed) room() error {
 	for {
 		switch {
@@ -122,7 +121,6 @@ func (d *disturbed) put(p parcel) {
 	d.change.Broadcast()
 }
 
-// run lets each parcel leave at its time.
 func (d *disturbed) run() {
 	for {
 		p, ok := d.first()
@@ -225,7 +223,6 @@ func (d *disturbed) Close() error {
 // Break ends the connection at once; the peer sees that bytes were lost.
 func (d *disturbed) Break() { d.fail(net.ErrClosed) }
 
-// cut breaks the link, if that is allowed.
 func (d *disturbed) cut(when string) {
 	d.mu.Lock()
 	gone := d.err != nil || d.closed
@@ -235,7 +232,6 @@ func (d *disturbed) cut(when string) {
 	}
 }
 
-// fail ends the connection with err.
 func (d *disturbed) fail(err error) {
 	d.mu.Lock()
 	if d.err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 )
 
-// forget waits for the end of a connection.
 func (t *Transport) forget(d *disturbed) {
 	<-d.gone
 	t.mu.Lock()

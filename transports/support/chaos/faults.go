@@ -56,8 +56,7 @@ func (f Faults) String() string {
 	return fmt.Sprintf("%s, seed=%d", strings.Join(parts, ", "), f.Seed)
 }
 
-// schema returns the settings. around are the transports that can be chosen, by default the
-// one with index first.
+// schema returns the settings. names are the transports that can be chosen, around is the default.
 func schema(names []string, around string) []transports.Setting {
 	duration := func(name, doc string) transports.Setting {
 		return transports.Setting{Name: name, Type: transports.TypeString, Default: "0s", Doc: doc}
@@ -82,7 +81,6 @@ func schema(names []string, around string) []transports.Setting {
 	}
 }
 
-// reader reads settings by their names and collects their faults.
 type reader struct {
 	settings map[string]any
 	faults   []error
@@ -110,7 +108,6 @@ func (r *reader) whole(name string, least, most int64) int64 {
 	return n
 }
 
-// faultsOf returns the faults that the settings describe.
 func faultsOf(settings map[string]any) (Faults, error) {
 	r := &reader{settings: settings}
 	const many = 1 << 50

@@ -108,7 +108,6 @@ func holds(fd uintptr, events int16) bool {
 	return n > 0 && err == nil
 }
 
-// waitError is the error of a wait that ended without success.
 func waitError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -86,7 +86,6 @@ const (
 	recordStep     = 3 // a Step
 )
 
-// records writes one direction of a link.
 type records struct {
 	c         *Capture
 	o         options
@@ -102,7 +101,6 @@ type records struct {
 	offset uint64
 }
 
-// begin starts a record of bytes that pass now.
 func (r *records) begin(kind byte, from, to int) {
 	b := openPacket(r.block)
 	b = binary.BigEndian.AppendUint32(b, recordMagic)
@@ -113,7 +111,6 @@ func (r *records) begin(kind byte, from, to int) {
 	r.cut, r.open = 0, true
 }
 
-// finish writes the record.
 func (r *records) finish() {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()

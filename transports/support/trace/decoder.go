@@ -35,7 +35,6 @@ type decoder struct {
 	ended bool
 }
 
-// write follows the next bytes of the stream.
 func (d *decoder) write(b []byte) {
 	for len(b) > 0 && !d.foreign {
 		b = b[d.step(b):]
@@ -86,7 +85,6 @@ func (d *decoder) known() bool {
 	return false
 }
 
-// packet passes the header to the sink.
 func (d *decoder) packet() {
 	var p wire.Packet
 	d.dialect.Header(d.head[:], &p)
@@ -96,7 +94,6 @@ func (d *decoder) packet() {
 	d.to.header(&p, d.head[:], d.left)
 }
 
-// end passes the end of the stream to the sink, once.
 func (d *decoder) end(why string) {
 	if d.ended {
 		return

@@ -110,7 +110,6 @@ func (t *traced) CloseSend() error {
 	return err
 }
 
-// follow gives the first n bytes of batch to d.
 func follow(d *decoder, batch [][]byte, n int) {
 	for _, b := range batch {
 		if n <= 0 {

@@ -55,7 +55,6 @@ func appendOption(b []byte, code uint16, value []byte) []byte {
 	return pad(append(b, value...))
 }
 
-// maxText bounds names and comments, in bytes.
 const maxText = 1000
 
 func appendText(b []byte, code uint16, text string) []byte {

@@ -32,7 +32,6 @@ func (s Step) Show(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", oneLine(s.String()))
 }
 
-// oneLine replaces line breaks in text.
 func oneLine(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\n", " "), "?")
 }

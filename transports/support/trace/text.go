@@ -20,7 +20,6 @@ func newText(l link.Link, name string, w io.Writer, o options) link.Link {
 	return newLink(l, o, &text{w, name + " ->"}, &text{w, name + " <-"})
 }
 
-// text shows one direction as lines.
 type text struct {
 	w    io.Writer
 	name string

@@ -17,7 +17,6 @@ import (
 	"github.com/openimpi/impi/internal/mutant"
 )
 
-// judge plays the cases of faults.
 type judge struct {
 	command  mutant.Command
 	faults   []faults.Fault
@@ -43,10 +42,8 @@ func newJudge(all []faults.Fault) *judge {
 	return j
 }
 
-// verdict is what the tester says of a case.
 type verdict struct{ ID, Verdict, Reason string }
 
-// verdicts plays cases with a fault, some at a time, and gives the verdict of each.
 func (j *judge) verdicts(ctx context.Context, number, parallel int, patience time.Duration, cases []string) (map[string]verdict, error) {
 	cmd := j.command.Bench.Command(ctx, number, "impi-conform", "protocol", "-iut", "impi", "-q", "-json",
 		"-patience", patience.String(), "-parallel", strconv.Itoa(parallel), "-run", "^("+strings.Join(cases, "|")+")$")
@@ -64,7 +61,6 @@ func (j *judge) verdicts(ctx context.Context, number, parallel int, patience tim
 	return found, nil
 }
 
-// baseline checks that all cases pass without a fault.
 func (j *judge) baseline(ctx context.Context, numbers []int) error {
 	j.numbers = numbers
 	var cases []string

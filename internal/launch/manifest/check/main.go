@@ -48,7 +48,6 @@ func check(args []string, in io.Reader) ([]any, error) {
 	return nil, errors.New("usage: check kubernetes|nomad < MANIFEST")
 }
 
-// kubernetes decodes the documents of a YAML stream.
 func kubernetes(in io.Reader) (objects []any, err error) {
 	documents := yaml.NewYAMLReader(bufio.NewReader(in))
 	for {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// unreaped is for how long all processes of an mpirun must have ended before it is taken for stuck.
+// unreaped is how long all processes of an mpirun must have been dead before it is considered
+// stuck.
 const unreaped = 10 * time.Second
 
 // Output runs an mpirun of this machine and returns what it and its processes have written. Open MPI

@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// nothing is a transport with nothing but capabilities.
 type nothing struct {
 	transports.Transport
 	c transports.Capabilities

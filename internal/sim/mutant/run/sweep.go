@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/internal/mutant"
 )
 
-// sweeper runs seeds with faults.
 type sweeper struct {
 	command      mutant.Command
 	first, seeds uint64
@@ -27,7 +26,6 @@ type sweeper struct {
 	results []result // by number less 1
 }
 
-// result is what became of a fault.
 type result struct {
 	Name    string  `json:"name"`
 	File    string  `json:"file"`
@@ -68,13 +66,12 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 // worldsPrefix begins the names of faults that are looked for in jobs that meet.
 const worldsPrefix = "worlds-"
 
-// ofWorlds reports whether a fault is one of those.
 func (s *sweeper) ofWorlds(number int) bool {
 	return strings.HasPrefix(s.command.Bench.Faults[number-1].Name, worldsPrefix)
 }
 
-// baseline checks that no seed fails without a fault, of the kinds that faults are looked for
-// in.
+// baseline checks that no seed fails without a fault, for the kinds of jobs in which faults are
+// looked for.
 func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
 	s.numbers = numbers
 	for _, worlds := range []bool{false, true} {
@@ -90,7 +87,6 @@ func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
 	return nil
 }
 
-// conclude prints the table.
 func (s *sweeper) conclude(out io.Writer, took time.Duration) (all bool) {
 	sum := summary{Seconds: took.Seconds()}
 	for _, n := range s.numbers {
@@ -104,7 +100,6 @@ func (s *sweeper) conclude(out io.Writer, took time.Duration) (all bool) {
 	return sum.caught() == len(sum.Results)
 }
 
-// sweep runs seeds with a fault until one fails.
 func (s *sweeper) sweep(ctx context.Context, number int) result {
 	return s.run(ctx, number, s.ofWorlds(number))
 }
@@ -144,7 +139,6 @@ func (s *sweeper) run(ctx context.Context, number int, worlds bool) (r result) {
 	return r
 }
 
-// read makes sense of what impi-sim has printed and of how it ended.
 func (s *sweeper) read(out []byte, said string, err error) result {
 	var sim struct {
 		Seeds  uint64 `json:"seeds"`
@@ -166,7 +160,6 @@ func (s *sweeper) read(out []byte, said string, err error) result {
 	return result{Seeds: sim.Seeds}
 }
 
-// crash finds out what a program has died of.
 func crash(said string, err error) string {
 	for line := range strings.Lines(said) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {

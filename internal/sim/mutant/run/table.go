@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 )
 
-// summary is what is printed in the end.
 type summary struct {
 	Results []result `json:"mutants"`
 	Seconds float64  `json:"seconds"`
@@ -80,7 +79,6 @@ func (r *result) count() string {
 	return fmt.Sprint(r.Seeds)
 }
 
-// line tells of one fault while others are still tried.
 func (r *result) line() string {
 	switch {
 	case r.Caught && r.Seeds > 0:

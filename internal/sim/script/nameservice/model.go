@@ -37,7 +37,6 @@ type entry struct {
 	port string
 }
 
-// node is what a node remembers.
 type node struct {
 	Asker
 	mine map[Name]string // what it has published
@@ -85,7 +84,6 @@ func (m *Model) enter(n *node, name Name, port string, again bool) mpi.Class {
 	return mpierr.Success
 }
 
-// full reports whether there is no room for one more name.
 func (m *Model) full(name Name) bool {
 	scope, total := 0, 0
 	for x := range m.names {

@@ -37,7 +37,6 @@ type shared struct {
 	broken   error
 }
 
-// pipe holds the bytes that are under way in one direction.
 type pipe struct {
 	bytes.Buffer
 	ended bool // its sender called CloseSend or Close

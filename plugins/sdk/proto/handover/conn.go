@@ -141,7 +141,6 @@ func endOf(err error) error {
 	return fmt.Errorf("descriptor channel: %w", err)
 }
 
-// rights collects the descriptors of all control messages.
 func rights(oob []byte) ([]int, error) {
 	if len(oob) == 0 {
 		return nil, nil

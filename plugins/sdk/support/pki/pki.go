@@ -23,7 +23,7 @@ var ErrPEM = errors.New("not a certificate or key in PEM form")
 // ErrName is reported for a name that cannot stand in a certificate.
 var ErrName = errors.New("not a name for a certificate")
 
-// skew is by how much clocks may be apart.
+// skew is how far apart clocks may be.
 const skew = 5 * time.Minute
 
 // Pair is a certificate and its private key, both in PEM form.

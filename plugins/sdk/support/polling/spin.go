@@ -42,7 +42,7 @@ var shared = sync.OnceValue(func() time.Duration { return sharedWith(callTime())
 // switches and its own yield beside ours.
 func sharedWith(call time.Duration) time.Duration { return 1100*time.Nanosecond + call*3/2 }
 
-// callTime is the shortest time that one of some system calls took.
+// callTime returns the shortest time that one of several system calls took.
 func callTime() time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range 20 {
@@ -62,7 +62,7 @@ const (
 	scoreMax            = 16
 
 	// dozes is how many sleeps of a waiter that nobody wakes count as one: each polling that finds
-	// other threads computing costs as much time as they are long.
+	// other threads computing costs as much time as they take.
 	dozes = 64
 )
 
@@ -192,7 +192,6 @@ func (s *Spinner) observe(yield time.Duration) {
 // SetUnwoken says that nothing wakes the waiter, so that its sleeps are short and many.
 func (s *Spinner) SetUnwoken() { s.unwoken = true }
 
-// sleep records that the waiter goes to sleep.
 func (s *Spinner) sleep() bool {
 	if s.unwoken {
 		if s.dozes++; s.dozes%dozes != 0 {

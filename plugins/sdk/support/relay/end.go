@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// ringEnd is a side of a ring.
 type ringEnd struct{ *ring.Link }
 
 func (e ringEnd) alive() bool { return e.Alive() }
@@ -63,7 +62,8 @@ func checkTail(tail int) error {
 
 func (e *streamEnd) alive() bool { return true } // Send gets an error from the kernel
 
-// whole reads the pipe once.
+// whole reports whether the pipe has the byte that shows an intended end of the stream. It reads
+// the pipe only once.
 func (e *streamEnd) whole() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -121,7 +121,6 @@ func (b *bell) give() (file, sock int) {
 	return file, sock
 }
 
-// close closes both descriptors.
 func (b *bell) close() {
 	file, sock := b.give()
 	_ = unix.Close(sock)

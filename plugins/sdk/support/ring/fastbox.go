@@ -178,5 +178,4 @@ func (r *reader) before(n uint64) (uint64, error) {
 	return min(n, uint64(k)), nil
 }
 
-// fastBoxDue reports whether a fast-box message comes next.
 func (r *reader) fastBoxDue() bool { return r.fastBoxes != nil && r.fastBoxes.Next(r.tail) != nil }

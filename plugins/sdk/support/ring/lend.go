@@ -16,7 +16,6 @@ const (
 	// minLoan is the size from which two copies cost more than the system call that copies
 	// once. Measured: with loans 4 KiB cost a fifth more, 8 KiB a fifth less, 64 KiB half.
 	minLoan = 8 << 10
-	// maxLoan bounds one loan.
 	maxLoan = 1 << 30
 	// maxTake bounds what one system call copies.
 	maxTake = 1 << 20
@@ -148,7 +147,6 @@ func (w *writer) reclaim() error {
 	return nil
 }
 
-// borrower takes loans on the reader's side.
 type borrower struct {
 	table  *[loans]loan
 	seen   uint64 // loans that the writer has made
@@ -163,7 +161,6 @@ type borrower struct {
 	remote [2]unix.RemoteIovec
 }
 
-// lookForLoan copies the next loan from the table, if there is one.
 func (r *reader) lookForLoan() error {
 	if r.seen == r.taken {
 		lent := r.b.lent.Load()
@@ -183,8 +180,6 @@ func (r *reader) lookForLoan() error {
 	return nil
 }
 
-// errRecalled means that the other side has closed the link and recalled its loans while we
-// copied.
 var errRecalled = errors.New("the other side has closed its link and taken back what it had lent")
 
 // take copies from the loan that comes next in the stream into batch. The writer's key is

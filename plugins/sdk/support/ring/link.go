@@ -16,7 +16,6 @@ import (
 // whether the other side is alive.
 const lookEvery = 1 << 10
 
-// errPeerGone is the error of a ring whose other side has died.
 var errPeerGone = fmt.Errorf("%w: the other side of the shared memory has died", link.ErrBroken)
 
 // Link is a link through a region. It implements link.Link.
@@ -190,7 +189,6 @@ func (l *Link) free() {
 	}
 }
 
-// repay tells the writer that a loan was taken completely.
 func (l *Link) repay() {
 	if l.in.next.size > 0 {
 		return

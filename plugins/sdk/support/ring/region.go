@@ -112,7 +112,6 @@ func checkSize(size uint64) error {
 	return nil
 }
 
-// region is the memory of two rings.
 type region struct {
 	mem    []byte
 	mapped bool
@@ -155,7 +154,6 @@ type block struct {
 	_              [line - 24]byte
 }
 
-// open maps and checks a region.
 func open(fd int) (*region, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -183,7 +181,6 @@ func open(fd int) (*region, error) {
 	return r, nil
 }
 
-// parse checks the header of a region.
 func parse(mem []byte) (*region, error) {
 	size, data := binary.NativeEndian.Uint64(mem[atSize:]), binary.NativeEndian.Uint64(mem[atData:])
 	switch {

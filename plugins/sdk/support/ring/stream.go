@@ -34,7 +34,6 @@ func (w *writer) room(want uint64) (uint64, error) {
 	return size - (w.head - tail), nil
 }
 
-// write copies as much of batch as there is room for, and publishes it.
 func (w *writer) write(batch [][]byte) (int, error) {
 	w.publish()
 	free, err := w.room(uint64(link.Len(batch)))
@@ -63,7 +62,6 @@ func (w *writer) write(batch [][]byte) (int, error) {
 	return int(n), nil
 }
 
-// reader is the reading side of one ring.
 type reader struct {
 	b      *block
 	data   []byte

@@ -16,7 +16,6 @@ type Set[ID comparable] struct {
 	count  map[Source]int
 }
 
-// waiting is a connection and where it comes from.
 type waiting[ID comparable] struct {
 	id   ID
 	from Source

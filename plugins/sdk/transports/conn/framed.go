@@ -15,7 +15,6 @@ import (
 // Framed.
 var ErrFrame = errors.New("bad frame")
 
-// maxFrame bounds the bytes of one frame.
 const maxFrame = 64 << 10
 
 // Framed adds a half-close to a connection that has none, such as a WebSocket's. Both ends
@@ -55,7 +54,6 @@ func (f *framed) Read(b []byte) (int, error) {
 	return n, cut(err)
 }
 
-// next reads the header of a frame.
 func (f *framed) next() error {
 	var head [4]byte
 	if _, err := io.ReadFull(f.Conn, head[:]); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// still is after how many looks in a row that have brought nothing a relay leaves its hub although others in it
-// are busy.
+// still is the number of looks in a row without a result after which a relay leaves its hub
+// although others in it are busy.
 const still = 1 << 10
 
 const (
@@ -37,7 +37,8 @@ type hub struct {
 	weighs uint // looks until it is measured
 }
 
-// processors is how many the scheduler has, without the one that package sdk adds for a while.
+// processors is how many processors the scheduler has, without the one that package sdk adds for a
+// while.
 var processors = runtime.GOMAXPROCS(0)
 
 // hubs are at most half as many as there are processors, so that other goroutines have the rest.
@@ -100,9 +101,9 @@ func (h *hub) run() {
 	}
 }
 
-// weighedLook is look. Now and then it measures how long that takes if there is nothing: looks at sockets, or at a
-// vendor's queue, take longer than the polls by which package polling counts, and who waits for the core with
-// what we wait for would wait as long.
+// weighedLook is look, but now and then it measures how long a look takes that finds nothing: looks
+// at sockets, or at a vendor's queue, take longer than the polls by which package polling counts,
+// and whoever waits for the core with what we wait for would wait as long.
 func (h *hub) weighedLook() bool {
 	if h.weighs--; h.weighs > 0 {
 		return h.look()
@@ -111,7 +112,6 @@ func (h *hub) weighedLook() bool {
 	return h.weigh(h.look)
 }
 
-// weigh measures a look, if that brings nothing.
 func (h *hub) weigh(look func() bool) (moved bool) {
 	before := time.Now()
 	if moved = look(); !moved { // one that was interrupted changes little
@@ -120,7 +120,6 @@ func (h *hub) weigh(look func() bool) (moved bool) {
 	return moved
 }
 
-// look has each relay move what it can, and reports whether there was anything.
 func (h *hub) look() (moved bool) {
 	rest := h.awake[:0]
 	for _, r := range h.awake {
@@ -141,7 +140,6 @@ func (h *hub) look() (moved bool) {
 	return moved
 }
 
-// admit takes those that have come.
 func (h *hub) admit() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,7 +149,6 @@ func (h *hub) admit() {
 	h.news.Store(false)
 }
 
-// dismiss sends all to sleep.
 func (h *hub) dismiss() {
 	for _, r := range h.awake {
 		h.release(r)

@@ -94,7 +94,7 @@ func (l *Link) open() (*use, error) {
 	return u, nil
 }
 
-// newPump makes a ring and what passes the bytes on between its side 0 and the connection.
+// newPump makes a ring, and the pump that passes bytes between its side 0 and the connection.
 func (l *Link) newPump() (p *Pump, region, sock int, err error) {
 	if direct, ok := l.conn.(Direct); ok {
 		return NewRelay(ring.DefaultSize, direct)

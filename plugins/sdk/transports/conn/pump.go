@@ -92,7 +92,6 @@ func NewPump(near Near, far Far) *Pump {
 // OnEnd has f called once, before the connection is closed. It must come before Run.
 func (p *Pump) OnEnd(f func()) { p.ending = f }
 
-// closing calls what OnEnd was given.
 func (p *Pump) closing() {
 	if p.ending != nil {
 		p.ends.Do(p.ending)
@@ -123,7 +122,6 @@ func (p *Pump) Err() error {
 // be on the way to the connection.
 func (p *Pump) Left() bool { return p.left.Load() || !p.near.Alive() }
 
-// errEnded is the failure of a pump that Close has ended.
 var errEnded = errors.New("its process ends")
 
 // Close ends the pump at once. Bytes on the way are lost, and both ends see a broken link.
@@ -167,7 +165,6 @@ func (p *Pump) outward(near Near, far Far) error {
 	return nil
 }
 
-// inward passes on what comes from the connection.
 func (p *Pump) inward(near Near, far Far) error {
 	err := near.Inward(far)
 	if err == nil {

@@ -61,7 +61,6 @@ func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 // most is how many bytes a look moves at once in one direction. With 64 KiB streams of 64 KiB were a fifth slower.
 const most = 256 << 10
 
-// relay passes bytes between a ring and a connection.
 type relay struct {
 	*Pump
 	l     *ring.Link
@@ -91,7 +90,6 @@ type relay struct {
 	batch   [1][]byte
 }
 
-// openSet makes the set.
 func (r *relay) openSet() error {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -111,7 +109,6 @@ func (r *relay) openSet() error {
 	return nil
 }
 
-// run passes bytes until the user has closed the link, or something has failed.
 func (r *relay) run() {
 	resetOnExit(r.Pump.far, true)
 	for {
@@ -131,10 +128,8 @@ func (r *relay) run() {
 	}
 }
 
-// over reports whether the user has closed the link, and all was passed on.
 func (r *relay) over() bool { return r.ended && r.gone }
 
-// step moves what can be moved in both directions, and reports whether there was anything.
 func (r *relay) step() (moved bool, err error) {
 	if !r.ended {
 		if moved, err = r.outward(); err != nil {
@@ -151,7 +146,6 @@ func (r *relay) step() (moved bool, err error) {
 	return moved, nil
 }
 
-// outward passes on what the user has sent.
 func (r *relay) outward() (moved bool, err error) {
 	first, _, err := r.l.Bytes()
 	switch {
@@ -180,7 +174,6 @@ func (r *relay) outward() (moved bool, err error) {
 	return n > 0, err
 }
 
-// inward passes on what has come from the peer.
 func (r *relay) inward() (moved bool, err error) {
 	room, _, err := r.l.Space()
 	switch {
@@ -221,7 +214,6 @@ func (r *relay) unheard(why error) {
 	}
 }
 
-// sleep waits until there may be something to do.
 func (r *relay) sleep() error {
 	if r.gone && r.inFull { // and nobody makes room any more
 		r.unheard(ErrGone)
@@ -248,7 +240,7 @@ func (r *relay) fallAsleep(uintptr) bool {
 	return !r.slept
 }
 
-// arm puts into the set what is waited for. It reports whether that holds already.
+// arm puts into the set what is waited for, and reports whether that holds already.
 func (r *relay) arm() (ready bool, err error) {
 	var near, far link.Interest
 	if !r.ended && !r.outFull {
@@ -295,7 +287,6 @@ func (r *relay) disarm(uintptr) {
 	_ = unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, r.l.Handle(), nil)
 }
 
-// relayedRing is the ring of a relay as a pump's near side.
 type relayedRing struct {
 	*ring.Link
 	set *os.File
@@ -310,7 +301,6 @@ func (s relayedRing) Break() {
 
 func (s relayedRing) Close() error { return errors.Join(s.Link.Close(), s.set.Close()) }
 
-// directFar is the connection of a relay as a pump's far side.
 type directFar struct{ Direct }
 
 func (f directFar) CloseWrite() error { return f.CloseSend() }

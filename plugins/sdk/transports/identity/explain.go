@@ -25,7 +25,6 @@ const (
 	alertNoProtocol         = 120
 )
 
-// otherProtocol is the message for a peer that is not a transport of ours.
 const otherProtocol = "the peer speaks another protocol there; it is no transport of this kind, or of another version"
 
 var alerts = map[uint8]string{
@@ -82,7 +81,6 @@ func (id *Identity) Explain(err error) string {
 	return x509Text(err)
 }
 
-// x509Text is the text of an error of package x509 about a certificate.
 func x509Text(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError

@@ -42,7 +42,6 @@ type files struct {
 // Name returns the site's name in its certificate.
 func (id *Identity) Name() string { return nameOf(id.leaf()) }
 
-// leaf is the site's own certificate.
 func (id *Identity) leaf() *x509.Certificate { return id.files.Load().leaf }
 
 // Replace has handshakes that begin from now on use what other was read from. Configurations that
@@ -143,7 +142,6 @@ func (id *Identity) Accepts(other *Identity) error {
 	return nil
 }
 
-// admit checks the name in a certificate that is valid otherwise.
 func (id *Identity) admit(leaf *x509.Certificate) error {
 	f := id.files.Load()
 	allowed := f.peers
@@ -157,7 +155,6 @@ func (id *Identity) admit(leaf *x509.Certificate) error {
 		ErrPeer, describe(leaf), strings.Join(allowed, ", "))
 }
 
-// blame says why a certificate was not verified.
 func (id *Identity) blame(leaf *x509.Certificate, err error) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -195,7 +192,6 @@ func machine() string {
 	return "this machine"
 }
 
-// nameOf is the site's name in a certificate.
 func nameOf(c *x509.Certificate) string {
 	if len(c.DNSNames) > 0 {
 		return c.DNSNames[0]

@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// maxFile bounds the size of the files, in bytes.
 const maxFile = 1 << 20
 
 // Settings returns the settings of a transport's schema for its identity. required says
@@ -98,7 +97,6 @@ func text(given map[string]any, name string) string {
 	return s
 }
 
-// read reads a file that a setting names.
 func read(setting, path string) ([]byte, error) {
 	if path == "" {
 		return nil, &transports.SettingError{
@@ -132,7 +130,6 @@ func private(path string) error {
 		Name: "key", Problem: fmt.Sprintf("others than its owner can read %s: its mode is %04o", path, info.Mode().Perm()), Remedy: "chmod 600 " + path}
 }
 
-// pool reads the authorities of a file.
 func pool(path string, b []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	found := false

@@ -85,7 +85,7 @@ func (r *Retransmits) Count(x link.Link, name string) {
 // self finds the link in one that has it embedded.
 func (l *Link) self() *Link { return l }
 
-// ends counts what a link has had whose socket is about to be closed, or given up.
+// ends counts what a link whose socket is about to be closed, or given up, has sent again.
 func (r *Retransmits) ends(l *Link, fd int) {
 	_, n, _ := ofTCP(fd)
 	r.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// reasons classifies the kernel's errors of making a socket or connection.
 var reasons = []struct {
 	errno     syscall.Errno
 	code      transports.Code

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describe names the peer of a connected socket, for messages.
 func describe(fd int, far unix.Sockaddr) string {
 	switch a := far.(type) {
 	case *unix.SockaddrInet4:

@@ -14,7 +14,6 @@ type pipeHold struct {
 	failed bool
 }
 
-// pipeSignal is SIGPIPE as a set.
 var pipeSignal = func() (s unix.Sigset_t) {
 	s.Val[0] = 1 << (unix.SIGPIPE - 1)
 	return s

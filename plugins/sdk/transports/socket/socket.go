@@ -216,14 +216,12 @@ func (l *Link) enter(flags int32) bool {
 	return false
 }
 
-// leave ends a call that enter began.
 func (l *Link) leave() {
 	if s := l.state.Add(-1); s&closed != 0 && s&inUse == 0 {
 		l.release()
 	}
 }
 
-// release closes the descriptor, once.
 func (l *Link) release() {
 	if fd := l.fd.Swap(link.NoHandle); fd >= 0 {
 		if l.counted != nil {

@@ -64,7 +64,6 @@ func (s *stage) wants(fd, size int) bool {
 	return s.ahead >= oneWay && !s.refused
 }
 
-// make maps the slots.
 func (s *stage) make(fd int) error {
 	room, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
 	if err != nil {
@@ -142,7 +141,6 @@ func (s *stage) send(fd int, batch [][]byte, size int) (n int, more bool, errno 
 	return n, true, 0
 }
 
-// give sends size bytes of the slot at an offset.
 func (s *stage) give(fd, at, size int) (int, syscall.Errno) {
 	offset := int64(at)
 	hold := holdSIGPIPE()
@@ -164,7 +162,6 @@ func (s *stage) give(fd, at, size int) (int, syscall.Errno) {
 	return 0, 0
 }
 
-// cursor goes through a batch.
 type cursor struct {
 	batch [][]byte
 	used  int // bytes of batch[0]

@@ -26,7 +26,6 @@ const (
 	flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 )
 
-// half is the state of one direction.
 type half struct {
 	err    error  // returned by all further calls
 	moved  uint64 // bytes moved by system calls
@@ -34,7 +33,6 @@ type half struct {
 	vec    [maxSlices]unix.Iovec
 }
 
-// call is the pair of system calls of one direction.
 type call struct {
 	name      string
 	one, many uintptr
@@ -170,7 +168,6 @@ func (h *half) fill(batch [][]byte, skip int) (used, slices, size int) {
 	return used, slices, size
 }
 
-// move makes the system call that fill has prepared.
 func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
 	fd := uintptr(l.fd.Load())
 	for {
@@ -195,7 +192,6 @@ func (l *Link) move(c *call, h *half, slices, size int) (int, syscall.Errno) {
 	}
 }
 
-// outcome is the final error for a call's result, or nil.
 func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 	switch {
 	case errno != 0:
@@ -218,7 +214,6 @@ func (l *Link) outcome(c *call, n int, errno syscall.Errno) error {
 	return nil
 }
 
-// broken is the error of a link that the kernel has given up.
 func (l *Link) broken(doing string, cause error) error {
 	if silent(cause) {
 		return &link.SilentError{Peer: l.peer, For: l.silence}

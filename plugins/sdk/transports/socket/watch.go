@@ -27,7 +27,6 @@ type watch struct {
 	timer *time.Timer              // nil: no connections
 }
 
-// add begins to check a connection.
 func (w *watch) add(h heeded, silence time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +48,6 @@ func (w *watch) drop(h heeded) {
 	}
 }
 
-// pace is the time between checks.
 func (w *watch) pace() time.Duration {
 	shortest := MaxSilence
 	for _, s := range w.all {
@@ -71,7 +69,6 @@ func (w *watch) look() {
 	w.timer = time.AfterFunc(pace, w.look)
 }
 
-// fallen reports whether the peer of a socket is silent.
 func fallen(fd int, limit time.Duration) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.SOL_TCP, unix.TCP_INFO)
 	return err == nil && mute(info, limit)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mark comes in an address before how many connections a link may have.
+// mark precedes, in an address, the number of connections that a link may have.
 const mark = "/"
 
 // Address adds to the address of a listener how many connections a link to it may have.

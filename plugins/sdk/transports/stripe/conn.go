@@ -115,7 +115,6 @@ func (c *Conn) end(why error) bool {
 	return first
 }
 
-// seal has no further connection be added.
 func (c *Conn) seal() {
 	c.mu.Lock()
 	c.full = true
@@ -131,7 +130,7 @@ func (c *Conn) failure() error {
 	return c.failed
 }
 
-// stopTimers takes back the deadlines, whose timers would keep the memory.
+// stopTimers clears the deadlines, as their timers would keep the memory.
 func (c *Conn) stopTimers() {
 	c.in.setDeadline(time.Time{})
 	c.out.setDeadline(time.Time{})

@@ -56,7 +56,7 @@ func Begin(ctx context.Context, p Plan) (transports.Conn, error) {
 	return c, nil
 }
 
-// introduce says the hello of a connection, and waits until the peer has taken it.
+// introduce sends the hello of a connection, and waits until the peer has taken it.
 func introduce(ctx context.Context, x transports.Conn, h hello) error {
 	err := conn.Within(ctx, x, func() error {
 		if err := h.say(x); err != nil {

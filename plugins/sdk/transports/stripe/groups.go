@@ -56,7 +56,6 @@ func (g *Groups) take(ctx context.Context, most int, c transports.Conn) (transpo
 	return s, nil
 }
 
-// begin makes a stripe of its first connection.
 func (g *Groups) begin(h hello, c transports.Conn) (*Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +78,6 @@ func (g *Groups) begin(h hello, c transports.Conn) (*Conn, error) {
 	return s, nil
 }
 
-// join adds a connection to its stripe.
 func (g *Groups) join(ctx context.Context, h hello, c transports.Conn) error {
 	g.mu.Lock()
 	s := g.live[h.id]

@@ -15,8 +15,7 @@ const (
 	// growAfter is how many bytes go over the first connection before others are added: more than what
 	// the first round trips of a new TCP connection carry, and less than what anybody waits for long.
 	growAfter = 256 << 10
-	// growTime bounds how long it takes to add a connection.
-	growTime = 30 * time.Second
+	growTime  = 30 * time.Second
 )
 
 // growth adds connections to a stripe that was dialled. It does so once: a connection that cannot be had
@@ -26,7 +25,6 @@ type growth struct {
 	id   [16]byte
 }
 
-// note counts bytes of a block, and begins to add connections once there were enough.
 func (c *Conn) note(n int) {
 	if c.grows == nil {
 		return
@@ -77,7 +75,6 @@ func firstCause(errs []error) (first error) {
 	return first
 }
 
-// addDialled dials connection i and adds it, if the peer takes it.
 func (c *Conn) addDialled(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, growTime)
 	defer cancel()
@@ -112,7 +109,6 @@ func (c *Conn) dialUnlessClosed(ctx context.Context, i int) (transports.Conn, er
 	return c.grows.plan.Dial(ctx, i)
 }
 
-// endWith has ctx be cancelled when over is closed.
 func endWith(ctx context.Context, cancel func(), over <-chan struct{}) {
 	go func() {
 		select {
@@ -142,7 +138,6 @@ func (c *Conn) join(ctx context.Context, h hello, x transports.Conn) error {
 	return nil
 }
 
-// claim notes that the peer has made this connection.
 func (c *Conn) claim(h hello) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,13 +31,11 @@ var ErrIncomplete = errors.New("a link has too few connections")
 // ErrEnded is wrapped by the error of Accept for a connection whose link has ended, or never was.
 var ErrEnded = errors.New("there is no link to which the connection belongs, or it has ended")
 
-// hello is what a dialler begins a connection with.
 type hello struct {
 	index, count int
 	id           [16]byte // the same for all connections of a stripe
 }
 
-// say writes the hello.
 func (h hello) say(w io.Writer) error {
 	b := make([]byte, helloSize)
 	copy(b, magic)
@@ -47,7 +45,6 @@ func (h hello) say(w io.Writer) error {
 	return err
 }
 
-// hear reads a hello.
 func hear(r io.Reader) (h hello, err error) {
 	b := make([]byte, helloSize)
 	if _, err := io.ReadFull(r, b); err != nil {
@@ -65,13 +62,11 @@ func hear(r io.Reader) (h hello, err error) {
 	return h, nil
 }
 
-// welcome tells the dialler that its connection was taken.
 func welcome(w io.Writer) error {
 	_, err := w.Write([]byte{joined})
 	return err
 }
 
-// await waits for welcome.
 func await(r io.Reader) error {
 	var b [1]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// inBlock is memory of one connection for a block that was received.
 type inBlock struct {
 	home  chan *inBlock
 	bytes []byte // allocated when it is used first
@@ -20,7 +19,6 @@ type inBlock struct {
 	read  int    // of these
 }
 
-// input is what has been received and not read.
 type input struct {
 	mu       sync.Mutex
 	news     sync.Cond
@@ -47,7 +45,7 @@ func (in *input) expect() {
 	in.open++
 }
 
-// expectNot takes that back.
+// expectNot undoes one call of expect.
 func (in *input) expectNot() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -69,14 +67,12 @@ func (in *input) wake() {
 	in.news.Broadcast()
 }
 
-// release forgets blocks that nobody will read.
 func (in *input) release() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	clear(in.blocks)
 }
 
-// setDeadline bounds how long Read waits.
 func (in *input) setDeadline(t time.Time) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -138,7 +134,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 }
 
-// beginReceiving reads one more connection, once somebody reads.
+// beginReceiving reads from one more connection, once somebody reads.
 func (c *Conn) beginReceiving(x transports.Conn) {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -149,7 +145,6 @@ func (c *Conn) beginReceiving(x transports.Conn) {
 	c.in.waiting = append(c.in.waiting, x)
 }
 
-// receive takes the blocks of one connection until its end.
 func (c *Conn) receive(x transports.Conn) {
 	home := make(chan *inBlock, inHand)
 	for range inHand {
@@ -204,7 +199,6 @@ func (c *Conn) receive(x transports.Conn) {
 	}
 }
 
-// arrived adds a block.
 func (in *input) arrived(number uint64, b *inBlock) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -14,21 +14,18 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// outBlock is memory of one connection for a block to send.
 type outBlock struct {
 	queue *outQueue
 	bytes []byte // allocated when it is used first: most links carry little
 	n     int    // bytes of the block
 }
 
-// outQueue has the blocks that wait for one connection.
 type outQueue struct {
 	conn   transports.Conn
 	blocks chan *outBlock // with room for all that there are, and one that ends the stream
 	done   chan struct{}  // closed once the connection's own stream has ended
 }
 
-// output is what has been written and not sent.
 type output struct {
 	free    chan *outBlock // those of connections that can send another one
 	closing chan struct{}  // closed by Close
@@ -51,7 +48,6 @@ func (o *output) init() {
 	o.closing, o.late = make(chan struct{}), make(chan struct{})
 }
 
-// beginSending uses one more connection.
 func (c *Conn) beginSending(x transports.Conn) {
 	o := &c.out
 	q := &outQueue{conn: x, blocks: make(chan *outBlock, inHand+1), done: make(chan struct{})}
@@ -80,7 +76,6 @@ func (o *output) release() {
 	}
 }
 
-// setDeadline bounds how long the methods of Conn wait.
 func (o *output) setDeadline(t time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -243,7 +238,6 @@ func (c *Conn) startSending() (ended bool) {
 	return o.ended
 }
 
-// send sends the blocks of a queue until the stream ends.
 func (c *Conn) send(q *outQueue) {
 	x := q.conn
 	for {

@@ -55,7 +55,6 @@ func schema(e *env) {
 	}
 }
 
-// fits reports whether a setting's default, if any, is of its type.
 func fits(s transports.Setting) (ok bool) {
 	if s.Default == nil {
 		return true

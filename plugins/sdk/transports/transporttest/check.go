@@ -72,7 +72,6 @@ func (r *recorder) run(f func(T)) {
 	f(r)
 }
 
-// catch makes a panic a failure.
 func (r *recorder) catch() {
 	if p := recover(); p != nil {
 		r.end(Fail, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))

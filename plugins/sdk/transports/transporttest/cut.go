@@ -16,9 +16,9 @@ var cutCases = []Case{
 // mostRefused bounds how many peers are refused before one is taken.
 const mostRefused = 100
 
-// cutInside puts a relay between the ends of a link, which passes on so many bytes of
-// one direction and then cuts the connection. A link that is resumed goes on behind
-// what has come: bytes that nobody has sent would stay in the stream.
+// cutInside puts a relay between the ends of a link that passes on so many bytes of one direction
+// and then cuts the connection. A link that is resumed goes on after what has come: bytes that
+// nobody has sent would stay in the stream.
 func cutInside(e *env) {
 	ln := e.listen()
 	for _, at := range []int{1, 5, 30, 200, 1500, 10000} {
@@ -28,8 +28,8 @@ func cutInside(e *env) {
 	}
 }
 
-// cutOff makes a link and cuts it, with a reset or without, after that many bytes
-// of one direction: 0 is that from who dials.
+// cutOff makes a link and cuts it, with a reset or without, after that many bytes of one direction;
+// 0 is the direction from the dialler.
 func (e *env) cutOff(ln transports.Listener, at, direction int, reset bool) {
 	e.Helper()
 	r := e.relay(ln.Address())
@@ -44,7 +44,6 @@ func (e *env) cutOff(ln transports.Listener, at, direction int, reset bool) {
 	)
 }
 
-// relayed is a listener with a relay before it.
 type relayed struct {
 	transports.Listener
 	address string
@@ -63,7 +62,7 @@ func (r relayed) Accept(ctx context.Context) (l link.Link, err error) {
 	return l, err
 }
 
-// sendOn sends until the link reports an error, which is what is to come.
+// sendOn sends until the link reports an error, which it has to.
 func (e *env) sendOn(l link.Link) error {
 	p, w := pattern{}, e.waiter()
 	for sent := 0; sent < 1<<20; {

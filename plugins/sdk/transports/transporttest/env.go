@@ -10,10 +10,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// listeners numbers all listeners that the suite opens in this process.
 var listeners atomic.Int64
 
-// env is one run of a case.
 type env struct {
 	T
 	c Case
@@ -26,7 +24,6 @@ func (e *env) Fatalf(format string, args ...any) {
 	e.T.Fatalf("%s: %s (the rule: %s)", e.c.ID, fmt.Sprintf(format, args...), e.c.Rule)
 }
 
-// context bounds a call that must not take longer than the patience.
 func (e *env) context() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), e.h.Patience)
 	e.Cleanup(cancel)
@@ -46,7 +43,6 @@ func (e *env) listen() transports.Listener {
 	return ln
 }
 
-// dial dials an address.
 func (e *env) dial(ctx context.Context, address string) (link.Link, error) {
 	return e.h.Dialler.Dial(ctx, transports.DialSpec{Address: address, From: e.h.From})
 }
@@ -75,8 +71,8 @@ func (e *env) pairAt(ln transports.Listener) (dialled, accepted link.Link) {
 	return dialled, accepted
 }
 
-// together runs functions at the same time and fails with their first error; that something was
-// given up because of another one is no reason.
+// together runs functions at the same time and fails with their first error. An error of one that
+// was given up because of another one does not count.
 func (e *env) together(fs ...func() error) {
 	e.Helper()
 	results := make(chan error, len(fs))
@@ -94,7 +90,6 @@ func (e *env) together(fs ...func() error) {
 	}
 }
 
-// must fails the case if err is not nil.
 func (e *env) must(err error) {
 	e.Helper()
 	if err != nil {

@@ -39,7 +39,6 @@ func noDescriptorsLeft(e *env) {
 	}
 }
 
-// descriptors counts those that this process has open.
 func descriptors(e *env) int {
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -48,7 +47,6 @@ func descriptors(e *env) int {
 	return len(list)
 }
 
-// holdings are what links may leave behind in this process.
 type holdings struct {
 	goroutines, mappings int
 	heap                 uint64

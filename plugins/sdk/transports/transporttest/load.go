@@ -55,7 +55,7 @@ func (e *env) shortLink(ln transports.Listener) error {
 	return e.greet(b, a, "the answer")
 }
 
-// busyLinks has as many goroutines as procs of a large site.
+// busyLinks uses many links at the same time, with as many goroutines as a large site has procs.
 func busyLinks(e *env) {
 	ln := e.listen()
 	var work []func() error

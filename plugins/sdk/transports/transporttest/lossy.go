@@ -12,7 +12,6 @@ var lossCases = []Case{
 	{"T-LOSS-01", "lossy-path", "over a path that loses, doubles and reorders packets all bytes arrive unchanged and in order: what is sent in datagrams has to be numbered, acknowledged and sent again", lossyPath},
 }
 
-// lossyPath makes links through a relay of datagrams that treats them badly, and uses them both ways.
 func lossyPath(e *env) {
 	ln := e.listen()
 	r := e.lossy(ln.Address())
@@ -40,7 +39,6 @@ const (
 	reorderOf = 15
 )
 
-// lossy passes on datagrams, not all of them, some twice and some late.
 type lossy struct {
 	address string // what to dial instead
 	target  string
@@ -53,8 +51,8 @@ type lossy struct {
 	all               sync.WaitGroup
 }
 
-// lossy makes one before a listener on this machine. The case is skipped if its address does not
-// say how to get there by UDP.
+// lossy puts a lossy path before a listener on this machine. The case is skipped if the listener's
+// address does not say how to get there by UDP.
 func (e *env) lossy(address string) *lossy {
 	e.Helper()
 	target := where.FindString(address)
@@ -80,10 +78,8 @@ func (e *env) lossy(address string) *lossy {
 	return r
 }
 
-// mostDatagram is larger than any datagram.
 const mostDatagram = 64 << 10
 
-// outward passes on what comes from those who dial.
 func (r *lossy) outward() {
 	buf := make([]byte, mostDatagram)
 	ways := map[string]*way{}
@@ -105,7 +101,7 @@ func (r *lossy) outward() {
 	}
 }
 
-// peer makes the socket that stands for one who dials, whose answers are passed back.
+// peer makes the socket that stands for a dialler, to whom its answers are passed back.
 func (r *lossy) peer(from net.Addr) *net.UDPConn {
 	c, err := net.Dial("udp", r.target)
 	if err != nil {
@@ -133,7 +129,6 @@ func (r *lossy) peer(from net.Addr) *net.UDPConn {
 	return to
 }
 
-// way is one direction between two peers.
 type way struct {
 	r     *lossy
 	write func([]byte)

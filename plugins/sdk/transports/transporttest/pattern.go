@@ -9,11 +9,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// period is after how many bytes a pattern repeats itself: a prime, so that it
-// is no multiple of any buffer's size, and what is lost, doubled or swapped shows.
+// period is the number of bytes after which a pattern repeats itself: a prime, so that it is no
+// multiple of any buffer's size, and what is lost, doubled or swapped shows.
 const period = 1048573
 
-// noise is one period of random bytes.
 var noise = sync.OnceValue(func() []byte {
 	b := make([]byte, period)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // never fails
@@ -26,7 +25,6 @@ type pattern struct {
 	offset uint64
 }
 
-// part is the next bytes of the stream, at most n.
 func (p *pattern) part(n int) []byte {
 	rest := noise()[(p.seed+p.offset)%period:]
 	rest = rest[:min(n, len(rest))]
@@ -34,14 +32,12 @@ func (p *pattern) part(n int) []byte {
 	return rest
 }
 
-// next fills b with the stream's next bytes.
 func (p *pattern) next(b []byte) {
 	for len(b) > 0 {
 		b = b[copy(b, p.part(len(b))):]
 	}
 }
 
-// check compares b with the stream's next bytes.
 func (p *pattern) check(b []byte) error {
 	for len(b) > 0 {
 		at := p.offset
@@ -58,8 +54,8 @@ func (p *pattern) check(b []byte) error {
 	return nil
 }
 
-// cut is how one side of a transfer cuts it: into batches of at most slices
-// slices, each of at most size bytes, chosen by rng; exactly that many without.
+// cut is how one side of a transfer divides it: into batches of at most slices slices of at most
+// size bytes each, chosen by rng; exactly as many if rng is nil.
 type cut struct {
 	rng    *rand.Rand
 	slices int

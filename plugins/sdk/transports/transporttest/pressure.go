@@ -62,14 +62,14 @@ func (p *Pauses) Over() bool {
 	return time.Since(p.since) > max(shortestPause, longerPause*p.longest)
 }
 
-// fullness decides when a link is full that has taken nothing, or something.
+// fullness decides when a link is full. It is told when the link has taken something.
 type fullness interface {
 	Moved()
 	Over() bool
 }
 
-// looks is the fullness of a link that is full at present, which is enough for most cases: so many
-// calls for nothing, one after another.
+// looks takes a link for full after some calls in a row that move nothing, which is enough for most
+// cases.
 type looks int
 
 func (n *looks) Moved()     { *n = 0 }

@@ -13,7 +13,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// errStuck is the failure of a wait that took longer than the patience.
 var errStuck = errors.New("nothing moved until the suite's patience ended")
 
 // slice is how long one poll(2) sleeps, in milliseconds. Close does not wake
@@ -76,7 +75,6 @@ func (e *env) recv(l link.Link, batch ...[]byte) error {
 	return e.move("receive", l, l.Recv, link.Readable, batch)
 }
 
-// move calls Send or Recv until all of batch is used up.
 func (e *env) move(what string, l link.Link, call func([][]byte) (int, error), want link.Interest, batch [][]byte) error {
 	w := e.waiter()
 	for total := link.Len(batch); total > 0; {
@@ -134,7 +132,6 @@ func (e *env) eof(l link.Link) error {
 	return nil
 }
 
-// greet sends text from one end and expects it at the other.
 func (e *env) greet(from, to link.Link, text string) error {
 	if err := e.send(from, []byte(text)); err != nil {
 		return err

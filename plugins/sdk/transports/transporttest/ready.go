@@ -22,7 +22,6 @@ func armed(l link.Link, want link.Interest, milliseconds int) bool {
 	return l.Handle() != link.NoHandle && ready(l, want, milliseconds)
 }
 
-// becomes waits until one of want holds.
 func (e *env) becomes(l link.Link, want link.Interest, when string) {
 	e.Helper()
 	for deadline := time.Now().Add(e.h.Patience); !armed(l, want, slice); {

@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// relay passes on the bytes of TCP connections, and cuts them.
 type relay struct {
 	address string // what to dial instead
 
@@ -21,7 +20,7 @@ type relay struct {
 // where finds the place in a listener's address at which it can be reached.
 var where = regexp.MustCompile(`(127\.[0-9.]+|\[::1\]):[0-9]+`)
 
-// relay makes one before a listener on this machine. The case is skipped if its
+// relay puts a relay before a listener on this machine. The case is skipped if the listener's
 // address does not say how to get there by TCP.
 func (e *env) relay(address string) *relay {
 	e.Helper()
@@ -108,7 +107,6 @@ func (r *relay) admit(direction, n int) (admitted int, last bool) {
 	return n, *limit == 0
 }
 
-// cut has the connections cut after so many bytes of one direction.
 func (r *relay) cut(direction, after int, reset bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,7 +59,6 @@ func detach(e *env) {
 	e.must(e.eof(a))
 }
 
-// readAll fills b from a non-blocking descriptor.
 func (e *env) readAll(fd int, b []byte) error {
 	for deadline := time.Now().Add(e.h.Patience); len(b) > 0; {
 		n, err := unix.Read(fd, b)
