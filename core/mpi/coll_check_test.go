@@ -114,6 +114,15 @@ func TestCheckedConstructors(t *testing.T) {
 				if _, err := other(); !errors.Is(err, coll.ErrMismatch) {
 					return fmt.Errorf("Dup and Split: %v", err)
 				}
+				var err error
+				if c.Rank() == 1 {
+					_, err = c.SplitType(CommTypeShared, 0, nil)
+				} else {
+					_, err = c.FileOpen("nowhere", ModeReadOnly, nil)
+				}
+				if !errors.Is(err, coll.ErrMismatch) || !strings.Contains(err.Error(), "SplitType") || !strings.Contains(err.Error(), "FileOpen") {
+					return fmt.Errorf("SplitType and FileOpen: %v", err)
+				}
 				local, inter, err := halves(c, 2)
 				if err != nil {
 					return err

@@ -80,9 +80,6 @@ func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict erro
 	return err
 }
 
-// Announced are the names of constructors, by the flags below.
-var Announced = map[uint32]string{DoesDup: "Dup", DoesCreate: "Create", DoesDerive: "a topology or a window"}
-
 // The constructors, as flags of a member's proposal: if the sum has several, members call
 // different ones.
 const (

@@ -14,19 +14,22 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// derives is the name of all constructors of Derive where members call different ones.
+const derives = "a topology or a window"
+
 // Derive makes a communicator of a part of c, with a context on which all members of c agree. All
 // of them call it (MPI-4.1, 7.4.2); those with a nil group get nil. bad is why this member cannot
 // take part: then no member gets a communicator.
 func Derive(c *proc.Comm, s comm.Spec, bad error) (*proc.Comm, error) {
-	return deriveBy(c, collective.DoesDerive, s, bad)
+	return deriveBy(c, collective.DoesDerive, derives, s, bad)
 }
 
-// deriveBy is Derive for the kind of constructor that does names.
-func deriveBy(c *proc.Comm, does uint32, s comm.Spec, bad error) (*proc.Comm, error) {
+// deriveBy is Derive for the kind of constructor that does is; name is for the error if members call different ones.
+func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if err := collective.Announce(c, collective.Announced[does]); err != nil {
+	if err := collective.Announce(c, name); err != nil {
 		return nil, err
 	}
 	n := comm.IntraContexts

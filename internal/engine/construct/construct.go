@@ -21,7 +21,10 @@ import (
 func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
 // Dup copies the attributes first, so that no member gets a communicator if copying fails at one.
-func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
+func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) { return DupFor(c, info, "Dup") }
+
+// DupFor is Dup for a call of another name, which is in the error if members call different ones.
+func DupFor(c *proc.Comm, info *proc.Info, call string) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 	if bad == nil {
 		bad = uncopied
 	}
-	d, err := deriveBy(c, collective.DoesDup, c.Spec(), bad)
+	d, err := deriveBy(c, collective.DoesDup, call, c.Spec(), bad)
 	if err != nil {
 		object.DropAttrs(c, copies)
 		return nil, err
@@ -53,7 +56,7 @@ func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	if bad == nil && group.Rank() != proc.Undefined {
 		s.Group = group.Members()
 	}
-	return deriveBy(c, collective.DoesCreate, s, bad)
+	return deriveBy(c, collective.DoesCreate, "Create", s, bad)
 }
 
 // Holds returns an error unless all members of a group are members of c.
@@ -128,5 +131,5 @@ func Twin(c *proc.Comm) (*proc.Comm, error) {
 	if !Ours(c) {
 		return nil, nil
 	}
-	return deriveBy(c, collective.DoesDup, c.Spec(), nil)
+	return deriveBy(c, collective.DoesDup, "Dup", c.Spec(), nil)
 }

@@ -44,7 +44,7 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	if !Ours(c) {
 		return nil, proc.ForeignError("DistGraphCreate")
 	}
-	if err := collective.Announce(c, collective.Announced[collective.DoesDerive]); err != nil {
+	if err := collective.Announce(c, derives); err != nil {
 		return nil, err
 	}
 	hints, bad := Snapshot(info)

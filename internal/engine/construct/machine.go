@@ -41,7 +41,7 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 	if bad != nil {
 		color, key = badChoice, 0 // take part with it, so that all members get the error
 	}
-	d, err := Split(c, color, key)
+	d, err := splitFor(c, color, key, "SplitType")
 	if bad != nil {
 		return nil, bad
 	}

@@ -12,11 +12,14 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func Split(c *proc.Comm, color, key int) (*proc.Comm, error) {
+func Split(c *proc.Comm, color, key int) (*proc.Comm, error) { return splitFor(c, color, key, "Split") }
+
+// splitFor is Split for a call of another name, which is in the error if members call different ones.
+func splitFor(c *proc.Comm, color, key int, call string) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if err := collective.Announce(c, "Split"); err != nil {
+	if err := collective.Announce(c, call); err != nil {
 		return nil, err
 	}
 	bad := checkChoice(color, key)

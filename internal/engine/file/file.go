@@ -67,7 +67,7 @@ type File struct {
 func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
 	f := &File{name: name, mode: mode, view: fileview.Bytes(), in: rep{is: inMemory}}
 	var err error
-	if f.comm, err = construct.Dup(parent, nil); err != nil {
+	if f.comm, err = construct.DupFor(parent, nil, "FileOpen"); err != nil {
 		return nil, err
 	}
 	if info == nil {
