@@ -222,7 +222,7 @@ func waitingLinks(e *env) {
 	address := e.listen(far)
 	var last *proto.DialResponse
 	for i := range proto.MaxWaiting {
-		last = e.dialBriefly(near, address)
+		last = e.dialBriefly(near, address, i+1)
 		if i > proto.MaxWaiting/2 && last.GetError().GetCode() == string(transports.CodeTimeout) {
 			e.Logf("dial %d waits for the other side, which has as many links as it takes: whether more than %d may wait here was not tried", i+1, proto.MaxWaiting)
 			return
@@ -231,12 +231,15 @@ func waitingLinks(e *env) {
 			e.Fatalf("dial %d: %s (%s)", i+1, last.GetError().GetReason(), last.GetError().GetCode())
 		}
 	}
-	if over := e.dialBriefly(near, address); over.GetError().GetCode() != string(transports.CodeResource) {
-		e.Fatalf("%d links wait, and one dial more is answered with %q", proto.MaxWaiting, over.GetError().GetCode())
+	switch over := e.dialBriefly(near, address, proto.MaxWaiting+1); {
+	case over.GetError() == nil:
+		e.Fatalf("dial %d makes a link, although %d wait to be opened", proto.MaxWaiting+1, proto.MaxWaiting)
+	case over.GetError().GetCode() != string(transports.CodeResource):
+		e.Fatalf("dial %d, with %d links waiting: %s (%s), not resource", proto.MaxWaiting+1, proto.MaxWaiting, over.GetError().GetReason(), over.GetError().GetCode())
 	}
 	ask(e, near.rpc.CloseLink, &proto.CloseLinkRequest{Call: near.request(), LinkId: last.GetLinkId()})
-	if again := e.dialBriefly(near, address); again.GetError() != nil && again.GetError().GetCode() != string(transports.CodeTimeout) {
-		e.Fatalf("there is room for a link again, and a dial is answered with %s (%s)", again.GetError().GetReason(), again.GetError().GetCode())
+	if again := e.dialBriefly(near, address, proto.MaxWaiting+2); again.GetError() != nil && again.GetError().GetCode() != string(transports.CodeTimeout) {
+		e.Fatalf("dial %d, when one link was closed and there is room again: %s (%s)", proto.MaxWaiting+2, again.GetError().GetReason(), again.GetError().GetCode())
 	}
 }
 

@@ -154,11 +154,17 @@ func (e *env) dial(n *node, address string) *proto.DialResponse {
 }
 
 // dialBriefly is dial for a link that the other side may not take: the plugin has time to say so before the case
-// has none left.
-func (e *env) dialBriefly(n *node, address string) *proto.DialResponse {
+// has none left. number is the dial's, for the error.
+func (e *env) dialBriefly(n *node, address string, number int) *proto.DialResponse {
 	call := n.request()
 	call.TimeoutMs = uint32((patience / 10).Milliseconds())
-	return ask(e, n.rpc.Dial, &proto.DialRequest{Call: call, Address: address})
+	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
+	defer cancel()
+	answer, err := n.rpc.Dial(ctx, &proto.DialRequest{Call: call, Address: address})
+	if err != nil {
+		e.Fatalf("dial %d: %v", number, err)
+	}
+	return answer
 }
 
 func filesIn(dir string) (names []string) {

@@ -92,7 +92,7 @@ func judgeHandshake(cfg *Config, e *Error, line string) bool {
 		e.Remedy = "rebuild the plugin with the current sdk"
 	case !cfg.NoMTLS && !cfg.sharesSecret() && (len(parts) < 6 || len(parts[5]) <= 50):
 		e.Kind, e.Problem = ErrMTLS, "does not protect its control connection (AutoMTLS)"
-		e.Remedy = "its library must answer PLUGIN_CLIENT_CERT with a certificate: docs/plugin-protocol.md, Control connection"
+		e.Remedy = "its library must answer PLUGIN_CLIENT_CERT with a certificate (docs/plugin-protocol.md, Control connection); until it does, auto_mtls = false in its transport block goes without it (docs/plugin-guide.md)"
 	default:
 		return false
 	}
