@@ -32,15 +32,15 @@ type siteDraft struct {
 	*builder
 	block *block
 	ranks bool // the client rank is known
-	doubt bool // its auth blocks have faults, which were reported, so their contents are not judged further
+	doubt bool // faults of its auth blocks were reported, so their contents are not checked further
 
-	guessed bool // procs = "auto" of a host is the number of its cores, not what a scheduler has given
+	guessed bool // procs = "auto" of a host is its number of cores, not a number from a scheduler
 }
 
 func (b *builder) build() *Job {
 	b.job = b.root.only("job")
 	sites := b.root.all("site")
-	if len(sites) > MaxSites { // checking them further would take long
+	if len(sites) > MaxSites { // checking all of them would take too long
 		b.fault(sites[MaxSites].pos, fmt.Sprintf("a job has at most %d sites, and the file has %d", MaxSites, len(sites)), "split the job, or make one site of several")
 		return nil
 	}

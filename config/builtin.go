@@ -5,29 +5,30 @@ import (
 	"strings"
 )
 
-// Builtin is a transport that needs no plugin file, with its properties that are needed before its
-// process runs. Nothing is known of a vendor's transport before that.
+// Builtin is a transport that needs no plugin file, with those of its properties that are needed
+// before its process runs. For a vendor's transport no properties are known before its process
+// runs.
 type Builtin struct {
 	Name string
 
-	// NeedsBlock says that it has settings without a default: a site has it only if the
+	// NeedsBlock is true if the transport has settings without a default: a site has it only if the
 	// file has a block for it.
 	NeedsBlock bool
 
-	// Machine says that its links stay on one machine, and Memory that they use memory that
-	// both ends share.
+	// Machine is true if the transport's links stay on one machine, and Memory if they use memory
+	// that both ends share.
 	Machine, Memory bool
 
-	// Encrypts says that its links are always encrypted. EncryptsBy is the bool setting
-	// that turns encryption on; empty: there is none.
+	// Encrypts is true if the transport's links are always encrypted. EncryptsBy is the name of the
+	// bool setting that turns encryption on, or empty if there is none.
 	Encrypts   bool
 	EncryptsBy string
 
-	// Datagrams says that its links are of UDP, for firewalls.
+	// Datagrams is true if the transport's links use UDP, which matters for firewalls.
 	Datagrams bool
 
-	// Channels says that hosts of any MPI can use its links as IMPI's channels (IMPI ch.2,
-	// H_IPV6 and H_PORT), except with the settings NotForChannels.
+	// Channels is true if hosts of any MPI can use the transport's links as IMPI's channels (IMPI
+	// ch.2, H_IPV6 and H_PORT), except with the settings in NotForChannels.
 	Channels       bool
 	NotForChannels []string
 }
@@ -51,21 +52,21 @@ func known(list []Builtin, name string) (x Builtin, ok bool) {
 	return list[i], true
 }
 
-// Known returns a built-in transport, or the zero Builtin for other names.
+// Known returns the built-in transport called name, or the zero Builtin for other names.
 func (j *Job) Known(name string) Builtin {
 	x, _ := known(j.Builtins, name)
 	return x
 }
 
-// Encrypted reports whether the links of a built-in transport are encrypted with these
-// settings. It returns false for others, which only their process knows.
+// Encrypted reports whether the links of a built-in transport are encrypted with these settings.
+// For other transports it returns false, since only their process can tell.
 func (t Transport) Encrypted() bool {
 	on, _ := t.SettingMap()[t.Known.EncryptsBy].(bool)
 	return t.Builtin && (t.Known.Encrypts || t.Known.EncryptsBy != "" && on)
 }
 
-// EncryptRemedy says how the sites of a job get encrypted links; with is inserted after the
-// transports.
+// EncryptRemedy returns a text that explains how the sites of a job get encrypted links; with is
+// inserted after the transports.
 func (j *Job) EncryptRemedy(with string) string {
 	var by []string
 	for _, x := range j.Builtins {

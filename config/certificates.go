@@ -6,8 +6,8 @@ import "slices"
 // encrypt: quic, tcp, and plugins that use the same names.
 var certificateSettings = []string{"cert", "key", "ca"}
 
-// IsCertificate reports whether a setting of a transport is about the site's certificate, or about whose
-// are accepted.
+// IsCertificate reports whether a setting of a transport is about the site's certificate, or about
+// the certificates that it accepts.
 func IsCertificate(setting string) bool {
 	return slices.Contains(certificateSettings, setting) || setting == "peers"
 }

@@ -107,7 +107,7 @@ func (b *builder) checkFile(pos Pos, path, example string) bool {
 func (b *builder) checkFolder(pos Pos, path string) bool {
 	dir := filepath.Dir(path)
 	if strings.Contains(dir, "%") {
-		return false // each rank has one of its own, or it is named after the job
+		return false // the folder depends on the rank or the job
 	}
 	info, err := os.Stat(dir)
 	switch {
@@ -116,17 +116,17 @@ func (b *builder) checkFolder(pos Pos, path string) bool {
 	case err == nil && !info.IsDir():
 		b.fault(pos, quote(dir)+" is not a folder", "write another path; a relative one starts from the folder of the job file")
 	default:
-		return false // what cannot be looked at may be another user's
+		return false // a folder that cannot be examined may belong to another user
 	}
 	return true
 }
 
-// NotRegular returns what is at a path if that is something else than a regular file. Symbolic links are
-// not followed: whoever may write to the folder could lead a job of root to any file.
+// NotRegular returns what kind of file is at a path, if it is not a regular file. Symbolic links
+// are not followed: whoever may write to the folder could make a job of root use any file.
 func NotRegular(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().IsRegular() {
-		return nil // what cannot be looked at cannot be opened either
+		return nil // a file that cannot be examined cannot be opened either
 	}
 	kind := "a special file"
 	switch mode := info.Mode(); {
@@ -178,7 +178,7 @@ func (b *builder) checkPorts() {
 		}
 	}
 	for _, s := range b.ours() {
-		if at := s.Metrics.Listen; at.IsValid() && s.here() { // other machines may have the same
+		if at := s.Metrics.Listen; at.IsValid() && s.here() { // other machines may use it too
 			claim(s, at, s.Metrics.Pos, "what serves metrics of site "+quote(s.Name))
 		}
 		if at := s.UI.Listen; at.IsValid() && s.here() {
@@ -189,7 +189,7 @@ func (b *builder) checkPorts() {
 		}
 		for _, h := range s.Hosts {
 			if s.Network != (Network{}) {
-				break // their addresses are chosen when they start
+				break // the addresses are chosen when the hosts start
 			}
 			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
 		}
@@ -232,7 +232,7 @@ func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {
 		return false
 	}
-	if who == embeddedServer && len(s.Hosts) > 0 && s.opt.Local(s.Hosts[0].Address) { // the head runs it
+	if who == embeddedServer && len(s.Hosts) > 0 && s.opt.Local(s.Hosts[0].Address) { // the head runs the server
 		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which does not have the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
 	}
 	return true

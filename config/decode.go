@@ -28,7 +28,7 @@ type value struct {
 	bad      bool
 	name     string // the host name of an address
 	pos      Pos    // of the expression
-	elements []Pos  // of a written-out list's expressions
+	elements []Pos  // of the expressions of a literal list
 }
 
 // has reports whether the attribute was written, even if it was bad.

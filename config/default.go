@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The values of attributes that the file does not set.
+// The defaults of attributes that the file does not set.
 const (
 	DefaultStart = 60 * time.Second // Limits.Start
 	DefaultStop  = 10 * time.Second // Limits.Stop
@@ -48,10 +48,9 @@ func defaultCompress() *Compress { return &Compress{Algorithm: Zstd, Level: 1, M
 
 func defaultLog() Log { return Log{Level: "info", Format: "text"} }
 
-// Default is the job of a command line without a file: one site called "local"
-// on 127.0.0.1, with procs procs that run command, the server embedded, a
-// random key and the built-in transports. A command that cannot be found has an
-// empty Program.Path.
+// Default returns the job of a command line without a file: one site called "local" on 127.0.0.1,
+// with procs procs that run command, the server embedded, a random key and the built-in transports.
+// A command that cannot be found has an empty Program.Path.
 func Default(procs int, command []string, builtins []Builtin) *Job {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -137,10 +136,9 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// RouteTo returns the route that leads from s to the site called name: the one
-// with that name, or the one for "*", or the default, which prefers the
-// transports in the order of s.Transports and allows direct links. A site that
-// routes to itself is asked for like any other.
+// RouteTo returns the route that leads from s to the site called name: the one with that name, or
+// the one for "*", or the default, which prefers the transports in the order of s.Transports and
+// allows direct links. name may be the site itself, which is handled like any other.
 func (s Site) RouteTo(name string) Route {
 	for _, want := range []string{name, "*"} {
 		i := slices.IndexFunc(s.Routes, func(r Route) bool { return r.Site == want })

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Severity says whether a job can run despite a Diagnostic.
+// Severity tells whether a job can run despite a Diagnostic.
 type Severity string
 
 // The severities.
@@ -24,7 +24,7 @@ type Diagnostic struct {
 	Problem  string   `json:"problem"`          // what is wrong, one line
 	Remedy   string   `json:"remedy,omitempty"` // what to do or to write instead, one line
 	Source   string   `json:"source,omitempty"` // the line at Pos, without its end
-	Machine  bool     `json:"-"`                // it is about this machine, not about the file: on another machine there may be no fault
+	Machine  bool     `json:"-"`                // it is about this machine, not the file: another machine may not have the fault
 }
 
 // Error returns position, problem and remedy on one line.
@@ -43,18 +43,17 @@ func (d Diagnostic) Error() string {
 // Diagnostics are the faults of one file, in file order.
 type Diagnostics []Diagnostic
 
-// HasErrors reports whether one of them is an Error.
+// HasErrors reports whether one of the diagnostics is an Error.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// OfMachine reports whether there are errors, and all of them are about this machine.
+// OfMachine reports whether there are errors and all of the errors are about this machine.
 func (ds Diagnostics) OfMachine() bool {
 	return ds.HasErrors() && !slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error && !d.Machine })
 }
 
-// Err returns nil if there are no errors, and otherwise an error with a line for each of
-// them.
+// Err returns nil if there are no errors, and otherwise an error with one line for each error.
 func (ds Diagnostics) Err() error {
 	var lines []string
 	for _, d := range ds {
@@ -76,20 +75,20 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// Limits for WriteText: number of faults, and length of a source line.
+// Limits for WriteText: maximum number of faults, and maximum length of a source line.
 const (
 	maxShown  = 50
 	maxSource = 160 // characters
-	leadIn    = 60  // of them before the fault, in a longer line
+	leadIn    = 60  // characters shown before the fault in a longer line
 )
 
 // maxJSONSource is the longest source line for WriteJSON, in bytes: longer ones are left
 // out.
 const maxJSONSource = 4 << 10
 
-// WriteText writes the faults for people, in a form that hcl's DiagnosticWriter has not: a line with position and problem, the source
-// line, an underline, and the remedy. Of many faults it writes the first ones, and how many
-// more there are.
+// WriteText writes the faults for people, in a form that hcl's DiagnosticWriter does not offer: a
+// line with position and problem, the source line, an underline, and the remedy. If there are many
+// faults it writes only the first ones and the number of the rest.
 func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
 	for i, d := range ds {
 		sep := "\n"

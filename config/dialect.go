@@ -13,25 +13,26 @@ import (
 // speak the same.
 type Dialect string
 
-// The dialects: IMPI 0.0 as implementations speak it, and its draft of March 1999.
+// The dialects: IMPI 0.0 as implementations use it, and its draft of March 1999.
 const (
 	Published Dialect = "published"
 	Draft1999 Dialect = "draft-1999"
 )
 
-// IPv4Form says how a site writes its IPv4 addresses in 16 bytes. IMPI prescribes no form.
+// IPv4Form is the form in which a site writes its IPv4 addresses in 16 bytes. IMPI prescribes no
+// form.
 type IPv4Form string
 
 // The forms.
 const (
-	IPv4Compatible IPv4Form = "compatible" // ::192.0.2.1, as LAM/MPI has it
-	IPv4Mapped     IPv4Form = "mapped"     // ::ffff:192.0.2.1, as MetaMPICH has it
+	IPv4Compatible IPv4Form = "compatible" // ::192.0.2.1, used by LAM/MPI
+	IPv4Mapped     IPv4Form = "mapped"     // ::ffff:192.0.2.1, used by MetaMPICH
 )
 
 // Version is a version of the protocol.
 type Version struct{ Major, Minor uint32 }
 
-// OwnVersion is listed by sites of ours, and distinguishes them from others.
+// OwnVersion is the version that own sites list, and that distinguishes them from foreign sites.
 var OwnVersion = Version{0, 0x10001}
 
 // String returns major.minor.
@@ -41,13 +42,13 @@ func (v Version) less(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// Labels says which labels a site sends at startup, and which it omits.
+// Labels configures which labels a site sends at startup, and which it omits.
 type Labels struct {
-	Omit     []string  `hcl:"omit"`     // optional labels of IMPI that it does not send, by name
-	Versions []Version `hcl:"versions"` // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
+	Omit     []string  `hcl:"omit"`     // optional labels of IMPI that the site does not send, by name
+	Versions []Version `hcl:"versions"` // versions listed, ascending, 0.0 first; none: 0.0 and OwnVersion
 }
 
-// Own reports whether the site lists OwnVersion, by which others see that it runs impi.
+// Own reports whether the site lists OwnVersion, from which other sites see that it runs impi.
 func (l Labels) Own() bool {
 	return len(l.Versions) == 0 || slices.Contains(l.Versions, OwnVersion)
 }

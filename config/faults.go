@@ -89,7 +89,7 @@ func (j *Job) Open() string {
 	tokens, _ := hclsyntax.LexConfig(src, j.File, hcl.InitialPos) // a file with faults has no job
 	var b strings.Builder
 	attr, depth, strs, at := "", 0, 0, 0
-	var blocks []string // that are open
+	var blocks []string // types of the open blocks
 	for i, t := range tokens {
 		text := t.Bytes
 		b.Write(src[at:t.Range.Start.Byte]) // blanks
@@ -128,10 +128,10 @@ func (j *Job) Open() string {
 				text = []byte("…")
 			}
 		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
-			key := depth > 0 && i+2 < len(tokens) && tokens[i+2].Type == hclsyntax.TokenEqual // of a map
+			key := depth > 0 && i+2 < len(tokens) && tokens[i+2].Type == hclsyntax.TokenEqual // key of a map
 			strs++
 			known := slices.Contains(public, attr) || attr == "command" && strs == 1
-			if attr != "" && !key && (!known || slices.Contains(blocks, "config")) { // what is in config only a plugin knows
+			if attr != "" && !key && (!known || slices.Contains(blocks, "config")) { // only a plugin can interpret config
 				text = []byte("…")
 			}
 		}

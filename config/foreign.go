@@ -4,8 +4,8 @@ package config
 // Format).
 type Representation string
 
-// The representations. The empty one means native between sites of ours with the same byte
-// order, and external32 otherwise.
+// The representations. The empty one stands for native between own sites with the same byte order,
+// and external32 otherwise.
 const (
 	RepresentationAuto Representation = ""
 	External32         Representation = "external32"
@@ -17,7 +17,7 @@ const (
 // Implementation is the MPI that runs a foreign site.
 type Implementation string
 
-// The known implementations. The empty one follows the standard.
+// The known implementations. The empty one stands for an MPI that follows the standard.
 const (
 	Standard Implementation = ""
 	LAM71    Implementation = "lam-7.1" // LAM/MPI 7.1
@@ -30,8 +30,8 @@ type habits struct {
 }
 
 var implementationHabits = map[Implementation]habits{
-	// LAM sends its memory as it is, and swaps bytes only if its own nodes differ. Most
-	// likely they are x86-64; otherwise a site sets representation.
+	// LAM sends data in the format of its memory, and swaps bytes only if its own nodes differ.
+	// Most likely they are x86-64; otherwise a site sets representation.
 	LAM71: {representation: NativeX86, reduceOnPointToPoint: true},
 }
 
@@ -43,8 +43,8 @@ func (i Implementation) ReduceOnPointToPoint() bool {
 }
 
 // DataTo returns the representation of user data between s and a foreign site. The first of these
-// that has one decides: the route with the site's name, its site block, its implementation, route
-// "*", and last the standard (IMPI ch.1, Data Format).
+// that sets one decides: the route with the site's name, the foreign site's block, its
+// implementation, route "*", and last the standard (IMPI ch.1, Data Format).
 func (s Site) DataTo(peer Site) Representation {
 	route := s.RouteTo(peer.Name)
 	named := RepresentationAuto

@@ -118,7 +118,7 @@ func (b *builder) countAuto() {
 		}
 	}
 	for i, h := range here {
-		if b.opt.Cores > 0 { // the cores that are left over go to the first hosts
+		if b.opt.Cores > 0 { // the remaining cores go to the first hosts
 			h.Procs = max(1, (b.opt.Cores+len(here)-1-i)/len(here))
 		}
 	}

@@ -25,7 +25,7 @@ type kind struct {
 	want    string
 	example string
 	parse   func(cty.Value) (any, *wrong)
-	typ     cty.Type // number or bool, of which the environment has strings; else cty.NilType
+	typ     cty.Type // number or bool, which an environment variable holds as a string; else cty.NilType
 }
 
 // wrong is a fault in a value. Empty fields are filled from the kind. Element
@@ -201,7 +201,8 @@ func progress() kind {
 	})
 }
 
-// ParseProgress parses what progress may be in a wait block. ok is false if that is something else.
+// ParseProgress parses the value of progress in a wait block. ok is false if the value is not
+// valid.
 func ParseProgress(s string) (d time.Duration, ok bool) {
 	d, err := time.ParseDuration(s)
 	return d, err == nil && (d == 0 || d >= 50*time.Microsecond && d <= time.Second)
@@ -222,7 +223,7 @@ func address() kind {
 	})
 }
 
-// MaxProcs is how many procs a host may have.
+// MaxProcs is the maximum number of procs of a host.
 const MaxProcs = 1 << 20
 
 // procs parses to how many procs a host has, an int64, which is 0 for "auto".
@@ -245,7 +246,7 @@ func procs() kind {
 	return k
 }
 
-// MaxHosts is how many hosts a list of them may give.
+// MaxHosts is the maximum number of hosts in a list of them.
 const MaxHosts = 4096
 
 // hostList parses to the []place of a compressed list.

@@ -17,18 +17,18 @@ const (
 
 var launchEngines = []string{LaunchSSH, LaunchSlurm, LaunchPBS, LaunchExec}
 
-// DefaultFanout is Launch.Fanout where the file says nothing.
+// DefaultFanout is Launch.Fanout if the file does not set it.
 const DefaultFanout = 32
 
-// Launch says how the node of a site's head starts those of its other hosts.
+// Launch configures how the node of a site's head starts the nodes of its other hosts.
 type Launch struct {
 	Engine  string            // LaunchSSH, ...
-	Program string            `hcl:"program"` // path of impi-node on the hosts; empty: the path that it has here
-	Fanout  int               `hcl:"fanout"`  // by ssh: how many hosts the head, and each of them, starts itself
+	Program string            `hcl:"program"` // path of impi-node on the hosts; empty: its path on this machine
+	Fanout  int               `hcl:"fanout"`  // by ssh: maximum number of hosts that each node starts directly
 	Options []string          `hcl:"options"` // added to the command line of ssh or srun
 	MPI     string            `hcl:"mpi"`     // srun's --mpi; empty: none
-	Command []string          `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
-	Users   map[string]string // login names by ssh, for some hosts; in jobs without a file
+	Command []string          `hcl:"command"` // for LaunchExec: runs the words appended to it, on {host}
+	Users   map[string]string // login names for ssh, for some hosts; only in jobs without a file
 	Pos     Pos
 }
 
@@ -90,7 +90,7 @@ func deafTool(command []string) string {
 	}
 	words := command[i:]
 	if end := slices.Index(words, "--"); end >= 0 {
-		words = words[:end] // what follows is run there
+		words = words[:end] // the words after -- are run on the host
 	}
 	if !slices.Contains(words, "exec") || slices.ContainsFunc(words, passesInput) {
 		return ""
@@ -117,23 +117,23 @@ var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "e
 	{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
 }}
 
-// Native says that the procs of a site use the MPI library of its machines among each other, and
-// that the launcher of that library starts them.
+// Native is set for a site whose procs use the MPI library of its machines among each other, and
+// are started by the launcher of that library.
 type Native struct {
-	MPICC  string   `hcl:"mpicc"`  // that library's compiler, as written; what is beside it is preferred to what is in PATH
-	Launch []string `hcl:"launch"` // the words before the program; nil: chosen by the library that it is
-	Shim   string   `hcl:"shim"`   // absolute path of the library that the compiler would make; empty: the compiler makes it
+	MPICC  string   `hcl:"mpicc"`  // that library's compiler, as written; programs in its folder are preferred to those in PATH
+	Launch []string `hcl:"launch"` // the words before the program; nil: chosen for that library
+	Shim   string   `hcl:"shim"`   // absolute path of a ready shim; empty: it is built with the compiler
 	Pos    Pos
 }
 
 // NativeName stands for a site's own MPI among the transports of a route.
 const NativeName = "native"
 
-// What in Native.Launch is replaced.
+// Placeholders in Native.Launch.
 const (
-	NativeProcs       = "{procs}"       // how many procs the site has
-	NativeHostfile    = "{hostfile}"    // a file with a line "address slots=N" for each host, as Open MPI wants it
-	NativeMachinefile = "{machinefile}" // the same with lines "address:N", as Hydra wants it
+	NativeProcs       = "{procs}"       // number of procs of the site
+	NativeHostfile    = "{hostfile}"    // file with a line "address slots=N" for each host, for Open MPI
+	NativeMachinefile = "{machinefile}" // file with a line "address:N" for each host, for Hydra
 )
 
 var nativePlaceholders = []string{NativeProcs, NativeHostfile, NativeMachinefile}

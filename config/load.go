@@ -26,29 +26,30 @@ type Options struct {
 	// transports those that need a block come last.
 	Builtins []Builtin
 
-	// Local limits the checks of files, programs and ports to sites with a host whose
-	// address it accepts. nil means all sites that are ours.
+	// Local limits the checks of files, programs and ports to sites with a host whose address it
+	// accepts. nil means all own sites.
 	Local func(netip.Addr) bool
 
-	// CheckPort returns why a listener cannot be opened on an address that the file gives
-	// to a site of ours, or nil. It is not called for port 0. If it is nil, ports are not
+	// CheckPort returns the reason why a listener cannot be opened on an address that the file
+	// gives to an own site, or nil. It is not called for port 0. If it is nil, ports are not
 	// checked.
 	CheckPort func(netip.AddrPort) error
 
 	// Allocation returns the hosts of a site without hosts in the file, whose launch block names a
-	// scheduler that knows them. It returns none if the site is on other machines; nil does the
-	// same.
+	// scheduler that knows them. It returns no hosts if the site is on other machines; if
+	// Allocation is nil, it is the same.
 	Allocation func(site string, l Launch) []Host
 
-	// Cores is how many cores this machine gives to the hosts that have it and procs = "auto",
-	// together; 0: it is not known.
+	// Cores is the number of cores of this machine, shared by the hosts on it with procs = "auto",
+	// or 0 if it is not known.
 	Cores int
 
-	// Tasks returns how many procs a scheduler has given a host for; 0: none has. It returns an
-	// error if there is one that does not say how many. nil is the same as returning 0.
+	// Tasks returns the number of procs that a scheduler has allocated for a host, or 0 if no
+	// scheduler has. It returns an error if there is a scheduler but the number cannot be found
+	// out. nil is the same as returning 0.
 	Tasks func(Host) (int, error)
 
-	// KeysKnown says that Load need not read the keys of auth blocks, since its caller has them.
+	// KeysKnown is true if Load need not read the keys of auth blocks, since its caller has them.
 	KeysKnown bool
 
 	// Addresses has the addresses of host names, since Load looks up none. A host whose name is
@@ -85,8 +86,8 @@ func readJobFile(f *faults, path string) (src []byte, dir string) {
 	return src, dir
 }
 
-// LoadText is Load of a file that is on another machine: its absolute path there, and its text.
-// Relative paths start from the folder of that path, here.
+// LoadText is like Load for a file that is on another machine: path is its absolute path there, and
+// text its contents. Relative paths start from the folder of that path, on this machine.
 func LoadText(path string, text []byte, opt Options) (*Job, Diagnostics) {
 	return load(&faults{file: path}, text, filepath.Dir(path), opt)
 }

@@ -8,14 +8,14 @@ import (
 // maxScope is the most bytes of a scope, as internal/names has it.
 const maxScope = 64
 
-// Names says where a site's procs publish and look up the names of ports, and who may.
+// Names configures where a site's procs publish and look up the names of ports, and who may.
 type Names struct {
 	// Server is the address of an impi-server -names, which several jobs share. The zero
 	// value stands for the job's own server, whose names only this job sees.
 	Server     netip.AddrPort `hcl:"server"`
 	ServerName string         // the host name that the file has for Server, if any
-	Scope      string         `hcl:"scope"` // of names where the program says none
-	Auth       Auth           // at Server
+	Scope      string         `hcl:"scope"` // scope of names for which the program gives none
+	Auth       Auth           // authentication at Server
 	Pos        Pos            // zero without a block
 }
 

@@ -20,7 +20,7 @@ type source struct {
 	original  []byte
 	text      []byte
 	breaks    []int    // offsets in text of the line breaks that were put in
-	templates [][2]int // offsets in original of templates in labels: first byte, first behind
+	templates [][2]int // offsets in original of templates in labels: first byte, end (exclusive)
 }
 
 // newSource puts line breaks between the statements of src that share a line.
@@ -97,7 +97,7 @@ type lineBreaker struct {
 	bodies int // open blocks
 	depth  int // open brackets and quotes of the expression, or of a label's template
 	at     []int
-	lost   bool // the file is not HCL
+	lost   bool // the file is not valid HCL
 
 	template  int      // where a label's template begins
 	templates [][2]int // templates seen so far

@@ -10,7 +10,7 @@ import (
 
 // Part is a share of a site's procs that runs a program of its own.
 type Part struct {
-	Procs   int // at least 1
+	Procs   int // number of procs, at least 1
 	Program Program
 }
 
@@ -26,9 +26,9 @@ func (s Site) ProgramOf(proc int) (p Program, part int) {
 	return s.Program, 0
 }
 
-// DefaultParts is Default for several programs: of each part it uses Procs and, of its program,
-// Command, Env and Dir, which may be relative or empty. Ranks follow the order of the parts. The
-// error names a program or folder that is not there.
+// DefaultParts is like Default for several programs: of each part it uses Procs and, of its
+// program, Command, Env and Dir, which may be relative or empty. Ranks follow the order of the
+// parts. The error names a program or folder that does not exist.
 func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 	total := 0
 	for i, p := range parts {

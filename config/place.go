@@ -11,9 +11,9 @@ import (
 // Options.Addresses.
 type place struct {
 	addr     netip.Addr
-	name     string // instead of addr
+	name     string // host name, used instead of addr
 	port     uint16
-	listener bool // it has a port
+	listener bool // the place includes a port
 }
 
 // at returns the address as a netip.Addr or, with a listener's port, a netip.AddrPort. A name
@@ -82,12 +82,12 @@ func (s *Site) hostsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsValid() })
 }
 
-// Network says which address a machine uses for the links of its procs, if not the address in the
-// file, which may be that of the DNS, the scheduler or a slower network. The zero Network means the
-// address in the file.
+// Network selects the address that a machine uses for the links of its procs, if not the address in
+// the file, which may be that of the DNS, the scheduler or a slower network. The zero Network means
+// the address in the file.
 type Network struct {
-	Prefix    netip.Prefix // the addresses in it
-	Interface string       // or those of the network interface with this name
+	Prefix    netip.Prefix // an address in this range
+	Interface string       // or an address of the network interface with this name
 }
 
 // Interface is an address that a machine has.
@@ -96,7 +96,7 @@ type Interface struct {
 	Address netip.Addr
 }
 
-// String returns the network as a file has it.
+// String returns the network in the form of a job file.
 func (n Network) String() string {
 	if n.Interface != "" {
 		return n.Interface
@@ -104,8 +104,8 @@ func (n Network) String() string {
 	return n.Prefix.String()
 }
 
-// Choose returns the address that a host uses, of those that its machine has. known is the
-// address by which the file knows the host, and is taken if it is in the network. Otherwise the
+// Choose returns the address that a host uses, out of all addresses of its machine. known is the
+// address by which the file names the host, and is chosen if it is in the network. Otherwise the
 // machine must have exactly one address there, or exactly one IPv4 address beside IPv6 ones.
 func (n Network) Choose(known netip.Addr, all []Interface) (netip.Addr, error) {
 	if n == (Network{}) || n.Prefix.IsValid() && n.Prefix.Contains(known) {

@@ -16,15 +16,15 @@ import (
 	"github.com/openimpi/impi/internal/pluginlock"
 )
 
-// Plugin says where a plugin comes from and which versions of it may be used.
+// Plugin describes where a plugin comes from and which versions of it may be used.
 type Plugin struct {
 	Name    string
 	Source  string   `hcl:"source"`  // see PluginSource
 	Version string   `hcl:"version"` // a constraint; empty: any release
 	Keys    []string `hcl:"keys"`    // minisign public keys, one of which must have signed each binary
 
-	// SHA256 are the checksums that a binary may have, by platform; that of "" is for each one that is not
-	// named. Without any, the lock file's count.
+	// SHA256 contains the checksums that a binary may have, by platform; the one of "" is for each
+	// platform that is not named. Without any, the checksums of the lock file apply.
 	SHA256 map[string]string `hcl:"sha256"`
 
 	Pos Pos
@@ -32,16 +32,16 @@ type Plugin struct {
 	block *block
 }
 
-// Plugins is what a job file says about plugins.
+// Plugins is the part of a job file that is about plugins.
 type Plugins struct {
 	List []Plugin
-	Dir  string // where they are installed, absolute
+	Dir  string // folder where plugins are installed, absolute
 	Lock string // the path of the lock file
 	Base string // the folder from which relative sources start, absolute
 }
 
-// LoadPlugins reads only what the file at path says about plugins, as before they are installed the whole
-// file has faults.
+// LoadPlugins reads only the part of the file at path that is about plugins, since the whole file
+// has faults before they are installed.
 func LoadPlugins(path string) (*Plugins, Diagnostics) {
 	f := &faults{file: path}
 	src, dir := readJobFile(f, path)
@@ -64,7 +64,7 @@ func LoadPlugins(path string) (*Plugins, Diagnostics) {
 func (p *Plugin) Accepts(v *version.Version) bool {
 	text := p.Version
 	if text == "" {
-		text = ">= 0.0.0" // which no pre-release meets
+		text = ">= 0.0.0" // excludes pre-releases
 	}
 	c, err := version.NewConstraint(text)
 	return err == nil && c.Check(v)
@@ -78,7 +78,8 @@ func (p *Plugin) Pinned(platform string) string {
 	return p.SHA256[""]
 }
 
-// Unproved reports whether nothing but a server's word would say what the first binary for a platform is.
+// Unproved reports whether the first binary for a platform would be accepted on the word of a
+// server alone: the source is a URL, and there are neither keys nor a checksum for the platform.
 func (p *Plugin) Unproved(platform string) bool {
 	return strings.HasPrefix(p.Source, "http") && len(p.Keys) == 0 && p.Pinned(platform) == ""
 }
@@ -188,7 +189,7 @@ const (
 	SourceOCI    = "oci"
 )
 
-// PluginSource tells the sort of a source that has no faults, and where it is: a URL, or a path.
+// PluginSource returns the kind of a source that has no faults, and where it is: a URL, or a path.
 func PluginSource(source string) (sort, at string) {
 	if at, ok := strings.CutPrefix(source, "oci:"); ok {
 		return SourceOCI, at

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// The most bytes that a job file and a key file may have. A job file of a thousand sites has a
-// third of that.
+// The maximum sizes in bytes of a job file and of a key file. A job file of a thousand sites has a
+// third of the former.
 const (
 	maxJobFile = 1 << 20
 	maxKeyFile = 4 << 10
@@ -23,7 +23,7 @@ var errNoText = errors.New("it is no text")
 var errTooBig = errors.New("it is too big")
 
 func readText(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block on a pipe without a writer
 	if err != nil {
 		return nil, err
 	}

@@ -32,23 +32,23 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Job has the content of one job file.
+// Job is the content of one job file.
 type Job struct {
 	File     string // path as given to Load; empty when there is no file
 	Dir      string // absolute folder that relative paths start from
 	Sites    []Site // in ascending client rank, without spare sites
 	Spares   []Site // spare sites, in the order of the file
 	Complete bool   // Sites are all clients of the job
-	Survive  bool   // a proc or a site that is lost does not end the job
+	Survive  bool   // the loss of a proc or a site does not end the job
 	Limits   Limits
 	Report   Report
-	Builtins []Builtin // those of Options
+	Builtins []Builtin // from Options
 	Plugins  []Plugin  // in the order of the file
 
-	source []string // lines of the file, for faults that are found later
+	source []string // lines of the file, for diagnostics of faults that are found later
 }
 
-// Name is what the job is called: its file, without folder and extension, or its programs.
+// Name returns the job's name: that of its file, without folder and extension, or of its programs.
 func (j *Job) Name() string {
 	if j.File != "" {
 		return strings.TrimSuffix(filepath.Base(j.File), filepath.Ext(j.File))
@@ -103,22 +103,22 @@ func (p *Program) name() string {
 // Site is one client of the job, complete with defaults.
 type Site struct {
 	Name    string
-	Client  int  `hcl:"client"`  // IMPI client rank; -1: a spare site, which has none
-	Spare   bool `hcl:"spare"`   // it has no procs in the job, and waits for procs that are spawned there
-	Foreign bool `hcl:"foreign"` // another MPI runs it; only Name, Client and the next three fields are used
+	Client  int  `hcl:"client"`  // IMPI client rank; -1: none, as for a spare site
+	Spare   bool `hcl:"spare"`   // it has no procs at first, and waits for procs that are spawned there
+	Foreign bool `hcl:"foreign"` // it runs another MPI; only Name, Client and the next three fields are used
 
-	Implementation Implementation `hcl:"implementation"` // of a foreign site, if the file says it
-	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, if the file says it
-	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // addresses from which the hosts of a foreign site may connect, besides their own
+	Implementation Implementation `hcl:"implementation"` // MPI of a foreign site, if the file names it
+	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, if the file sets it
+	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // additional addresses from which the hosts of a foreign site may connect
 
 	Server   Server
 	Auth     Auth
 	Hosts    []Host
-	Head     netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
+	Head     netip.AddrPort `hcl:"head"` // where the first host accepts connections of hosts on other machines; invalid: HeadPort of its address
 	HeadName string         // the host name in head, if it has one
-	Ports    Ports          // what listens takes one of these, unless the file names its port; zero: any
-	Network  Network        `hcl:"network"` // which addresses of its machines the hosts' links use; zero: those of Hosts
-	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
+	Ports    Ports          // listeners use these ports, unless the file names one; zero: any
+	Network  Network        `hcl:"network"` // selects the addresses that the hosts' links use; zero: those of Hosts
+	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: it does not
 	Native   *Native        // the site's own MPI starts the procs and carries their messages; nil: the nodes start them
 	Program  Program
 	Parts    []Part // programs of the procs in their order, instead of Program; usually empty
@@ -126,11 +126,11 @@ type Site struct {
 	// Transports are the built-in ones, in the order given to Load, and then the
 	// ones that only a plugin offers, in file order.
 	Transports []Transport
-	Routes     []Route // the route blocks that hold for this site; see RouteTo
+	Routes     []Route // the route blocks that apply to this site; see RouteTo
 	Protocol   Protocol
 	Labels     Labels
 	Wait       Wait
-	Progress   time.Duration // how often procs that compute look after their messages; 0: in calls of MPI alone
+	Progress   time.Duration // interval at which computing procs make progress; 0: only in MPI calls
 	Log        Log
 	Metrics    Metrics
 	UI         UI
@@ -139,7 +139,7 @@ type Site struct {
 	Names      Names
 	Pos        Pos
 
-	headPort uint16 // of ports; 0: HeadPort
+	headPort uint16 // one of Ports; 0: HeadPort
 }
 
 // HeadPort is the default port of a site's head.
@@ -153,7 +153,7 @@ func (s *Site) HeadAddress() netip.AddrPort {
 	return netip.AddrPortFrom(s.Hosts[0].Address, cmp.Or(s.headPort, HeadPort))
 }
 
-// HostsHere returns the hosts with addresses of this machine, by their places in Hosts.
+// HostsHere returns the hosts with addresses of this machine, as indexes in Hosts.
 func (s *Site) HostsHere(isLocal func(netip.Addr) bool) (here []int) {
 	for i, h := range s.Hosts {
 		if isLocal(h.Address) {
@@ -163,37 +163,38 @@ func (s *Site) HostsHere(isLocal func(netip.Addr) bool) (here []int) {
 	return here
 }
 
-// Server says how a site finds the job's server.
+// Server describes how a site finds the job's server.
 type Server struct {
 	// Embedded is true for the one site whose node runs the server.
 	Embedded bool
 
-	// Address is where the server listens; never the unspecified address. Port
-	// 0 is possible only if the server is embedded in a site of the same file; the process
-	// that starts the sites then chooses a port and tells all of them.
+	// Address is where the server listens; never the unspecified address. Port 0 is possible only
+	// if the server is embedded in a site of the same file; the process that starts the sites then
+	// chooses a port and passes it to all of them.
 	Address netip.AddrPort
 	Name    string // the host name that the file has for Address, if any
 
-	// Standby has the further addresses of a list of servers. The sites meet at one of them all.
+	// Standby contains the further addresses if the file lists several servers. All sites meet at
+	// one of the servers.
 	Standby []ServerAddress
 
-	Clients int           // how many clients the embedded server waits for; else 0
-	Timeout time.Duration // how long the embedded server waits for them; else 0
+	Clients int           // number of clients that the embedded server waits for; else 0
+	Timeout time.Duration // maximum time that the embedded server waits for clients; else 0
 	Pos     Pos
 
-	// Ours says that a node of this job, or its launcher, embeds the server; Foreign that
-	// it is another MPI's, which speaks plain IMPI only.
+	// Ours is true if a node of this job, or its launcher, embeds the server; Foreign if it is
+	// another MPI's server, which supports plain IMPI only.
 	Ours, Foreign bool
 	TLS           ServerTLS
 }
 
-// ServerAddress is where one server of a list listens.
+// ServerAddress is the address of one server of a list.
 type ServerAddress struct {
 	Address netip.AddrPort
 	Name    string // the host name that the file has for Address, if any
 }
 
-// String returns what messages call the server: its address as in the file.
+// String returns the name of the server in messages: its address as in the file.
 func (s ServerAddress) String() string {
 	if s.Name != "" {
 		return s.Name + ":" + itoa(int(s.Address.Port()))
@@ -206,7 +207,8 @@ func (s *Server) All() []ServerAddress {
 	return append([]ServerAddress{{s.Address, s.Name}}, s.Standby...)
 }
 
-// String returns what messages call the server: its address as in the file, or all of them.
+// String returns the name of the server in messages: its address as in the file, or all of its
+// addresses.
 func (s *Server) String() string {
 	var all []string
 	for _, x := range s.All() {
@@ -232,29 +234,29 @@ type Auth struct {
 	Keyed bool
 	Key   uint64 // if Keyed
 
-	// File and Variable say where the key comes from: the path as in the file, or the name of an
+	// File and Variable are the source of the key: its path as in the file, or the name of an
 	// environment variable.
 	File, Variable string
 
-	// Random says that the process that starts the job chooses a random key for all sites: the file
-	// describes a whole job on the loopback network and has no auth block.
+	// Random is true if the process that starts the job chooses a random key for all sites: the
+	// file describes a whole job on the loopback network and has no auth block.
 	Random bool
 }
 
 // Host is one IMPI host: an agent and its procs.
 type Host struct {
-	Address netip.Addr `hcl:"address"` // specific; advertised to others, and dialled from
+	Address netip.Addr `hcl:"address"` // no wildcard; advertised to others, and source of connections
 	Name    string     // the host name that the file has for Address, if any
-	Procs   int        `hcl:"procs"` // at least 1; 0: Auto, and only its machine knows
-	Auto    bool       // procs = "auto": as many as the machine has cores, or a scheduler has given
-	Port    uint16     `hcl:"port"`   // of the IMPI channels' listener; 0: any
+	Procs   int        `hcl:"procs"` // at least 1; 0: Auto, known to its machine only
+	Auto    bool       // procs = "auto": the number of cores, or as a scheduler has allocated
+	Port    uint16     `hcl:"port"`   // port of the IMPI channels' listener; 0: any
 	NoBoard bool       `hcl:"!board"` // its procs share no memory for collective operations
 	Pos     Pos
 
-	portPos Pos // where port is written, or Pos
+	portPos Pos // position of port in the file, or Pos
 }
 
-// String returns what messages call the host: its address as in the file.
+// String returns the name of the host in messages: its address as in the file.
 func (h Host) String() string {
 	if h.Name != "" {
 		return h.Name
@@ -273,20 +275,20 @@ type Program struct {
 
 	Bind Bind `hcl:"bind"` // which CPUs a proc may run on; empty: BindNone
 
-	// OutFile and ErrFile name files for a proc's output, with its rank for %r. Empty means
-	// the node's own standard output and error.
+	// OutFile and ErrFile name files for a proc's output; %r in them stands for its rank. Empty
+	// means the node's own standard output and error.
 	OutFile, ErrFile string
 
 	Pos Pos
 }
 
-// Bind says which CPUs a proc may run on.
+// Bind selects the CPUs that a proc may run on.
 type Bind string
 
 // The bindings.
 const (
-	BindNone Bind = "none" // all that the node may use
-	BindCore Bind = "core" // those of one core, which no other proc of the job has on this machine
+	BindNone Bind = "none" // all CPUs that the node may use
+	BindCore Bind = "core" // those of one core that no other proc of the job uses on this machine
 )
 
 // Bindings lists the values of Bind.
@@ -295,25 +297,26 @@ var Bindings = []string{string(BindNone), string(BindCore)}
 // Transport is one transport that a site's routes may name.
 type Transport struct {
 	Name     string
-	Builtin  bool    // impi-node itself is the plugin
-	Known    Builtin // properties of a built-in one
+	Builtin  bool    // impi-node itself acts as the plugin
+	Known    Builtin // properties of a built-in transport
 	Plugin   string  `hcl:"plugin"`
 	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string  `hcl:"sha256"`         // of the plugin binary: 64 lower-case hex digits, or empty
 	NoMTLS   bool    `hcl:"!auto_mtls"`     // the plugin's control connection is not protected by AutoMTLS
 	Free     bool    `hcl:"!confine"`       // the plugin has all rights of its node
-	Apart    bool    `hcl:"user_namespace"` // the plugin has a user namespace of its own
-	Version  string  // that the lock file names; empty unless Plugin is the name of a plugin block
-	Install  string  // the command that installs that version; empty like Version
+	Apart    bool    `hcl:"user_namespace"` // the plugin has its own user namespace
+	Version  string  // version in the lock file; empty unless Plugin is the name of a plugin block
+	Install  string  // the command that installs Version; empty if Version is
 	Settings []Setting
 
-	// Env is added to the plugin's environment. Values may be secrets: messages have names only.
+	// Env is added to the plugin's environment. Values may be secrets: messages contain only the
+	// names.
 	Env map[string]string `hcl:"env"`
 
 	Dir string // folder from which relative paths among Settings start, absolute
 	Pos Pos    // zero without a block
 
-	settings Pos // of the config block
+	settings Pos // position of the config block
 }
 
 // Setting is one attribute of a transport's config block, which the transport's schema has
@@ -324,7 +327,7 @@ type Setting struct {
 	Pos   Pos
 }
 
-// Environment returns t.Env as a process takes it, "NAME=value", sorted.
+// Environment returns t.Env as a sorted list of "NAME=value", for a process.
 func (t Transport) Environment() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		list = append(list, name+"="+t.Env[name])
@@ -341,83 +344,85 @@ func (t Transport) SettingMap() map[string]any {
 	return m
 }
 
-// HasRange reports whether the transport's own settings bound the ports that it takes, by what the built-in
-// ones call port_range.
+// HasRange reports whether the transport's own settings limit the ports that it uses, which the
+// built-in transports do with port_range.
 func (t Transport) HasRange() bool {
 	return slices.ContainsFunc(t.Settings, func(s Setting) bool { return s.Name == "port_range" && s.Value != "" })
 }
 
-// Route says how a site reaches another one.
+// Route describes how a site reaches another one.
 type Route struct {
 	Site           string         // the other site's name, or "*"
 	Prefer         []string       `hcl:"prefer"` // transports, best first; empty only beside Native
-	Native         bool           // the procs of the site use its own MPI with each other
-	NativeAt       int            // how many of Prefer come before it
-	NativeUsual    bool           // by default, and not as the file says
+	Native         bool           // procs of the site use their own MPI with each other
+	NativeAt       int            // number of Prefer before the own MPI
+	NativeUsual    bool           // Native is the default, not set in the file
 	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
 	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
 	RequireTLS     bool           `hcl:"require_tls"` // only transports whose links are encrypted
 	AllowPlain     bool           // the file says require_tls = false
 	Closed         bool           // nothing may leave the machine unencrypted: see Site.closes
-	Resume         bool           `hcl:"resume"` // links that break are made again and lose nothing
+	Resume         bool           `hcl:"resume"` // broken links are made again and lose nothing
 	Representation Representation `hcl:"representation"`
-	Compress       *Compress      // how bytes of links are compressed, if the other site wants it, too; nil: not at all
-	Precision      *Precision     // of numbers in messages, if the other site wants it, too; nil: all of it
+	Compress       *Compress      // how bytes of links are compressed, if the other site allows it too; nil: not at all
+	Precision      *Precision     // of numbers in messages, if the other site allows it too; nil: full
 	Pos            Pos
 }
 
 // Protocol has the values that a site submits at startup (IMPI ch.2, COLL command).
 type Protocol struct {
-	DataLen uint32 `hcl:"datalen"` // most user data bytes in a packet, at least 1
+	DataLen uint32 `hcl:"datalen"` // maximum user data bytes in a packet, at least 1
 	AckMark uint32 `hcl:"ackmark"` // packets per PROTOACK, at least 1
 	HiWater uint32 `hcl:"hiwater"` // packets under way per pair, at least AckMark
-	// Unexpected is how many bytes of unexpected messages of procs that run impi a proc
-	// keeps.
+	// Unexpected is the maximum number of bytes of unexpected messages that a proc keeps, from
+	// procs that run impi.
 	Unexpected int64 `hcl:"unexpected"`
 
 	TagUB     int32 `hcl:"tag_ub"`    // highest user tag, at least 32767
 	XSize     int32 `hcl:"xsize"`     // crossover of short and long collectives in bytes; -1: default
 	MaxLinear int32 `hcl:"maxlinear"` // crossover of linear and tree collectives in clients; -1: default
 
-	// Collectives is how sites exchange messages in collective operations: "auto", "direct", all at once,
-	// or "tree". Measured is the file of round trips between sites by which "auto" decides; empty: none.
+	// Collectives is how sites exchange messages in collective operations: "auto", "direct" for all
+	// at once, or "tree". Measured is the file of round trips between sites that "auto" uses to
+	// decide, or empty if there is none.
 	Collectives string `hcl:"collectives"`
 	Measured    string `hcl:"measured"` // absolute, or empty
 	MeasuredPos Pos    // zero if Measured is empty
 
 	Dialect Dialect  `hcl:"dialect"` // the same in all sites of a job; empty: Published
-	IPv4    IPv4Form `hcl:"ipv4"`    // of addresses that are sent; both are understood; empty: IPv4Compatible
+	IPv4    IPv4Form `hcl:"ipv4"`    // form of sent addresses; both are accepted; empty: IPv4Compatible
 }
 
-// Wait says how procs wait for links.
+// Wait configures how procs wait for links.
 type Wait struct {
 	Auto bool          // spin as long as spinning has paid off
 	Spin time.Duration // otherwise: spin this long, then sleep
 }
 
-// Log says what the node writes on stderr.
+// Log configures what the node writes on stderr.
 type Log struct {
 	Level  string `hcl:"level"`  // trace, debug, info, warn or error
 	Format string `hcl:"format"` // text or json
 	Trace  string `hcl:"trace"`  // absolute path of the packet trace, %r is the world rank; empty: none
 }
 
-// Metrics says where each node of the site serves figures for Prometheus.
+// Metrics configures where each node of the site serves metrics for Prometheus.
 type Metrics struct {
-	Listen netip.AddrPort `hcl:"listen"` // invalid: nowhere; port 0: any
-	Calls  bool           `hcl:"calls"`  // with the time in calls of MPI, which the procs then measure
+	Listen netip.AddrPort `hcl:"listen"` // invalid: not served; port 0: any
+	Calls  bool           `hcl:"calls"`  // include the time in MPI calls, which the procs then measure
 	Pos    Pos
 }
 
-// Report says where the head of each site leaves what is known of the job at its end.
+// Report configures where the head of each site writes a report about the job at its end.
 type Report struct {
-	Path string `hcl:"path"` // from Dir on; %j is the job, %s the site, %p the process; empty: nowhere
+	Path string `hcl:"path"` // relative to Dir; %j is the job, %s the site, %p the process; empty: no report
 	Dir  string
 	Pos  Pos
 }
 
-// Name is the path for a job and a site. If the path does not name the site, but the file has several,
-// it is put before the extension, as their heads may share the folder.
+// Name returns the path for a job and a site. If the path does not contain the site's name, but the
+// file has several sites, the name is put before the extension, since their heads may share the
+// folder.
 func (r *Report) Name(job, site string, sites int) string {
 	path := r.Path
 	if sites > 1 && !strings.Contains(path, "%s") {
@@ -438,38 +443,38 @@ func fileName(s string) string {
 	return cmp.Or(s, "_")
 }
 
-// UI says where the head of the site serves the page of impi-node ui.
+// UI configures where the head of the site serves the page of impi-node ui.
 type UI struct {
-	Listen netip.AddrPort `hcl:"listen"` // of the loopback interface; invalid: nowhere; port 0: any
+	Listen netip.AddrPort `hcl:"listen"` // loopback address; invalid: not served; port 0: any
 	Pos    Pos
 }
 
-// What a timeline does with short calls.
+// How a timeline shows short calls.
 const (
-	ShortMerge = "merge" // those that follow each other closely are one entry
-	ShortEach  = "each"  // each is an entry
+	ShortMerge = "merge" // calls that follow each other closely are one entry
+	ShortEach  = "each"  // each call is an entry
 )
 
 // Shorts lists the values of Trace.Short.
 var Shorts = []string{ShortMerge, ShortEach}
 
-// Trace says what procs and nodes note while they run.
+// Trace configures what procs and nodes record while they run.
 type Trace struct {
 	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, %r is the world rank; empty: none
 	Short string `hcl:"short"` // what the timeline does with short calls, one of Shorts; empty: ShortMerge
-	OTLP  string `hcl:"otlp"`  // URL of the collector that each node of the site sends its spans to; empty: none
+	OTLP  string `hcl:"otlp"`  // URL of the collector to which each node of the site sends its spans; empty: none
 }
 
-// Limits bound the steps of a job.
+// Limits are the maximum times of the steps of a job.
 type Limits struct {
-	Start time.Duration `hcl:"start"` // from the node's start until all sites are connected; plugins have half of it, at least 10 s
+	Start time.Duration `hcl:"start"` // from the node's start until all sites are connected; plugins get half of it, at least 10 s
 	Stop  time.Duration `hcl:"stop"`  // from the first order to end until procs are killed
 
-	// Resume is how long a link that broke may take to be made again.
+	// Resume is the maximum time for a broken link to be made again.
 	Resume time.Duration `hcl:"resume"`
 
-	// Silence is how long nothing may come from another machine before it counts as lost. It is 0
-	// in jobs without a file, which use DefaultSilence.
+	// Silence is the maximum time without data from another machine before that machine counts as
+	// lost. It is 0 in jobs without a file, which use DefaultSilence.
 	Silence time.Duration `hcl:"silence"`
 }
 
@@ -486,8 +491,8 @@ func (j *Job) Site(name string) (Site, bool) {
 // All returns the sites, and then the spare sites.
 func (j *Job) All() []Site { return slices.Concat(j.Sites, j.Spares) }
 
-// LocalSites returns the sites of ours with a host whose address isLocal accepts,
-// in ascending client rank, and then the spare ones.
+// LocalSites returns the own sites with a host whose address isLocal accepts, in ascending client
+// rank, and then the spare ones.
 func (j *Job) LocalSites(isLocal func(netip.Addr) bool) []Site {
 	var local []Site
 	for _, s := range j.All() {
@@ -511,7 +516,7 @@ func (s Site) Procs() int {
 	return n
 }
 
-// CountsKnown reports whether it is known how many procs all of the site's hosts have.
+// CountsKnown reports whether the number of procs of every host of the site is known.
 func (s Site) CountsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Procs == 0 })
 }

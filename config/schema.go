@@ -6,7 +6,7 @@ type blockSpec struct {
 	name     string
 	label    string // meaning of the label; empty for a block without one
 	example  string // label to suggest
-	repeated bool   // may occur several times (with different labels, if any)
+	repeated bool   // may occur several times, with different labels if it has one
 	attrs    []attrSpec
 	blocks   []*blockSpec
 	open     bool // takes any attribute; the transport's schema checks them
@@ -18,7 +18,7 @@ type attrSpec struct {
 	required bool
 }
 
-// The dialects of log and route that this package checks by name.
+// The values of attributes that this package checks by name.
 var (
 	logLevels       = []string{"trace", "debug", "info", "warn", "error"}
 	logFormats      = []string{"text", "json"}
@@ -140,7 +140,7 @@ var sharedBlocks = []*blockSpec{
 }
 
 var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{
-	{name: "client", kind: integer(0, maxClients-1)}, // all but spare sites must have it: see checkSpare
+	{name: "client", kind: integer(0, maxClients-1)}, // required except for spare sites: see checkSpare
 	{name: "spare", kind: truth()},
 	{name: "foreign", kind: truth()},
 	{name: "implementation", kind: oneOf(implementations)},

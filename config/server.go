@@ -29,7 +29,7 @@ func (b *builder) servers() {
 		case s.block.dials():
 			s.dial(s.block, embedded)
 		case b.job.dials():
-			s.dial(b.job, nil) // an embedded server beside it was reported
+			s.dial(b.job, nil) // an embedded server in addition was reported
 		case home != nil:
 			s.Server = Server{Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
 			s.Server.at("listen", embedded)
@@ -195,7 +195,7 @@ type Ports struct {
 	Pos         Pos
 }
 
-// ParsePorts reads a range as it is written, first and last port with a dash between.
+// ParsePorts parses a range: first and last port with a dash between.
 func ParsePorts(s string) (p Ports, ok bool) {
 	low, high, _ := strings.Cut(s, "-")
 	first, bad := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
@@ -206,10 +206,10 @@ func ParsePorts(s string) (p Ports, ok bool) {
 // IsZero reports whether there is no range.
 func (p Ports) IsZero() bool { return p == Ports{} }
 
-// String is the range as in a job file.
+// String returns the range in the form of a job file.
 func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
 
-// Count is how many ports the range has.
+// Count returns the number of ports in the range.
 func (p Ports) Count() int { return int(p.Last) - int(p.First) + 1 }
 
 func (p Ports) has(port uint16) bool { return p.First <= port && port <= p.Last }
@@ -218,7 +218,7 @@ func (p Ports) has(port uint16) bool { return p.First <= port && port <= p.Last 
 // listens, which are the server's, unless the launcher tells it to all sites, and the heads'. What is
 // left is for what listens at the first free port.
 func (b *builder) ports() {
-	next := make(map[Pos]int) // by range: what is handed out
+	next := make(map[Pos]int) // by range: number of ports already assigned
 	take := func(p Ports) uint16 {
 		next[p.Pos]++
 		return uint16(min(int(p.First)+next[p.Pos]-1, int(p.Last)))

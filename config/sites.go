@@ -11,11 +11,11 @@ import (
 	"github.com/openimpi/impi/internal/hcldepth"
 )
 
-// ErrNoSites is the error of SiteNames for a file without site blocks.
+// ErrNoSites is the error that SiteNames returns for a file without site blocks.
 var ErrNoSites = errors.New("the job file has no site blocks")
 
-// SiteNames returns the names of a job file's sites that are ours, in the order of the
-// file, whatever else may be wrong with it.
+// SiteNames returns the names of a job file's own sites, in the order of the file, even if the file
+// has other faults.
 func SiteNames(path string) ([]string, error) {
 	b, err := readText(path, maxJobFile)
 	if err != nil {

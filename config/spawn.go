@@ -9,13 +9,13 @@ import (
 // spawn block.
 const DefaultSlots = 256
 
-// Spawn says which programs may be started at a site while the job runs
-// (MPI_Comm_spawn), and how many procs of them there may be.
+// Spawn configures which programs may be started at a site while the job runs (MPI_Comm_spawn), and
+// how many procs of these programs there may be.
 type Spawn struct {
-	Slots int `hcl:"slots"` // most living procs that were spawned, whoever asked for them
+	Slots int `hcl:"slots"` // maximum number of living spawned procs, of all parents
 
-	// Allow has absolute file name patterns of programs. Only with it procs of other
-	// sites may spawn here. nil stands for no list, which is not an empty one.
+	// Allow contains absolute file name patterns of programs. Procs of other sites may spawn here
+	// only if Allow is set. nil means no list, which differs from an empty list.
 	Allow []string `hcl:"allow"`
 }
 
@@ -37,7 +37,7 @@ func (s *siteDraft) spawn() {
 	own, shared := s.layers("spawn")
 	s.Spawn = Spawn{Slots: DefaultSlots}
 	fill(&s.Spawn, own, shared)
-	s.Spawn.Allow = slices.Clone(s.Spawn.Allow) // not shared, since other sites have the same list
+	s.Spawn.Allow = slices.Clone(s.Spawn.Allow) // other sites use the same list
 	for i, pattern := range s.Spawn.Allow {
 		if _, err := filepath.Match(pattern, ""); err != nil {
 			s.fault(elementOf("allow", i, own, shared), quote(pattern)+" is no pattern of file names",
@@ -74,9 +74,9 @@ var blockSpawn = &blockSpec{name: "spawn", attrs: []attrSpec{
 	{name: "allow", kind: words(`["./bin/*"]`)},
 }}
 
-// FindProgram returns the clean absolute path of a program that can be run. One without
-// a slash is looked for in PATH, another relative one starts from dir. problem tells
-// why there is none.
+// FindProgram returns the clean absolute path of a program that can be run. A command without a
+// slash is looked for in PATH, another relative one starts from dir. problem is the reason if there
+// is no such program, and otherwise empty.
 func FindProgram(dir, command string) (path, problem string) {
 	path, problem, remedy := findCommand(dir, command, command)
 	if problem != "" {

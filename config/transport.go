@@ -35,7 +35,7 @@ func (s *siteDraft) transports() {
 			t := s.transport(in)
 			s.Transports = append(s.Transports, t)
 			if meant := nearest(t.Name, optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
-				t.Name = meant // so that routes with the right name find it
+				t.Name = meant // so that routes with the corrected name find it
 				s.Transports = append(s.Transports, t)
 			}
 		}
@@ -112,15 +112,15 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	}
 }
 
-// Precision says as what numbers travel in messages.
+// Precision configures the type in which numbers travel in messages.
 type Precision struct {
 	Double string `hcl:"double"` // Float
 }
 
-// Float has doubles travel as floats.
+// Float makes doubles travel as floats.
 const Float = "float"
 
-// String is the block in one line.
+// String returns the block in one line.
 func (p *Precision) String() string {
 	if p == nil {
 		return "none"
@@ -128,17 +128,17 @@ func (p *Precision) String() string {
 	return "double = " + p.Double
 }
 
-// Compress says how a site compresses what leaves by links of a route.
+// Compress configures how a site compresses the bytes that it sends on links of a route.
 type Compress struct {
 	Algorithm string `hcl:"algorithm"`
-	Level     int    `hcl:"level"` // 1 to 19, as the tool zstd has them
-	Min       int    `hcl:"min"`   // bytes that leave together from which they are compressed
+	Level     int    `hcl:"level"` // 1 to 19, as in the tool zstd
+	Min       int    `hcl:"min"`   // minimum number of bytes sent together that are compressed
 }
 
 // Zstd is the algorithm of RFC 8878, the only one.
 const Zstd = "zstd"
 
-// String is the block in one line.
+// String returns the block in one line.
 func (c *Compress) String() string {
 	if c == nil {
 		return "none"
@@ -159,7 +159,7 @@ func (s *siteDraft) routes() {
 	for _, in := range blocks {
 		s.checkRoute(in)
 		r := s.defaultRoute()
-		if in.has("data_plane") { // shared memory may have none of these
+		if in.has("data_plane") { // shared memory may support none of these data planes
 			r.Prefer = s.transportNames()
 		}
 		r.Site, r.Pos = in.label, in.pos

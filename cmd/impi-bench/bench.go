@@ -5,15 +5,15 @@ import "slices"
 type benchmark struct {
 	unit     string
 	axis     string // what Size counts; "": bytes
-	higher   bool   // is better
-	sizes    []int  // usual ones
-	fixed    bool   // there are no other sizes
-	floor    bool   // a bare socket pair can do the same
-	ranks    bool   // it is about messages between ranks
-	pairs    bool   // which are pairs
-	optional bool   // not every library can do it
-	frail    bool   // other libraries crash in it now and then, which costs them the repetition
-	whole    bool   // it has a measurement of its own, which does not take turns
+	higher   bool   // higher values are better
+	sizes    []int  // default sizes
+	fixed    bool   // only sizes are allowed
+	floor    bool   // can be measured on a bare socket pair too
+	ranks    bool   // measures messages between ranks
+	pairs    bool   // the ranks work in pairs
+	optional bool   // some libraries cannot run it
+	frail    bool   // other libraries sometimes crash in it, which loses the repetition
+	whole    bool   // has its own measurement, which does not take turns
 	value    func(f figure) float64
 }
 
@@ -60,7 +60,7 @@ var benchmarks = map[string]benchmark{
 	"iallgather":     collectiveSized,
 	"overlap": {
 		unit: "%", higher: true, ranks: true, whole: true, sizes: []int{1 << 10, 32 << 10, 1 << 20},
-		value: func(f figure) float64 { return max(1, 100*f.Overlap) }, // 1: a ratio to nothing is none
+		value: func(f figure) float64 { return max(1, 100*f.Overlap) }, // at least 1: there is no ratio to 0
 	},
 	"put":              onesidedSized,
 	"get":              onesidedSized,
@@ -88,7 +88,8 @@ var benchmarks = map[string]benchmark{
 	},
 }
 
-// The collective operations with data and those without; one-sided ones with data, and of a number.
+// Benchmarks of collective operations with data and without, and of one-sided operations with data
+// and of one number.
 var (
 	onesidedSized   = benchmark{unit: "us", frail: true, ranks: true, pairs: true, sizes: []int{8, 512, 4 << 10, 16 << 10, 256 << 10}, value: eachTakes}
 	onesidedNumber  = benchmark{unit: "us", frail: true, ranks: true, pairs: true, sizes: []int{8}, fixed: true, value: eachTakes}

@@ -17,7 +17,7 @@ const eachName = "timeline-each"
 
 // variants are the values of -beside: impi once more, with one thing changed.
 var variants = map[string]func(*options){
-	insideName:  func(*options) {}, // a runner of its own
+	insideName:  func(*options) {}, // has its own runner
 	"resume":    func(o *options) { o.resume = "true" },
 	"no-resume": func(o *options) { o.resume = "false" },
 	"calls":     func(o *options) { o.calls = true },

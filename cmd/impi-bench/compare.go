@@ -18,7 +18,7 @@ type contender struct {
 
 	begin func(ctx context.Context, bench string, sizes []int) (*session, error) // nil: it cannot take turns
 
-	skips func(bench string) bool // what it cannot do; nil: it can do all
+	skips func(bench string) bool // reports benchmarks that it cannot run; nil: none
 }
 
 type measurement = func(ctx context.Context, bench string, sizes []int) ([]figure, error)
@@ -28,7 +28,7 @@ type result struct {
 	Procs     int    `json:"procs"`
 	Unit      string `json:"unit"`
 	Axis      string `json:"axis,omitempty"` // what a row's size counts; empty: bytes
-	Base      string `json:"base,omitempty"` // contender than which the others are so many times better; empty: ours, which is better than the others
+	Base      string `json:"base,omitempty"` // ratios tell how much better each contender is than this one; empty: how much better ours is than each
 	Rows      []row  `json:"rows"`
 	names     []string
 }
@@ -49,7 +49,7 @@ func compare(ctx context.Context, o options, w io.Writer) error {
 	}
 	for i, n := range o.ranks {
 		o.procs = n
-		if i > 0 { // of these the number of procs is given in another way
+		if i > 0 { // other benchmarks do not depend on -procs: measured once
 			o.benches = slices.DeleteFunc(slices.Clone(o.benches), func(name string) bool { return !benchmarks[name].ranks || o.ofSite() && benchmarks[name].pairs })
 		}
 		list, err := o.compareOnce(ctx, w)
@@ -166,7 +166,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 				return r, fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		rand.Shuffle(len(alone), func(i, j int) { // nobody always comes behind the one that leaves most to clear away
+		rand.Shuffle(len(alone), func(i, j int) { // so that none always runs after the one that leaves most to clean up
 			alone[i], alone[j] = alone[j], alone[i]
 		})
 		for i := 0; i < len(alone); i++ {

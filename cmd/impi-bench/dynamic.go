@@ -10,7 +10,7 @@ import (
 
 // partner is a spawned proc, in a world of its own, with which rank 0 connects.
 type partner struct {
-	*mpi.Comm // to it
+	*mpi.Comm // to the partner
 	port      string
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// The floor is what the medium itself takes: two processes that poll the two
-// ends of one connected socket pair, with no header, no matching, no protocol.
+// The floor is the cost of the medium itself: two processes that poll the two ends of one connected
+// socket pair, with no header, no matching, no protocol.
 
 func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]figure, error) {
 	ends, address, err := o.floorMedium()

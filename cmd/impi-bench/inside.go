@@ -29,9 +29,9 @@ import (
 	sockets "github.com/openimpi/impi/transports/unix"
 )
 
-// What a plugin costs is measured beside the same loops, the same library and the
-// same transport, which two processes call themselves: no node, no plugin, no
-// descriptor that is handed on.
+// The cost of a plugin is measured by comparison: two processes run the same loops with the same
+// library and the same transport, but call the transport themselves. There is no node, no plugin,
+// and no descriptor is passed on.
 
 var insideTransports = map[string]func() transports.Transport{
 	"shm":     func() transports.Transport { return shm.New() },
@@ -65,11 +65,11 @@ const socketsName = "sockets"
 
 type inside struct {
 	rank      int
-	transport string // as -transport has it
+	transport string // name as in -transport
 	dir       string
 	made      transports.Transport
 	link      link.Link
-	agent     [2]int // nobody is at the second one
+	agent     [2]int // a pair; nothing reads the second
 }
 
 // runInsideChild: 0|1 TRANSPORT DIRECTORY BENCHMARK SECONDS SIZE...

@@ -21,9 +21,9 @@ type onMachines struct {
 	all    []engine.Machine
 	counts []int
 	dir    string // for the files of hosts
-	way    string // in which they are reached, if -on has made them
+	way    string // how machines made by -on are reached; empty: not made
 
-	// What runs a launcher, and its environment for a number of machines; nil: as usual.
+	// How to run a launcher, and its environment for a number of machines; nil: the defaults.
 	command func(ctx context.Context, name string, args ...string) *exec.Cmd
 	environ func(machines int) []string
 }
@@ -116,9 +116,9 @@ const (
 )
 
 type launcher struct {
-	words   []string // before those that say where and how many
-	option  string   // for a file of machines; in a job of Slurm, and if it is empty, where is left to it
-	form    string   // of a line of that file
+	words   []string // command line up to the machines and number of procs
+	option  string   // for the file of machines; empty, or in a job of Slurm: the launcher chooses machines
+	form    string   // format of a line in that file
 	outside bool     // in a job of Slurm: run on another machine than the job's first node, as by salloc
 }
 
@@ -157,7 +157,7 @@ func (m *onMachines) starts(ctx context.Context, l launcher, n int, program []st
 	if m.environ != nil {
 		cmd.Env = m.environ(n)
 	}
-	if m.way == bySlurm && !l.outside { // as in a batch script, which runs on the first node
+	if m.way == bySlurm && !l.outside { // runs on the first node, like a batch script
 		cmd.Env = append(slices.Clone(cmd.Env), "SLURMD_NODENAME="+m.all[0].Name)
 	}
 	return cmd, nil

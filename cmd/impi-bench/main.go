@@ -30,35 +30,35 @@ var examples string
 
 type options struct {
 	benches   []string
-	sizes     []int // empty: those of each benchmark
+	sizes     []int // empty: the default sizes of each benchmark
 	seconds   float64
 	repeat    int
 	rounds    int           // turns of each variant in a repetition
-	limit     time.Duration // of one run
+	limit     time.Duration // maximum time of one run
 	transport string        // "auto", or a transport's name
 	vendor    vendor
 	plane     string // data plane that the route pins; empty: none
 	path      string // "direct" or "channel"
-	survive   bool   // the job goes on without procs that are lost
-	resume    string // "true", "false", or what the node would choose
-	calls     bool   // the procs measure their calls of MPI
-	looks     string // how often the procs look after messages while they compute; empty: never
-	timeline  bool   // and write them
-	each      bool   // also short ones one by one
+	survive   bool   // the job continues without lost procs
+	resume    string // "true", "false", or empty: the node's default
+	calls     bool   // the procs measure their MPI calls
+	looks     string // interval at which computing procs make progress; empty: never
+	timeline  bool   // also write the calls to a timeline
+	each      bool   // with timeline: short calls one by one too
 	ranks     []int  // each value of -procs
-	procs     int    // the one that is measured
+	procs     int    // the value of -procs that is measured now
 	floor     bool
 	peers     []string
-	native    bool     // each of the peers also as the MPI of a site of ours
+	native    bool     // also measure each peer as the MPI of an own site
 	cc        string   // the compiler of the site's MPI, if there are no peers
-	base      string   // contender with which all others are compared; empty: all others with ours
+	base      string   // contender with which all others are compared; empty: ours with each
 	beside    []string // names of variants
 	json      bool
 	quiet     bool
 	node      string
-	machines  *onMachines // nil: all runs on this machine
+	machines  *onMachines // nil: everything runs on this machine
 	on        []string    // ways to reach machines that are made for the run
-	counts    []int       // of those
+	counts    []int       // numbers of machines to use
 }
 
 func main() {
@@ -97,7 +97,7 @@ func exitStatus(err error) int {
 	return 0
 }
 
-// The hidden first words of the processes that impi-bench starts of itself.
+// The hidden first words of the processes that impi-bench starts of its own program.
 const (
 	workerWord  = "worker"
 	floorWord   = "floor"

@@ -16,10 +16,10 @@ import (
 	"github.com/openimpi/impi/internal/native"
 )
 
-// With -native and no -peer the loops in C are measured at this site: by the MPI that it has, by impi whose
-// messages inside the site go by that MPI, and by impi as its routes choose.
+// With -native and no -peer the loops in C are measured at this site in three ways: by its own MPI,
+// by impi that uses this MPI for messages inside the site, and by impi as its routes choose.
 
-// siteBenches is what is measured then if nothing is named, and with which sizes.
+// siteBenches are the benchmarks and sizes measured with -native if the command line names none.
 var (
 	siteBenches = []string{"pingpong", "stream", "allreduce", "bcast", "alltoall"}
 	siteSizes   = map[string][]int{

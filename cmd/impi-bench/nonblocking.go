@@ -12,7 +12,7 @@ import (
 var rootedNonblocking = []string{"ibcast", "ireduce"}
 
 func (w *worker) nonblocking(bench string, n int64) (err error) {
-	if !w.synchronized { // as programs are that have begun: libraries prepare things then, and we the board
+	if !w.synchronized { // a running program has synchronized before: libraries and the board are prepared
 		err = mpi.Barrier(w.world)
 		w.synchronized = true
 	}

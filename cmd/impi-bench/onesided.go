@@ -30,7 +30,7 @@ func (w *worker) onesided(bench string, n int64) error {
 	return mpi.Barrier(w.world)
 }
 
-// The datatypes at the target.
+// The target datatypes.
 var (
 	bytesType   = mpi.Of([]byte(nil)).Datatype()
 	numbersType = mpi.Of([]float64(nil)).Datatype()

@@ -23,7 +23,7 @@ type own struct {
 	o          *options
 	node, self string
 	dir        string
-	inside     string // more of the block of the only site; empty: nothing
+	inside     string // more text for the block of the only site; empty: none
 }
 
 func (o *options) newOwn(dir string) (*own, error) {
@@ -89,7 +89,7 @@ func parseLoops(args []string) (bench string, seconds float64, sizes []int, err 
 }
 
 func (w *own) jobOf(command []string, bench string, procs int) string {
-	quoted, err := json.Marshal(command) // a list of JSON strings is one of HCL
+	quoted, err := json.Marshal(command) // a JSON list of strings is also valid HCL
 	if err != nil {
 		panic(err)
 	}

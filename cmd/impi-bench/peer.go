@@ -22,10 +22,10 @@ var peerSource []byte
 // peer runs the same loops, in C, under another MPI implementation.
 type peer struct {
 	name    string
-	title   string // of the MPI of this site; empty: it is one of -peer
+	title   string // of this site's MPI; empty: a peer of -peer
 	o       *options
 	usual   installed
-	dynamic installed // for benchmarks that Debian's packages cannot do; no program: as usual
+	dynamic installed // for benchmarks that Debian's packages cannot run; no program: usual
 }
 
 type installed struct{ compiler, launcher, program string }

@@ -136,7 +136,7 @@ func (o startupOptions) run(ctx context.Context) (f startupFigures, err error) {
 		go func() {
 			r := o.runPart(ctx, part, where)
 			if r.err != nil {
-				cancel() // the other one waits for it
+				cancel() // the other part waits for this one
 			}
 			results <- r
 		}()

@@ -81,7 +81,7 @@ func (o startupOptions) serve(where string) error {
 	if err != nil {
 		return err
 	}
-	next := where + ".new" // the file appears with all that is in it
+	next := where + ".new" // renamed when complete
 	if err := errors.Join(os.WriteFile(next, []byte(ln.Addr().String()), 0o600), os.Rename(next, where)); err != nil {
 		return err
 	}
@@ -97,10 +97,10 @@ const clientsMemory = 600 << 20
 type synthetic struct {
 	o        startupOptions
 	server   string
-	turns    chan struct{} // one for each answer that may be taken apart at a time
+	turns    chan struct{} // limits how many answers are parsed at a time
 	seed     maphash.Seed
 	up, down atomic.Int64
-	start    sync.WaitGroup // until everybody is ready to connect
+	start    sync.WaitGroup // done when all clients are ready to connect
 	digests  []uint64
 }
 
@@ -109,7 +109,7 @@ func (o startupOptions) join(where string, r *partResult) error {
 	if err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(clientsMemory) // the garbage of one is not to wait for that of 31 others
+	debug.SetMemoryLimit(clientsMemory) // one client's garbage must not wait for that of 31 others
 	s := &synthetic{o: o, server: server, turns: make(chan struct{}, runtime.NumCPU()), seed: maphash.MakeSeed(), digests: make([]uint64, o.clients)}
 	s.start.Add(o.clients + 1)
 	errs := make(chan error, o.clients)

@@ -41,7 +41,7 @@ func (r result) print(w io.Writer) {
 		}
 		fmt.Fprintln(t)
 	}
-	_ = t.Flush() // w is standard output: nobody is left to be told
+	_ = t.Flush() // w is standard output: an error cannot be reported
 	fmt.Fprintln(w)
 }
 

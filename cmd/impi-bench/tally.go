@@ -20,7 +20,7 @@ type tally struct {
 	b       benchmark
 	base    string                       // see result.Base
 	values  map[string]map[int][]float64 // by contender and size
-	pairs   map[string]map[int][]float64 // ratios of turns beside each other
+	pairs   map[string]map[int][]float64 // ratios of adjacent turns
 	medians map[string]map[int][]float64 // of the pairs of each repetition
 }
 
@@ -91,7 +91,7 @@ func median(v []float64) float64 {
 func interval(v []float64) (low, high float64, ok bool) {
 	s := slices.Sorted(slices.Values(v))
 	n := len(s)
-	k, outside := 0, math.Exp2(-float64(n)) // both ends: fewer than k+1 on one side
+	k, outside := 0, math.Exp2(-float64(n)) // both ends: fewer than k+1 samples on one side
 	for term := outside; k < n/2 && 2*outside <= 0.05; k++ {
 		term *= float64(n-k) / float64(k+1)
 		outside += term

@@ -19,9 +19,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Variants of ours that run one after the other differ by more than what was changed:
-// the machine is another one a second later. So their jobs live at the same time and
-// take turns of some milliseconds, and each turn is compared with the other's beside it.
+// Variants of ours that run one after the other differ by more than the change that is measured,
+// since the machine's state changes within a second. So their jobs run at the same time and take
+// turns of some milliseconds, and each turn is compared with the adjacent turn of the other
+// variant.
 
 // session is a running job of impi that measures on request.
 type session struct {
@@ -29,7 +30,7 @@ type session struct {
 	cmd   *exec.Cmd
 	errs  *bytes.Buffer
 	ended chan error
-	conn  *net.UnixConn // to rank 0
+	conn  *net.UnixConn // connection with rank 0
 	lines *bufio.Scanner
 }
 
@@ -217,7 +218,7 @@ func (w *worker) turn(bench string, size int, target float64, iterations map[int
 			return f, err
 		}
 	}
-	t, err := timed(w, bench, n) // of which the beginning is slow: others had the cores
+	t, err := timed(w, bench, n) // slow at the beginning: others had the cores
 	if err != nil {
 		return f, err
 	}

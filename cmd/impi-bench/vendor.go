@@ -13,15 +13,14 @@ import (
 
 type vendor struct {
 	file     string   // absolute
-	settings []string // lines of its config block
-	library  string   // a command that measures without us
+	settings []string // lines of the transport's config block
+	library  string   // measures the library without impi
 }
 
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, ", ") }
 
-// Set adds a value.
 func (l *list) Set(value string) error {
 	*l = append(*l, value)
 	return nil

@@ -14,7 +14,7 @@ import (
 
 const (
 	window  = 64 // messages on their way in `rate`
-	depth   = 16 // the same in `stream`
+	depth   = 16 // messages on their way in `stream`
 	tagData = 1
 	tagNext = 2
 )
@@ -34,18 +34,18 @@ type worker struct {
 	peer  int // even ranks send to the odd ones above them
 	buffer
 	buffers      map[int]buffer // by size
-	words        [3]int64       // of one-sided operations: what is added or put, what was there, what is compared
+	words        [3]int64       // of one-sided operations: the operand, the old value, the compared value
 	reqs         [window]mpi.Request
-	partner      *partner // of rank 0, in `connect`
-	synchronized bool     // before nonblocking operations
-	compute      int64    // steps of computation behind each start, in `overlap`
+	partner      *partner // used by rank 0, in `connect`
+	synchronized bool     // the barrier before nonblocking operations was done
+	compute      int64    // steps of computation after each start, in `overlap`
 }
 
 type buffer struct {
 	size    int    // of messages and blocks, in bytes
 	out, in []byte // a block for each rank
 	sums    [2][]float64
-	win     *mpi.Win // of one-sided operations
+	win     *mpi.Win // window of one-sided operations
 	locked  bool     // all ranks of win are
 }
 
@@ -73,7 +73,7 @@ func runLoops(world *mpi.Comm, args []string) error {
 		return fmt.Errorf("%s needs at least 2 ranks", bench)
 	}
 	for _, size := range sizes {
-		w.buffers = nil // those of other sizes are not needed any more
+		w.buffers = nil // buffers of other sizes are not needed any more
 		w.prepare(size)
 		if err := w.needWindow(bench); err != nil {
 			return err
@@ -175,7 +175,8 @@ func (w *worker) measure(bench string, size int, target float64) (err error) {
 
 // loop is what is measured: an end of the floor, or a rank.
 type loop interface {
-	// agree tells the others how many iterations come next, which the first end decides; 0: no more.
+	// agree sends the number of the next iterations from the first end to the others, and returns
+	// it; 0: no more.
 	agree(n int64) (int64, error)
 	iterate(bench string, n int64) error
 }

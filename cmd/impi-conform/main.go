@@ -20,11 +20,11 @@ const (
 	statusPass  = 0
 	statusFail  = 1 // a rule was violated
 	statusUsage = 2 // wrong command line
-	statusNone  = 3 // the plugin does not start, there is nothing to judge
+	statusNone  = 3 // the plugin does not start, so nothing was checked
 )
 
 func main() {
-	if sdk.IsPlugin() { // judged as "impi-conform transport builtin:tcp"
+	if sdk.IsPlugin() { // run as "impi-conform transport builtin:tcp"
 		sdk.Serve(sdk.Options{Transport: tcp.New()})
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))

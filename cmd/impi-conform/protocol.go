@@ -23,15 +23,15 @@ import (
 )
 
 type trial struct {
-	iut      string // a preset; empty: commands
-	prefix   string // where it is installed
+	iut      string // name of a preset; empty: commands are given
+	prefix   string // where the preset is installed
 	commands iut.Commands
 	options  protocol.Options
 	list     bool
 	strict   bool
 	markdown string
-	flagSet  *flag.FlagSet // of the command line
-	words    []string      // what else is on it
+	flagSet  *flag.FlagSet
+	words    []string // the arguments after the flags
 	shown
 }
 

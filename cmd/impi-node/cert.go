@@ -210,7 +210,7 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 		return os.Rename(next, path)
 	}
 	if err == nil {
-		err = os.Link(next, path) // fails if another process was faster
+		err = os.Link(next, path) // fails if another process has made the file first
 	}
 	return errors.Join(err, os.Remove(next))
 }

@@ -82,7 +82,7 @@ func (c *checker) settings(s config.Site, t config.Transport) {
 	if err == nil {
 		caps := made.Capabilities()
 		if !complete && t.HasCertificates() && !caps.Has(transports.FeatureEncrypted) {
-			return // the site encrypts, but its files are on another machine
+			return // the site encrypts, but its certificates are on another machine
 		}
 		caps.DataPlanes = sdk.Extended(caps.DataPlanes)
 		c.links[offered{s.Name, t.Name}] = caps
@@ -129,7 +129,7 @@ func (c *checker) start(s config.Site, t config.Transport) {
 		return
 	}
 	c.links[offered{s.Name, t.Name}] = p.Transport().Capabilities()
-	_ = p.Close() // its capabilities are known
+	_ = p.Close() // its capabilities were read
 }
 
 func (c *checker) plugin(t config.Transport, err error) {

@@ -19,10 +19,10 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	}
 	first, last, err := socket.PortRange(t.SettingMap(), transports.Setting{Name: "port_range"})
 	if err != nil || last == 0 {
-		return // there is no port_range, or Configure reports what is wrong
+		return // no port_range, or Configure reports the error
 	}
 	direct := len(routes.ListenerPlanes(s, t.Name, c.links[offered{s.Name, t.Name}].DataPlanes))
-	needs := make(map[string]int) // by address
+	needs := make(map[string]int) // number of ports, by address
 	for _, h := range s.Hosts {
 		at := h.Address.String()
 		if !h.Address.IsValid() {

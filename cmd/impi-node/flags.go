@@ -33,7 +33,7 @@ type options struct {
 	bind     string
 	progress string
 
-	container bool // site and host are those of this container
+	container bool // site and host were chosen by this container's index
 }
 
 var levels = []string{"trace", "debug", "info", "warn", "error"}
@@ -123,7 +123,7 @@ func (o *options) apply(s *config.Site) {
 		s.Log.Format = "json"
 	}
 	if o.bind != "" {
-		s.Program.Bind = config.Bind(o.bind) // for all parts: they have the site's binding
+		s.Program.Bind = config.Bind(o.bind) // applies to all parts: they use the site's binding
 	}
 	if d, ok := config.ParseProgress(o.progress); ok {
 		s.Progress = d

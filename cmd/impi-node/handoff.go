@@ -49,7 +49,7 @@ type outcome struct {
 	Status int    `json:"status"`
 	Remote bool   `json:"remote"` // another site has reported it
 	Early  bool   `json:"early"`  // the job had not begun at the site
-	Lost   int    `json:"lost"`   // procs that the job has gone on without
+	Lost   int    `json:"lost"`   // number of lost procs that the job continues without
 }
 
 // news is any message of a node to its launcher after heeding: its outcome, or before that, that it
@@ -82,7 +82,7 @@ func handoffPair() (net.Conn, *os.File, error) {
 func connOf(fd int) (net.Conn, error) {
 	unix.CloseOnExec(fd)
 	f := os.NewFile(uintptr(fd), "handoff")
-	defer f.Close() // FileConn has made a copy
+	defer f.Close() // FileConn duplicates the descriptor
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, fmt.Errorf("socket between launcher and node: %w", err)

@@ -21,11 +21,11 @@ import (
 const hostVerb = "host"
 
 type launching struct {
-	parts    []share      // of the hosts: the first of each is started here
+	parts    []share      // shares of the hosts; the first host of each is started here
 	listener net.Listener // the head's, or nil
 	cancel   context.CancelFunc
-	over     chan struct{} // closed when all that was started has ended
-	left     chan struct{} // closed by stop at the head: nodes then have limit to end by themselves
+	over     chan struct{} // closed when all started processes have ended
+	left     chan struct{} // closed by stop at the head: nodes then have limit to exit by themselves
 	head     bool
 	limit    time.Duration // see left
 }
@@ -101,7 +101,7 @@ func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, wo
 		case <-left:
 			left, late = nil, time.After(l.limit)
 		case <-late:
-			_ = started.Stop() // nodes that it does not reach end with their connection
+			_ = started.Stop() // nodes that Stop does not reach exit when their connection ends
 			late = nil
 		}
 	}

@@ -26,7 +26,7 @@ import (
 type siteProcess struct {
 	site    config.Site
 	process *launch.Process
-	conn    net.Conn // to it
+	conn    net.Conn // to the process
 
 	heeds    chan struct{} // closed when the process handles signals for its procs, or has ended
 	outcome  outcome

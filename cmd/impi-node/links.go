@@ -92,7 +92,7 @@ func keep(path string, jobs []links.Job, now time.Time) (kept []measured.Pair, e
 		for _, p := range jobs[i].Pairs {
 			if s := p.Speed; s != nil && s.How == links.HowProbe && s.Problem == "" && p.SiteA != p.SiteB && p.SiteA != "" && p.SiteB != "" {
 				added := f.Add(p.SiteA, p.SiteB, 2*s.HalfTrip, s.Rate, now)
-				kept = slices.DeleteFunc(kept, func(q measured.Pair) bool { return q.A == added.A && q.B == added.B }) // as f does
+				kept = slices.DeleteFunc(kept, func(q measured.Pair) bool { return q.A == added.A && q.B == added.B }) // like f.Add
 				kept = append(kept, added)
 			}
 		}

@@ -96,7 +96,7 @@ func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Ad
 	c.secrecy()
 	c.certificates()
 	if try {
-		c.measured() // a start does without a file that is wrong, and the node says so
+		c.measured() // at start a faulty file is ignored, with a warning by the node
 	}
 	return job, inOrder(dedupe(c.found))
 }
@@ -118,7 +118,7 @@ func portsOf(path, site, host string, isLocal func(netip.Addr) bool, addresses m
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
 	if job, _ := config.Load(path, opt); job != nil {
 		s, _ := job.Site(site)
-		only := hostCalled(host, s.Hosts) // or -1
+		only := hostCalled(host, s.Hosts) // index of the host, or -1
 		ours[s.Server.Address] = s.Server.Embedded && only < 1
 		for i, h := range s.Hosts {
 			if only < 0 || i == only {

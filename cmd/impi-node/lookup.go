@@ -25,17 +25,17 @@ type resolver interface {
 
 var systemResolver resolver = net.DefaultResolver
 
-// How long to wait before looking up a name without an address again, and how many names are looked
-// up at a time.
+// The time before a name without an address is looked up again, and the number of concurrent
+// look-ups.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 2 * time.Second
 	mostAsked  = 32
 )
 
-// How often the operator is told which names are missing, and how long names of a command line are
-// looked up: they are mistyped if not known, as with mpiexec, while those of a job file may get
-// addresses late.
+// The interval of messages about names that are missing, and the time for which names of a command
+// line are looked up: an unknown one is a typing error, as with mpiexec, while names of a job file
+// may get addresses late.
 const (
 	namesReport = 3 * time.Second
 	typedNames  = 4 * time.Second
@@ -235,7 +235,7 @@ func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
 	rank := func(a netip.Addr) int {
 		n := 0
 		if a.Is6() != is6 {
-			n = 4 // counts only if no family is common
+			n = 4 // counts only if the hosts have no common family
 		}
 		switch {
 		case !l.isLocal(a):

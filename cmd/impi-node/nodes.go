@@ -22,13 +22,13 @@ type nodeSpec struct {
 	host int // index in site.Hosts, or allHosts
 
 	launches      bool                 // it starts the nodes of other hosts
-	order         *hostOrder           // for those hosts, if this is not the head
+	order         *hostOrder           // order to pass on to those hosts; nil at the head
 	starter       chan struct{}        // closed when the node that has started this one is gone; nil if none has
 	source        *reload.Source       // where site comes from; nil: there is no file that can be read again
-	reloaded      func()               // tells a launcher that changes of the file were taken; may be nil
-	lost          func(wire.Lost)      // tells a launcher without which procs the job goes on; may be nil
+	reloaded      func()               // reports to the launcher that changes of the file were applied; may be nil
+	lost          func(wire.Lost)      // reports lost procs to the launcher; may be nil
 	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
-	clusterConfig member.ClusterConfig // how it finds the other hosts, if a launcher has said so
+	clusterConfig member.ClusterConfig // how the node finds the other hosts, if a launcher has sent it
 }
 
 const allHosts = -1

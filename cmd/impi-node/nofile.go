@@ -93,7 +93,7 @@ func placeOn(m mpiexec.Machines, job *config.Job) error {
 		if h.Address, err = netip.ParseAddr(at); err != nil {
 			h.Name = at
 		} else if m.Engine == config.LaunchSlurm && x.Address != "" {
-			h.Name = x.Name // as in a job with a file; Slurm knows the node by it
+			h.Name = x.Name // as in a job with a file; Slurm identifies the node by this name
 		}
 		if x.User != "" {
 			l.Users[h.String()] = x.User

@@ -31,8 +31,8 @@ type hostOrder struct {
 	Text    []byte        `json:"text"` // and its contents
 	Environ []string      `json:"environ"`
 	Site    string        `json:"site"`
-	Hosts   []config.Host `json:"hosts"` // of the site; engine.IndexVariable says which one to run
-	Flags   []string      `json:"flags"` // of the head's command line
+	Hosts   []config.Host `json:"hosts"` // of the site; engine.IndexVariable: index of the one to run
+	Flags   []string      `json:"flags"` // the head's command-line flags
 
 	Addresses map[string]netip.Addr `json:"addresses"` // of host names in the file
 
@@ -42,10 +42,10 @@ type hostOrder struct {
 	Head   string        `json:"head"`
 	Secret []byte        `json:"secret"`
 
-	Program string `json:"program"` // impi-node
-	Dir     string `json:"dir"`     // where it starts; empty: anywhere
+	Program string `json:"program"` // path of impi-node
+	Dir     string `json:"dir"`     // working folder; empty: any
 	Share   share  `json:"share"`   // the hosts that the receiver starts, itself included
-	Fanout  int    `json:"fanout"`  // how many of them it starts directly
+	Fanout  int    `json:"fanout"`  // maximum number of hosts that a node starts directly
 }
 
 // headOrder makes the order for the other hosts, and sets in p how it finds them.
@@ -119,7 +119,7 @@ func takeEnvironment(environ []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if _, here := os.LookupEnv(name); !here && !slices.Contains(ofItsMachine, name) {
-			_ = os.Setenv(name, value) // procs do without a variable that cannot be set
+			_ = os.Setenv(name, value) // best effort: procs run without a variable that cannot be set
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 	opt.Tasks = x.tasks()
 	opt.Allocation = func(site string, _ config.Launch) []config.Host {
 		if site != x.Site {
-			return nil // the head has looked them up
+			return nil // the head has looked up the other sites
 		}
 		return x.Hosts
 	}

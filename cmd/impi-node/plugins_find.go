@@ -24,8 +24,8 @@ type installed struct {
 
 	noMTLS bool
 	free   bool     // not confined
-	apart  bool     // in a user namespace of its own
-	env    []string // of its transport block
+	apart  bool     // has its own user namespace
+	env    []string // environment of its transport block
 }
 
 func (p *installed) inspect() {

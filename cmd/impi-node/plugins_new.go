@@ -26,15 +26,15 @@ var scaffold embed.FS
 
 const (
 	ourModule = "github.com/openimpi/impi"
-	sdkModule = ourModule + "/" + sdkFolder // what a plugin requires
-	sdkFolder = "plugins/sdk"               // where a source tree has it
+	sdkModule = ourModule + "/" + sdkFolder // module that a plugin requires
+	sdkFolder = "plugins/sdk"               // its folder in a source tree
 )
 
 type seed struct {
 	Name, Module, Vendor, Go string
 	Version                  string   // of the SDK
-	Replace                  string   // a source tree with it, or empty
-	Requires                 []string // what the SDK there requires
+	Replace                  string   // source tree with the SDK, or empty
+	Requires                 []string // requirements of the SDK in Replace
 }
 
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
@@ -87,9 +87,9 @@ var errNoSource = errors.New("this impi-node was built from no release and is no
 // the release that belongs to this program's.
 func (s *seed) require(given, dir string) error {
 	info, _ := debug.ReadBuildInfo()
-	self, _ := os.Executable() // without it there are other places
+	self, _ := os.Executable() // if it is unknown, the other places are tried
 	here, _ := os.Getwd()
-	return s.requireOf(given, dir, info, filepath.Dir(self), here, "/usr/bin") // packages have what is shared below /usr
+	return s.requireOf(given, dir, info, filepath.Dir(self), here, "/usr/bin") // packages install shared files below /usr
 }
 
 func (s *seed) requireOf(given, dir string, info *debug.BuildInfo, places ...string) error {

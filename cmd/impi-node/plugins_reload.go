@@ -63,7 +63,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
 	}
-	if f.Node == nil { // it will say again why it does not answer; without a job only -all selects it
+	if f.Node == nil { // this node did not answer; without a job only -all selects it
 		return f.Err != nil && (f.About.Job != "" || o.all)
 	}
 	for _, t := range f.Node.Transports {

@@ -28,7 +28,7 @@ import (
 // runManaged runs the node of the procs that a process manager has started on one machine. The
 // first of those procs has started it.
 func runManaged(std streams) int {
-	_, stop := passedOn() // the procs get their own
+	_, stop := passedOn() // the procs get the signals themselves
 	defer stop()
 	socket, err := connOf(bootstrap.OrderFD)
 	if err != nil {
@@ -49,7 +49,7 @@ func runManaged(std streams) int {
 // process manager may kill this process as soon as they know.
 func managed(n *bootstrap.Node, std streams) int {
 	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, n.Machine, thisMachine{}) }); err != nil {
-		return ending.StatusNode // the process that has started this one says why
+		return ending.StatusNode // the process that has started this one reports why
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -77,7 +77,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	err = node.Run(ctx, opt)
 	var f *ending.Failure
 	switch failed := errors.As(err, &f); {
-	case failed && f.Lost > 0: // the others have finished in order; how those ended the process manager says
+	case failed && f.Lost > 0: // the others finished in order; the process manager reports how the lost ones ended
 		if n.Self == 0 {
 			complain(std.err, f)
 		}
@@ -110,7 +110,7 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	}
 	head := places[0]
 	opt.Cluster = &member.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
-	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // checked already
+	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // was checked before
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
 	s.Auth = config.Auth{Keyed: true, Key: managedKey(head.Secret)}
 	opt.Job.Sites[0] = *s
@@ -131,7 +131,7 @@ const networkVariable = "IMPI_NETWORK"
 var calledBy = []string{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "SLURMD_NODENAME"}
 
 type addressBook interface {
-	own() ([]config.Interface, error) // of interfaces that are up, except the loopback one
+	own() ([]config.Interface, error) // addresses of interfaces that are up, except loopback
 	lookup(name string) []netip.Addr
 	scheduler(node string) (address string)
 }

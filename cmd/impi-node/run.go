@@ -21,7 +21,7 @@ import (
 
 // runJob runs a job: one site in this process, or a process for each of several sites.
 func runJob(o *options, std streams) int {
-	signals, stop := passedOn() // first, since a signal ends a process that does not handle it
+	signals, stop := passedOn() // before anything else: an unhandled signal would end this process
 	defer stop()
 	keepHangup()
 	h, err := takeHandoff()
@@ -182,11 +182,11 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	stop := onSignals(func() {
 		select {
 		case again <- struct{}{}:
-		default: // one waits already
+		default: // a request is pending already
 		}
 	}, func(s syscall.Signal) {
 		if p.orphaned() {
-			time.Sleep(serverWord) // the head may say why
+			time.Sleep(serverWord) // the head may send the reason
 			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: host %s has lost the node that started it", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
 			return
 		}

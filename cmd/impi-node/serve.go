@@ -93,9 +93,9 @@ func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger)
 type relauncher struct {
 	*serving
 	job       *config.Job
-	first     string // site
+	first     string // name of the first site
 	addresses map[string]netip.Addr
-	fixed     bool // -log-level counts more than the file
+	fixed     bool // -log-level overrides the file
 	log       hclog.Logger
 	mu        sync.Mutex
 }

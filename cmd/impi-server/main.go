@@ -36,7 +36,7 @@ const (
 	exitOK     = 0   // every client has finished
 	exitFailed = 1   // the job failed; the last line of stderr says why
 	exitUsage  = 2   // flags, environment or key file are wrong
-	exitSignal = 128 // and the number of the signal that ended it
+	exitSignal = 128 // plus the number of the signal that ended it
 )
 
 func main() {
@@ -65,8 +65,8 @@ type interrupt struct{ signal syscall.Signal }
 
 func (i interrupt) Error() string { return "its operator sent " + launch.SignalName(i.signal) }
 
-// Is lets a job that runs go on after SIGTERM, by which services are stopped and restarted. The other
-// signals come from a terminal.
+// Is lets a running job continue after SIGTERM, with which services are stopped and restarted. The
+// other signals come from a terminal.
 func (i interrupt) Is(target error) bool {
 	return target == rendezvous.ErrLeave && i.signal == syscall.SIGTERM
 }

@@ -30,10 +30,10 @@ type environment func(name string) (value string, set bool)
 type options struct {
 	clients int
 	spares  int  // spare sites that may join
-	names   bool // keep names of ports for several jobs, instead of being a job's server
+	names   bool // run as a name service for several jobs, instead of as a job's server
 	host    string
 	port    uint16       // 0: any, or one of ports
-	ports   config.Ports // from which the first free one is taken
+	ports   config.Ports // range from which the first free port is taken
 	auth    startup.Auth
 	timeout time.Duration
 	id      *rendezvous.Identity // nil: no certificates
@@ -42,7 +42,7 @@ type options struct {
 	level   hclog.Level
 	json    bool
 
-	raw *raw // for reload
+	raw *raw // the options as read, for reload
 }
 
 type raw struct {
@@ -50,8 +50,8 @@ type raw struct {
 	auth, keyFile, level string
 	levelFile            string
 	cert, certKey, ca    string
-	timed                bool            // there is a -timeout
-	given                map[string]bool // flags
+	timed                bool            // -timeout was given
+	given                map[string]bool // flags that were given
 }
 
 func newCommand(env environment) (*cmdline.Command, *options) {

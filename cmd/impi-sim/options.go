@@ -18,9 +18,9 @@ type options struct {
 	seed, seeds  string
 	scale        string
 	clients      int    // -scale
-	hosts        int    // -scale: of each site; 0: the procs' own work counts, too
+	hosts        int    // -scale: hosts of each site; 0: includes the work of the procs
 	procs        int    // -scale
-	first, count uint64 // seeds; count 0: without end
+	first, count uint64 // first seed and number of seeds; count 0: no end
 	one          bool   // -seed
 	file         string
 	time         time.Duration

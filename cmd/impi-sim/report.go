@@ -41,7 +41,7 @@ func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, e
 		return "", err
 	}
 	name := fmt.Sprintf("seed-%d.txt", seed)
-	if o.file != "" { // which stays
+	if o.file != "" { // the file stays as it is
 		name = strings.TrimSuffix(filepath.Base(o.file), ".txt") + "-smaller.txt"
 	}
 	path = filepath.Join(o.out, name)
@@ -58,7 +58,7 @@ func (o *options) end(t sim.Tally, remark string, out, report io.Writer) int {
 		fmt.Fprintf(report, "per 1000 jobs:\n%v", t.Coverage)
 	}
 	if o.json {
-		_ = json.NewEncoder(out).Encode(o.summary(t)) // who closes standard output does not want it
+		_ = json.NewEncoder(out).Encode(o.summary(t)) // an error means that the reader is gone
 	} else {
 		line := fmt.Sprintf("%s, %d failed", rates(t), len(t.Findings))
 		if remark != "" {

@@ -51,7 +51,7 @@ func (o *options) runHosts(out, report io.Writer) int {
 	if o.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		_ = e.Encode(all) // a closed output is the reader's wish
+		_ = e.Encode(all) // an error means that the reader is gone
 		return exitOK
 	}
 	fmt.Fprintf(out, "%d sites, %d procs on each host; sizes are in bytes\n\n", o.clients, o.procs)
@@ -80,7 +80,7 @@ func (o *options) runScale(out, report io.Writer) int {
 	if o.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		_ = e.Encode(r) // a closed output is the reader's wish
+		_ = e.Encode(r) // an error means that the reader is gone
 		return exitOK
 	}
 	fmt.Fprintf(out, "%d clients, %d procs, %d events in %v\n", r.Clients, r.Procs, r.Events, r.Elapsed.Round(time.Second))

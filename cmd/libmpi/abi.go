@@ -48,7 +48,7 @@ func handleFromInt(kind, n int32) uintptr {
 		return sessions.FromInt(n)
 	case handles.Message:
 		return messages.FromInt(n)
-	case handles.FastPath: // of requests, to the program
+	case handles.FastPath: // handle of C's requests, for the program
 	case handles.ToolControl, handles.ToolMeasure, handles.ToolSession: // have no numbers
 	}
 	return 0

@@ -10,9 +10,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// The functions by which generated calls read their arguments: see internal/abi/calls.go.
+// The functions that read the arguments of generated calls: see internal/abi/calls.go.
 
-// The bounds of strings in bytes: with the terminator those that the ABI has, maxText of others.
+// The maximum sizes of strings in bytes: those of the ABI include the terminator; maxText is for
+// all others.
 const (
 	maxObjectName     = 128
 	maxPortName       = 1024
@@ -159,7 +160,7 @@ func spreads(sizes, distribs, args, procs uintptr, n, which int32) ([]mpi.Spread
 		if lists[i], err = counts([...]string{"array_of_gsizes", "array_of_distribs", "array_of_dargs", "array_of_psizes"}[i], p, int(n), which); err != nil {
 			return nil, err
 		}
-		which = 0 // the other arguments are ints in both forms
+		which = 0 // the other arrays hold ints in both forms
 	}
 	out := make([]mpi.Spread, len(lists[0]))
 	for i := range out {

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// The predefined copy functions: MPI_COMM_NULL_COPY_FN and MPI_COMM_DUP_FN, and their like. A
-// delete function of 0 is the null function.
+// The predefined copy functions: MPI_COMM_NULL_COPY_FN and MPI_COMM_DUP_FN, and the same for other
+// objects. A delete function of 0 is the null function.
 const (
 	nullFunction = 0
 	dupFunction  = 1
@@ -95,7 +95,8 @@ func storeTypeAttr(t *mpi.Datatype, key mpi.Keyval, out, flag uintptr) error {
 	return putAttr(out, flag, value, ok, err)
 }
 
-// predefinedKeys are MPI's, from MPI_TAG_UB on, and IMPI's, from IMPI_CLIENT_SIZE on.
+// predefinedKeys are those of MPI, starting with MPI_TAG_UB, and those of IMPI, starting with
+// IMPI_CLIENT_SIZE.
 const (
 	mpiKeys        = 7
 	impiKeys       = 4
@@ -160,7 +161,7 @@ func (w *winObject) storeAttr(key mpi.Keyval, out, flag uintptr) error {
 		case mpi.WinModel:
 			v.model = int32(n)
 			value = uintptr(unsafe.Pointer(&v.model))
-		default: // a key of the program
+		default: // a key created by the program
 		}
 	}
 	return putAttr(out, flag, value, ok, err)

@@ -25,7 +25,7 @@ var phase atomic.Int32
 const (
 	before  = iota // before MPI_Init
 	during         // after MPI_Init or, with sessions alone, between the first and the last
-	resting        // all sessions have ended, and MPI_Init has not been called
+	resting        // all sessions have ended and MPI_Init was not called
 	finally        // after MPI_Finalize
 )
 

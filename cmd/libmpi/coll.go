@@ -137,9 +137,9 @@ type form uint8
 
 const (
 	oneBlock  form = iota
-	eachBlock      // all have count items
-	varied         // block i has counts[i] items, from displs[i] on
-	apart          // block i has counts[i] items of its own datatype, displs[i] bytes up
+	eachBlock      // each block has count items
+	varied         // block i has counts[i] items, starting at displs[i]
+	apart          // block i has counts[i] items of its own datatype, at offset displs[i] in bytes
 )
 
 type significance uint8
@@ -147,7 +147,7 @@ type significance uint8
 const (
 	everyone significance = iota
 	theRoot
-	theOthers // and the root of an intracommunicator
+	theOthers // others, and the root of an intracommunicator
 )
 
 // each returns a with a block for each member.
@@ -222,7 +222,7 @@ func (a side) takeVaried(n int) (b blocks, err error) {
 		first = min(first, b.displs[i])
 		end = max(end, b.displs[i]+count)
 	}
-	for i := range b.displs { // displacements are counted from the first block's
+	for i := range b.displs { // displacements are relative to the first block's
 		if b.displs[i] -= first; b.counts[i] == 0 {
 			b.displs[i] = 0
 		}

@@ -89,7 +89,7 @@ func (k *retained) side(a side, n int) side {
 	return a
 }
 
-// The functions below are those of coll.go, with copied arguments.
+// The functions below correspond to those of coll.go, with copied arguments.
 
 func (k *retained) nothing() argumentReader { return nothing() }
 
@@ -135,7 +135,7 @@ func (k *retained) free() {
 		ops.Free(h)
 	}
 	if k.own {
-		_ = k.c.Comm.Free() // as above
+		_ = k.c.Comm.Free()
 	}
 	*k = retained{}
 }

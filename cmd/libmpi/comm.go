@@ -24,7 +24,7 @@ func construct(fn string, h, out uintptr, f func(c *commObject) (*mpi.Comm, erro
 		if err != nil {
 			return err
 		}
-		*to = commNull // unless it can be made
+		*to = commNull // result after an error
 		n, err := f(c)
 		if err == nil {
 			*to = newComm(n, c)
@@ -115,7 +115,7 @@ func commName(fn string, h, name, length uintptr) int32 {
 	})
 }
 
-// The functions of mpi-ext.h, for survive.c.
+// The functions declared in mpi-ext.h, for survive.c.
 
 //export extCommRevoke
 func extCommRevoke(comm uintptr) int32 {
@@ -140,7 +140,7 @@ func extCommShrink(comm, newcomm uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		*to = commNull // unless it can be made
+		*to = commNull // result after an error
 		c, err := o.Shrink()
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func extCommIshrink(comm, newcomm, request uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		*to = commNull // unless it can be made
+		*to = commNull // result after an error
 		if _, err := result[uintptr]("request", request); err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 
 type errhandler struct {
 	action action
-	sort   string // sort of objects that a user's handler is for
+	sort   string // kind of object that a user's handler is for
 	fn     uintptr
 
 	mu     sync.Mutex
 	handle uintptr // 0: the program has no handle of it
-	holds  int     // references of the program; objects keep a handler that has none
+	holds  int     // references held by the program; objects keep a handler without references
 }
 
 // hold adds a reference of the program, and returns the handle.

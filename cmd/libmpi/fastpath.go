@@ -43,7 +43,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// The sizes and offsets must be the same in both languages, or the length of an array is negative.
+// The sizes and offsets must be equal in Go and in C; if not, an array has a negative length and
+// the build fails.
 var (
 	_ [C.peerSize - unsafe.Sizeof(fastpath.Peer{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Peer{}) - C.peerSize]struct{}
@@ -81,7 +82,7 @@ var (
 	_ [unsafe.Sizeof(fastpath.Target{}) - C.targetSize]struct{}
 )
 
-// And where it is in them.
+// More offsets, and positions, which must be equal in Go and in C.
 const (
 	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atTurn ^ unsafe.Offsetof(fastpath.Request{}.Turn)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
 	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
@@ -92,7 +93,7 @@ const (
 	_ = -uint((C.atUnit ^ unsafe.Offsetof(fastpath.Target{}.Unit)) | (C.atLock ^ unsafe.Offsetof(fastpath.Target{}.Lock)) | (C.atOpen ^ unsafe.Offsetof(fastpath.Target{}.Open)))
 )
 
-// What C knows of the board's layout and of its operations must be as Go has it.
+// The C code's constants for the board's layout and operations must be equal to Go's.
 const (
 	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
 	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
@@ -311,7 +312,7 @@ func fastBoxWidth(t uintptr) int64 {
 	return 0
 }
 
-// The handles of C's requests: see fastpath.c.
+// The layout of handles of requests that C code makes: see fastpath.c.
 const (
 	fastPathKindShift = 27
 	fastPathShift     = 3
@@ -361,7 +362,8 @@ func requestOf(h uintptr) *requestObject {
 	return r
 }
 
-// C's memory must be as Go has it, or the length of an array is negative.
+// The structure must have the same size in Go and in C; if not, an array has a negative length and
+// the build fails.
 var (
 	_ [unsafe.Sizeof(measure.Memory{}) - C.sizeof_struct_measure]struct{}
 	_ [C.sizeof_struct_measure - unsafe.Sizeof(measure.Memory{})]struct{}

@@ -26,7 +26,7 @@ const (
 	threadMultiple = 4096
 )
 
-// level and mainThread are the thread level and the thread of MPI_Init or MPI_Init_thread.
+// level is the thread level; mainThread is the thread that called MPI_Init or MPI_Init_thread.
 var (
 	level      int32
 	mainThread C.uintptr_t

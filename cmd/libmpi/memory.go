@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Pointers that are not addresses.
+// Special pointer values that are not addresses.
 const (
 	inPlace      = 1
 	unweighted   = 10
 	weightsEmpty = 11
 
-	firstAddress = 4096 // nothing is mapped below
+	firstAddress = 4096 // no memory is mapped below it
 )
 
 func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }

@@ -33,12 +33,12 @@ const (
 	errhandlerNull = 0x140
 	requestNull    = 0x180
 	datatypeNull   = 0x200
-	datatypes      = 0x400 // behind all constants
+	datatypes      = 0x400 // the first handle after all constants
 )
 
 // object is the part of an object with an error handler that the C library adds.
 type object struct {
-	sort    string // of objects that its handlers are for: "Comm", "Win", "File", "Session"
+	sort    string // kind of its error handlers: "Comm", "Win", "File" or "Session"
 	handle  uintptr
 	handler atomic.Pointer[errhandler]
 }
@@ -49,14 +49,14 @@ type commObject struct {
 	ints     atomic.Pointer[[predefinedKeys]int32] // values of predefined attributes, in C's memory
 	attached attachment
 	session  *sessionObject // the session that it was made from; nil: none
-	serves   atomic.Bool    // buffered sends use the session's buffer
+	serves   atomic.Bool    // buffered sends use this session's buffer
 }
 
 type requestObject struct {
 	q     mpi.Request
-	owner *object                     // whose handler is told of errors; nil: that of calls without an object
-	again func() (mpi.Request, error) // of a persistent collective operation: begins it once more
-	kept  *retained                   // the copied arguments of that
+	owner *object                     // its handler receives errors; nil: the handler for calls without an object
+	again func() (mpi.Request, error) // starts a persistent collective operation again
+	kept  *retained                   // copied arguments of the persistent operation
 }
 
 // The objects for which C programs have handles.
@@ -318,7 +318,7 @@ type use int
 
 const (
 	none  use = iota
-	first     // its beginning, since less may be received than there is room for
+	first     // only its beginning, since the message may be shorter than the buffer
 	all
 )
 
@@ -349,7 +349,7 @@ func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 	}
 	lo, hi, bad := typeOf(t).Span(int(count))
 	if bad != nil || !typeOf(t).Committed() || lo == hi || p+uintptr(lo) < firstAddress {
-		return b, nil // the call reports what is wrong
+		return b, nil // the MPI call reports the error
 	}
 	touch(pointer(p + uintptr(lo)))
 	if u != all {

@@ -34,7 +34,7 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 
 func drop(h *uintptr, r *requestObject) {
 	*r = requestObject{}
-	if !isFastPath(*h) { // the request of C frees itself
+	if !isFastPath(*h) { // a request of the C code frees itself
 		requests.Free(*h)
 	}
 	*h = requestNull
@@ -96,8 +96,8 @@ func abiTest(request, flag, st uintptr) int32 {
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
 		if err != nil {
-			if done { // it is complete, and a program that goes on would wait for another completion
-				_ = putFlag("flag", flag, true) // err is what is returned
+			if done { // it is complete: a program that continues must not wait for it again
+				_ = putFlag("flag", flag, true) // err is returned in any case
 			}
 			return err
 		}
@@ -211,7 +211,7 @@ type batch struct {
 	handles  []uintptr // in the program's memory
 	reqs     []mpi.Request
 	statuses []mpi.Status
-	active   bool // one of them is not null
+	active   bool // at least one handle is not null
 }
 
 // spare is the batch of the last call, for the next one. A sync.Pool would lose it at every garbage
@@ -301,7 +301,7 @@ func (b *batch) room(p uintptr) []mpi.Status {
 func putStatuses(p uintptr, sts []mpi.Status, err error) {
 	to, bad := array[status]("array_of_statuses", p, len(sts))
 	if bad != nil {
-		return // the program ignores them
+		return // the program ignores statuses
 	}
 	failed := err != nil && mpi.ErrorClass(err) == inStatus
 	for i := range sts {

@@ -26,7 +26,7 @@ import (
 type sessionObject struct {
 	object
 	info     *mpi.Info
-	buffer   *mpi.SendBuffer // of buffered sends on its communicators
+	buffer   *mpi.SendBuffer // for buffered sends on its communicators
 	attached attachment
 }
 
@@ -103,7 +103,7 @@ func restEnds() {
 	users.Lock()
 	defer users.Unlock()
 	if phase.CompareAndSwap(resting, finally) {
-		_ = mpi.Finalize() // there is nobody to tell
+		_ = mpi.Finalize() // no caller can get the error
 	}
 }
 
@@ -135,7 +135,7 @@ func initializeSession(fn string, info, errh, out uintptr) int32 {
 		if err != nil {
 			return err
 		}
-		*to = sessionNull // before anything is done: there may be no memory
+		*to = sessionNull // first of all, since the memory may not exist
 		i, err := infoOf(info)
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/tool"
 )
 
-// The tool interface: it can be used before MPI_Init and after MPI_Finalize, has codes
-// of its own, and never calls an error handler.
+// The tool interface: it can be used before MPI_Init and after MPI_Finalize, has its own error
+// codes, and never calls an error handler.
 
 // The codes of the tool interface.
 const (
@@ -119,14 +119,14 @@ func tellText(p, length uintptr, s string) {
 	}
 	room := (*int32)(pointer(length))
 	if p >= firstAddress && *room > 0 {
-		_ = putText("text", p, int(*room), s) // there is room, and p is an address
+		_ = putText("text", p, int(*room), s) // cannot fail: there is room, and p is an address
 	}
 	*room = int32(len(s) + 1)
 }
 
 type toolEnum struct {
 	name  string
-	items []string // by value
+	items []string // names of the values, by value
 }
 
 // offOn is the only enumeration. Its handle is a number that no object has.

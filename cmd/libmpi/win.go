@@ -17,7 +17,7 @@ type winObject struct {
 	object
 	values   *winValues
 	mu       sync.Mutex
-	attached map[uintptr]mpi.Buffer // to a dynamic window, by address
+	attached map[uintptr]mpi.Buffer // memory attached to a dynamic window, by address
 }
 
 func storeWin(to *uintptr, w *mpi.Win) error {
@@ -47,7 +47,7 @@ func (w *winObject) put(b mpi.Buffer, to mpi.Target) error {
 func (w *winObject) get(b mpi.Buffer, from mpi.Target) error {
 	err := w.Get(b, from)
 	if err == nil && w.inC(from.Rank) {
-		learnBuffer(b, true, false) // it may have more than the target
+		learnBuffer(b, true, false) // the buffer may be larger than the target
 	}
 	return err
 }

@@ -10,10 +10,10 @@ import (
 // addition to one for each host that may connect from it.
 const spareGreetings = 4
 
-// Accepted says that a connection from that address was accepted; the address is zero if the link
-// does not tell it. If there are then too many connections that have not greeted, from the address
-// or in all, the oldest that has sent nothing is refused, or if all have begun a proof, the oldest
-// of those.
+// Accepted records that a connection from that address was accepted; the address is zero if the
+// link does not provide it. If there are then too many connections that have not greeted, from the
+// address or in all, the oldest that has sent nothing is refused, or if all have begun a proof, the
+// oldest of those.
 func (d *Dance) Accepted(conn int, from wire.HostID) {
 	switch {
 	case d.over && d.missing > 0:
@@ -84,8 +84,8 @@ func (d *Dance) expectsProof() bool {
 	return !d.over && slices.ContainsFunc(d.c.Hosts[d.c.Self+1:], func(h DanceHost) bool { return h.Proves && !h.Skip })
 }
 
-// Wants returns how many bytes are missing of the greeting on conn. The driver must not read more
-// than that from the connection: what follows are packets.
+// Wants returns the number of bytes that are missing from the greeting on conn. The driver must not
+// read more than that from the connection: the bytes after it are packets.
 func (d *Dance) Wants(conn int) int {
 	if i := d.find(conn); i >= 0 && !d.conns[i].proving {
 		return GreetingSize - d.conns[i].n

@@ -28,7 +28,7 @@ const (
 // its queue until then.
 type endpoint struct {
 	peer  Peer
-	id    identity // of a proc
+	id    identity // of a proc; unset for a host
 	link  LinkID
 	state state
 	done  bool // a proc: finished; a host: it sent FINI
@@ -40,11 +40,11 @@ type endpoint struct {
 
 	in      input
 	out     queue
-	urgent  queue // PROTOACKs
+	urgent  queue // PROTOACKs and other urgent packets
 	batch   [][]byte
 	touched bool
-	err     error  // why nothing is read any more: a *ProtocolError or a *FailedError
-	said    []byte // of the PkFail or PkLost that is being read
+	err     error  // reason why nothing more is read: a *ProtocolError or a *FailedError
+	said    []byte // bytes so far of the PkFail or PkLost that is being read
 }
 
 func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }
@@ -61,16 +61,16 @@ type Agent struct {
 	hosts     []Host
 	maxData   uint32
 	silent    bool           // the dialect has no FINI
-	endpoints []*endpoint    // by host, those that were needed
+	endpoints []*endpoint    // by host; nil if not needed so far
 	locals    []endpoint     // by proc
-	first     wire.WorldRank // of the local procs
+	first     wire.WorldRank // world rank of the first local proc
 	links     []*endpoint
 	procs     *directory
 	windows   windows
 	pool      pool
 
 	running  int // local procs that are not done
-	channels int // that have not ended in order
+	channels int // channels that have not ended in order
 	finished bool
 
 	events         []Event
@@ -143,8 +143,8 @@ func (a *Agent) local(r wire.WorldRank) *endpoint {
 	return nil
 }
 
-// AttachProc says that l leads to the local proc r. It takes over packets that waited for
-// the proc.
+// AttachProc makes l the link to the local proc r. Packets that waited for the proc are queued for
+// l.
 func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
 	p := a.local(r)
 	if p == nil {
@@ -153,8 +153,8 @@ func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
 	return a.attach(l, p)
 }
 
-// AttachHost says that l is the channel to host h, on which the greeting is over (IMPI
-// ch.2, Host-to-host connections).
+// AttachHost makes l the channel to host h. Its greeting is over (IMPI ch.2, Host-to-host
+// connections).
 func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self {
 		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, len(a.hosts), h)
@@ -190,7 +190,7 @@ func (a *Agent) attach(l LinkID, p *endpoint) error {
 	if p.hasOutput() {
 		a.touch(p)
 	}
-	a.channelDone(p) // where there is no FINI to be sent
+	a.channelDone(p) // if no FINI is to be sent
 	return nil
 }
 

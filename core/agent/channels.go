@@ -10,42 +10,43 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ChannelsConfig has what Channels need to know besides the job.
+// ChannelsConfig contains what Channels need in addition to the job.
 type ChannelsConfig struct {
 	Job   *startup.Job
-	Own   dynamic.Token   // a secret of this site alone; zero: there is none
-	Hosts []wire.HostRank // of the site, whose channels these are
+	Own   dynamic.Token   // a secret of this site alone; zero: none
+	Hosts []wire.HostRank // the site's hosts, whose channels these are
 
-	OnDemand OnDemand // all sites that list wire.OnDemandVersion must have the same
+	OnDemand OnDemand // must be the same at all sites that list wire.OnDemandVersion
 
 	Resumes func(local, peer wire.HostRank) bool // whether a channel outlives its connection
-	From    func(wire.ClientRank) []netip.Prefix // see DanceHost; nil: from nowhere else
+	From    func(wire.ClientRank) []netip.Prefix // as in DanceHost; nil: no further addresses
 }
 
-// OnDemand says which of the channels whose ends can prove themselves are made when the first packet
-// needs them, and not at the start.
+// OnDemand selects which channels are made when the first packet needs them, and not at the start.
+// Only channels whose ends can prove themselves are made on demand.
 type OnDemand uint8
 
 // Which channels are made on demand.
 const (
-	InLargeJobs OnDemand = iota // of jobs of more than FewHosts, those between hosts whose ranks do not differ by a power of 2
-	Always                      // all of them
+	InLargeJobs OnDemand = iota // in jobs of more than FewHosts, channels between hosts whose ranks do not differ by a power of 2
+	Always                      // all channels
 )
 
-// FewHosts is how many hosts a job may have with all channels from the start: so many connections
-// cost a host little.
+// FewHosts is the maximum number of hosts of a job that makes all channels at the start: a host can
+// easily have that many connections.
 const FewHosts = 64
 
 // Channels are the channels between the hosts of a site and all others, from the dances that make
-// them until the job's end: how their ends prove who they are, and what becomes of connections that
-// arrive (IMPI ch.2, Host-to-host connections). Only one goroutine may use it at a time.
+// them until the job's end: they determine how the ends prove their identity, and what is done with
+// connections that arrive (IMPI ch.2, Host-to-host connections). Only one goroutine may use it at a
+// time.
 type Channels struct {
 	c      ChannelsConfig
-	names  map[wire.HostRank][]dynamic.World // of channels to a host of the site that the other end dials, by that end; zero: it does not
+	names  map[wire.HostRank][]dynamic.World // by host of the site, then by peer: names of channels that the peer dials; zero: it dials none
 	phases map[wire.HostRank]channelPhase
 	ready  bool
 	kept   map[channelEnds]bool           // channels that resume, and whether this side dials again
-	pairs  dynamic.PairLinks[channelEnds] // of those that are made on demand
+	pairs  dynamic.PairLinks[channelEnds] // states of channels that are made on demand
 }
 
 // channelEnds is a host of the site and another one.
@@ -92,19 +93,20 @@ func (c *Channels) token(ends channelEnds) (token dynamic.Token, ok bool) {
 	return secret.Channel(c.describe(ends.local), c.describe(ends.peer)), true
 }
 
-// OnDemand reports whether the channel between a host of the site and another one is made when the
-// first packet needs it, by whichever host has one first.
+// OnDemand reports whether the channel between a host of the site and another host is made when the
+// first packet needs it, by whichever of the two hosts has such a packet first.
 func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	_, proves := c.secretWith(c.c.Job.Hosts[peer].Client)
 	if c.c.Job.Hosts[local].Port == 0 || c.c.Job.Hosts[peer].Port == 0 {
-		return false // nobody can dial it
+		return false // no host can dial it
 	}
 	far := !Near(len(c.c.Job.Hosts), local, peer)
 	return proves && local != peer && (far || c.c.OnDemand == Always) && c.agrees(c.c.Job.Hosts[peer].Client)
 }
 
-// Near reports whether two hosts of a job of so many try to reach each other at its start: all do
-// in a job of up to FewHosts, and in a larger one those whose ranks differ by a power of 2.
+// Near reports whether two hosts of a job with that many hosts try to reach each other at its
+// start: all do in a job of up to FewHosts, and in a larger one those whose ranks differ by a power
+// of 2.
 func Near(hosts int, a, b wire.HostRank) bool {
 	apart := max(a-b, b-a)
 	return hosts <= FewHosts || apart&(apart-1) == 0
@@ -117,8 +119,8 @@ func (c *Channels) agrees(x wire.ClientRank) bool {
 	return x == self || c.c.Job.Clients[x].Lists(wire.OnDemandVersion) && c.c.Job.Clients[self].Lists(wire.OnDemandVersion)
 }
 
-// OfOtherRelease returns the sites of ours in a large job to which all channels are made at the start,
-// as they do not say that they make them on demand.
+// OfOtherRelease returns the own sites in a large job to which all channels are made at the start,
+// since these sites do not list that they make channels on demand.
 func (c *Channels) OfOtherRelease() (list []wire.ClientRank) {
 	for i := range c.c.Job.Clients {
 		x := wire.ClientRank(i)
@@ -170,14 +172,14 @@ func (c *Channels) Begin(h wire.HostRank, own, others, deadline time.Time) (*Dan
 	return d, err
 }
 
-// End says that the dance of a host is over.
+// End records that the dance of a host is over.
 func (c *Channels) End(h wire.HostRank) { c.phases[h] = danced }
 
-// Ready says that all hosts of the site have their channels.
+// Ready records that all hosts of the site have their channels.
 func (c *Channels) Ready() { c.ready = true }
 
-// Unproven lists the clients whose channels are used without a proof of who is at the other end:
-// those of ours, for which a key would make one possible, and foreign ones.
+// Unproven lists the clients whose channels are used without a proof of identity of the other end:
+// own sites, for which a key would make a proof possible, and foreign sites.
 func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 	for _, x := range c.c.Job.Clients {
 		switch _, ok := c.secretWith(x.Rank); {
@@ -191,7 +193,7 @@ func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 	return ours, foreign
 }
 
-// Token returns the token that belongs to the name that a dialler gives to one of the site's hosts.
+// Token returns the token that belongs to the name that a dialler sends to one of the site's hosts.
 func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
 	peer := slices.Index(c.names[h], name)
 	if peer < 0 || name == (dynamic.World{}) {
@@ -213,9 +215,9 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 	}, token, true
 }
 
-// Admits decides whether a host of the site takes a connection from another host, whatever it is
-// for. The dialler has proven what hello says, with the token of a channel to that host. allowed
-// says whether the site's routes allow the connection.
+// Admits decides whether a host of the site accepts a connection from another host, whatever the
+// connection is for. The dialler has proven the contents of hello with the token of a channel to
+// that host. allowed is true if the site's routes allow the connection.
 func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) dynamic.Verdict {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	token, ok := c.token(ends)
@@ -232,19 +234,19 @@ func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) d
 	return dynamic.Accepted
 }
 
-// Place is where a connection of a channel goes.
+// Place is the destination of a connection of a channel.
 type Place uint8
 
 // The places.
 const (
-	Nowhere   Place = iota // it is refused
-	Later                  // the dialler was faster than this site: ask again after Begin, End or Ready
-	ToDance                // give it to Dance.Brought
+	Nowhere   Place = iota // the connection is refused
+	Later                  // the dialler was faster than this site: call Arrive again after Begin, End or Ready
+	ToDance                // pass the connection to Dance.Brought
 	ToChannel              // it replaces the last connection of a channel
 	ToHost                 // it becomes the channel to the host; call Drop if it is lost before it is used
 )
 
-// Arrive decides about a connection that Admits has accepted.
+// Arrive decides what to do with a connection that Admits has accepted.
 func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	dials, kept := c.kept[ends]
@@ -269,9 +271,9 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	}
 }
 
-// Want is called for a host that needs a channel which is made on demand. It returns the search by
-// which to make it, over that many ways and within limit, or nil if the channel exists or is being
-// made. The search may run only while the caller guards these Channels.
+// Want is called for a host that needs a channel which is made on demand. It returns the search
+// that makes the channel, over that many ways and within limit, or nil if the channel exists or is
+// being made. The search may run only while the caller guards these Channels.
 func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
 	ends := channelEnds{local, peer}
 	if !c.OnDemand(local, peer) || !c.pairs.Want(ends) {
@@ -280,7 +282,7 @@ func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration
 	return dynamic.OnDemandSearch(ways, &c.pairs, ends, limit)
 }
 
-// Stop says that the search for a channel was given up before it had a result.
+// Stop records that the search for a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
 	ends := channelEnds{local, peer}
 	switch c.pairs.Phase(ends) {
@@ -290,14 +292,14 @@ func (c *Channels) Stop(local, peer wire.HostRank) {
 	}
 }
 
-// Drop says that a connection for which Arrive returned ToHost was lost before it was used.
+// Drop records that a connection for which Arrive returned ToHost was lost before it was used.
 func (c *Channels) Drop(hello dynamic.Hello) {
 	c.pairs.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
-// Keep is called for each channel that the site's packet switches are given. resumes reports
-// whether the channel outlives its connection, session is its name then, and dials says whether
-// this site connects again.
+// Keep is called for each channel that the site's packet switches get. resumes reports whether the
+// channel outlives its connection; if so, session is its name, and dials reports whether this site
+// connects again.
 func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
 	ends := channelEnds{local, peer}
 	token, ok := c.token(ends)

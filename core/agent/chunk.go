@@ -5,8 +5,8 @@ package agent
 type chunk struct {
 	buf    []byte
 	refs   int
-	reader *input // the input that reads into it now, if any; it has one of refs
-	next   *chunk // in the pool
+	reader *input // the input that reads into it now, if any; counted in refs
+	next   *chunk // next free chunk in the pool
 }
 
 // maxIdle is the number of unused chunks that a pool keeps. After a burst there are more;

@@ -13,9 +13,9 @@ import (
 // other.
 var ErrConfig = errors.New("agent: the job does not hang together")
 
-// DefaultChunkSize is the size in bytes of the chunks that links are read into, unless
-// Config says otherwise. Half of it costs more system calls per byte; four times as much
-// does not stay in the caches.
+// DefaultChunkSize is the size in bytes of the chunks that links are read into, unless Config sets
+// another one. Half of it costs more system calls per byte; four times as much does not stay in the
+// caches.
 const DefaultChunkSize = 128 << 10
 
 // minChunkSize has room for one header and a part of the next one.
@@ -25,39 +25,38 @@ const minChunkSize = 2 * wire.HeaderSize
 type Host struct {
 	Client wire.ClientRank
 
-	// Own says that the host is one of ours. Its procs and those of this host may also have
-	// direct links, so the agent sees only some of a pair's packets and cannot check the
-	// pair's window.
+	// Own is true if the host is one of ours. Its procs and those of this host may also have direct
+	// links, so the agent sees only some of a pair's packets and cannot check the pair's window.
 	Own bool
 
-	// Fails says that the host takes PkFail, as this one does.
+	// Fails is true if the host accepts PkFail, as this one does.
 	Fails bool
 
-	// Survives says that the host takes PkLost, as this one does.
+	// Survives is true if the host accepts PkLost, as this one does.
 	Survives bool
 
-	// Unlinked says that there is no channel to the host, as IMPI allows for two hosts of
-	// one client. A packet for it is a protocol error.
+	// Unlinked is true if there is no channel to the host, as IMPI allows for two hosts of one
+	// client. A packet for it is a protocol error.
 	Unlinked bool
 
-	// OnDemand says that the channel to the host is made when the first packet for it comes, by
-	// whichever host has one first: see HostWanted. Channels of this kind that were never made
-	// need no end.
+	// OnDemand is true if the channel to the host is made when the first packet needs it, by
+	// whichever of the two hosts has such a packet first: see HostWanted. Channels of this kind
+	// that were never made need no end.
 	OnDemand bool
 }
 
-// Config describes the job to one of its hosts, as startup has settled it (IMPI ch.2).
+// Config describes the job to one of its hosts, as agreed at startup (IMPI ch.2).
 type Config struct {
 	Self  wire.HostRank
 	Hosts []Host        // by host rank; it must not change
 	Procs startup.Procs // of the job, in the order of their hosts, each with another identity
 
-	MaxData uint32 // most user data bytes of a packet (C_DATALEN)
-	AckMark uint32 // packets that one PROTOACK stands for
-	HiWater uint32 // most counted packets of a pair that are not acknowledged
+	MaxData uint32 // maximum user data bytes of a packet (C_DATALEN)
+	AckMark uint32 // number of packets that one PROTOACK acknowledges
+	HiWater uint32 // maximum counted packets of a pair that are not acknowledged
 
-	// Dialect is the job's. wire.Draft has no FINI: the end of a channel's stream counts as
-	// FINI if it comes between two packets. So the agent cannot tell a host that died there
+	// Dialect is the job's dialect. wire.Draft has no FINI: the end of a channel's stream counts as
+	// FINI if it comes between two packets. So the agent cannot distinguish a host that died there
 	// from one that has finished; the job's server can.
 	Dialect wire.Dialect
 

@@ -14,20 +14,19 @@ import (
 // ErrMissing is wrapped by the error of a dance that reached its deadline.
 var ErrMissing = errors.New("agent: hosts did not connect in time")
 
-// DanceHost is a host as the dance sees it.
+// DanceHost describes a host to the dance.
 type DanceHost struct {
 	Address wire.HostID // H_IPV6
 	Port    uint16      // H_PORT
-	Skip    bool        // no channel to it is needed
+	Skip    bool        // no channel to the host is needed
 
-	// Proves says that the host is one of ours and shares a secret with us. The channel to it is
+	// Proves is true if the host is one of ours and shares a secret with us. The channel to it is
 	// used only after both ends have proven that they have the secret.
 	Proves bool
-	From   []netip.Prefix // addresses besides Address from which it may connect
+	From   []netip.Prefix // further addresses from which the host may connect
 
-	// By is when a host must have answered that listens already, as those of our own site do: the
-	// dance ends if such a host has not answered at all until then. Zero: it has until the dance's
-	// deadline.
+	// By is the time until which a host that listens already, such as one of our own site, must
+	// have answered: the dance ends if it has not. If By is zero, the dance's deadline applies.
 	By time.Time
 }
 
@@ -60,8 +59,8 @@ type Dial struct {
 type Dance struct {
 	c       DanceConfig
 	joined  []bool
-	failed  []error // last failure to connect
-	silent  []bool  // by host: that failure was that nothing answered
+	failed  []error // by host: last failure to connect
+	silent  []bool  // by host: the last failure was that nothing answered
 	missing int
 	over    bool
 	conns   []*greeting // accepted connections that have not greeted or not proven themselves yet, oldest first
@@ -99,7 +98,7 @@ func (d *Dance) Dials() []Dial {
 	return all
 }
 
-// Dialed says that conn leads to host h and that the greeting has been sent.
+// Dialed records that conn leads to host h and that the greeting has been sent.
 func (d *Dance) Dialed(conn int, h wire.HostRank) {
 	if h < 0 || h >= d.c.Self || d.joined[h] || d.over {
 		d.refuse(conn, h, "host %d is not one to dial, or has connected already", h)
@@ -116,8 +115,8 @@ func (d *Dance) DialFailed(h wire.HostRank, err error) {
 	}
 }
 
-// NoAnswer is DialFailed for a connection that was not made at all: there is no way to the host, a
-// firewall is between, or nobody listens.
+// NoAnswer is like DialFailed for a connection that was not made at all: there is no route to the
+// host, a firewall blocks it, or no process listens.
 func (d *Dance) NoAnswer(h wire.HostRank, err error) {
 	d.DialFailed(h, err)
 	if h >= 0 && int(h) < len(d.silent) {
@@ -125,8 +124,7 @@ func (d *Dance) NoAnswer(h wire.HostRank, err error) {
 	}
 }
 
-// Unreachable says that no attempt can reach host h. The dance ends with the step
-// Unreachable.
+// Unreachable records that no attempt can reach host h. The dance ends with the step Unreachable.
 func (d *Dance) Unreachable(h wire.HostRank, err error) {
 	if d.over || h < 0 || int(h) >= len(d.joined) || d.joined[h] {
 		return
@@ -160,7 +158,7 @@ func (d *Dance) dismiss(why string) {
 	d.conns = nil
 }
 
-// Tick tells the time. A dance that is not complete at its deadline ends with the step
+// Tick sets the current time. A dance that is not complete at its deadline ends with the step
 // TimedOut, and one that has to reach a host By a time, and cannot, with Unreachable.
 func (d *Dance) Tick(now time.Time) {
 	if d.over {

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// StepKind says what a Step is about.
+// StepKind is the kind of a Step.
 type StepKind uint8
 
 // The steps of a dance.
@@ -21,7 +21,7 @@ const (
 
 var stepNames = [...]string{"none", "joined", "refuse", "complete", "timed out", "prove", "unreachable"}
 
-// String names the kind.
+// String returns the name of the kind.
 func (k StepKind) String() string {
 	if int(k) < len(stepNames) {
 		return stepNames[k]
@@ -29,7 +29,7 @@ func (k StepKind) String() string {
 	return fmt.Sprintf("step %d", uint8(k))
 }
 
-// Step is something that the driver of a dance must know or do.
+// Step is an action for the driver of a dance, or a report to it.
 type Step struct {
 	Kind StepKind
 	Conn int
@@ -37,7 +37,7 @@ type Step struct {
 	Err  error
 }
 
-// Next returns the oldest step that it has not returned yet.
+// Next returns the oldest step that it has not returned yet, and false if there is none.
 func (d *Dance) Next() (Step, bool) {
 	if len(d.steps) == 0 {
 		return Step{}, false

@@ -14,7 +14,7 @@ var ErrProtocol = errors.New("IMPI packet protocol violated")
 // packet, and by the error of a refused greeting that ended early.
 var ErrTruncated = errors.New("ended early")
 
-// ErrUnreached is wrapped by the Err of a HostDied event of a host to which packets wait, if no
+// ErrUnreached is wrapped by the Err of a HostDied event if packets wait for the host, but no
 // channel to it can be made on demand.
 var ErrUnreached = errors.New("a packet waits for it, but no channel can be made")
 
@@ -32,7 +32,7 @@ type Peer struct {
 // NoRank is the Rank of a peer that is a host.
 const NoRank wire.WorldRank = -1
 
-// String names the peer for a message.
+// String returns the name of the peer for a message.
 func (p Peer) String() string {
 	if p.Rank == NoRank {
 		return fmt.Sprintf("host %d (client %d)", p.Host, p.Client)
@@ -40,21 +40,21 @@ func (p Peer) String() string {
 	return fmt.Sprintf("proc %d (host %d, client %d)", p.Rank, p.Host, p.Client)
 }
 
-// ProtocolError says how a peer broke the packet protocol (IMPI ch.3, Packet Protocol). Its
+// ProtocolError describes how a peer broke the packet protocol (IMPI ch.3, Packet Protocol). Its
 // link is not read any more.
 type ProtocolError struct {
 	Peer  Peer
-	Field string // of the packet, as the standard calls it
-	Value string // what the peer put there
-	Rule  string // why that is wrong
+	Field string // name of the packet's field in the standard
+	Value string // value of the field
+	Rule  string // reason why the value is wrong
 }
 
-// Error names the peer, the field, its value and the rule.
+// Error returns a text with the peer, the field, its value and the rule.
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("%v sent %s %s: %s", e.Peer, e.Field, e.Value, e.Rule)
 }
 
-// Unwrap gives ErrProtocol.
+// Unwrap returns ErrProtocol.
 func (e *ProtocolError) Unwrap() error { return ErrProtocol }
 
 func (p *endpoint) violation(field string, value any, rule string, args ...any) *ProtocolError {

@@ -19,8 +19,8 @@ const (
 	// ChannelDone: both FINIs have passed (IMPI ch.3, Finalization) and nothing is left to send. In
 	// the draft, which has no FINI, only the latter holds: the peer may still send. The driver ends
 	// its sending side (CloseSend), reads until the peer's end or for a short time, closes the link
-	// and calls Closed. If it closed at once the kernel could throw away what the peer has not
-	// read, our FINI included.
+	// and calls Closed. If it closed the link at once, the kernel could discard bytes that the peer
+	// has not read, our FINI included.
 	ChannelDone
 
 	// HostDied: the channel was lost before the peer's FINI, or the peer broke the
@@ -36,16 +36,17 @@ const (
 	// Finished: every local proc is done and every channel was closed in order.
 	Finished
 
-	// HostWanted: a packet waits for a host whose channel is made on demand. The driver makes it
-	// and calls AttachHost, or else NoChannel.
+	// HostWanted: a packet waits for a host whose channel is made on demand. The driver makes the
+	// channel and calls AttachHost, or else NoChannel.
 	HostWanted
-	// RanksLost: the host has said by PkLost which procs are lost (Lost), and the job goes on.
+	// RanksLost: the host has reported by PkLost which procs are lost (Lost), and the job
+	// continues.
 	RanksLost
 )
 
 var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted", "ranks lost"}
 
-// String names the kind.
+// String returns the name of the kind.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
@@ -53,10 +54,10 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("event %d", uint8(k))
 }
 
-// Event is something that the driver must know.
+// Event is a report to the driver.
 type Event struct {
 	Kind EventKind
-	Peer Peer   // whom it is about; not for Finished
+	Peer Peer   // host or proc of the event; not for Finished
 	Link LinkID // ChannelDone, HostFinished: the link; else NoLink
 	Err  error  // HostDied, ProcLost: never nil
 	Lost wire.Lost
@@ -75,7 +76,7 @@ func (e Event) String() string {
 	return fmt.Sprintf("%v: %v", e.Kind, e.Peer)
 }
 
-// Next returns the oldest event that it has not returned yet.
+// Next returns the oldest event that it has not returned yet, and false if there is none.
 func (a *Agent) Next() (Event, bool) {
 	if a.eventHead == len(a.events) {
 		a.events, a.eventHead = a.events[:0], 0
@@ -91,12 +92,12 @@ func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
 
 // Stats counts what an agent did.
 type Stats struct {
-	Packets   uint64 // passed on
-	Bytes     uint64 // of them, headers included
+	Packets   uint64 // packets passed on
+	Bytes     uint64 // bytes of these packets, headers included
 	Dropped   uint64 // packets to an endpoint that is gone or done, and PROTOACKs that the window has no packets for
 	Discarded uint64 // bytes that were still queued for a link when it was closed
 	Queued    int    // bytes that wait now
-	Ends      int    // bytes of these that are FINIs for channels that do not exist yet
+	Ends      int    // part of Queued: FINIs for channels that do not exist yet
 	Memory    int    // bytes of chunks in use now
 }
 

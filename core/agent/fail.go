@@ -7,19 +7,19 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// FailedError is the Err of a HostDied event of a host that has said by PkFail why its part of the
-// job ends.
+// FailedError is the Err of a HostDied event of a host that has reported by PkFail why its part of
+// the job ends.
 type FailedError struct {
 	Peer Peer
 	Text string
 }
 
-// Error names the host and repeats what it said.
+// Error returns the name of the host and the text that it sent.
 func (e *FailedError) Error() string { return fmt.Sprintf("%v has failed: %s", e.Peer, e.Text) }
 
-// Fail says that the job has failed at this host, and why. It goes to the hosts that take PkFail and
-// have a channel, ahead of all packets that wait. The result is the links of these channels: whoever
-// is told closes its end. The owner closes those that are left after a moment.
+// Fail records that the job has failed at this host, and why. The text is sent to the hosts that
+// accept PkFail and have a channel, before all packets that wait. The result is the links of these
+// channels: each of the hosts closes its end. The owner closes those that are left after a moment.
 func (a *Agent) Fail(text string) (told []LinkID) {
 	text = text[:min(len(text), wire.MaxFail, a.pool.size-wire.HeaderSize)]
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(text))

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ProcDone says that a local proc has passed the barrier of Finalize, and that Received was
-// told of everything it sent. Packets for it are dropped from now on. When all local procs
+// ProcDone records that a local proc has passed the barrier of Finalize, and that Received was
+// called for everything the proc sent. Packets for it are dropped from now on. When all local procs
 // are done, every channel gets its FINI (IMPI ch.3, Finalization). The error wraps ErrLink.
 func (a *Agent) ProcDone(r wire.WorldRank) error {
 	p := a.local(r)
@@ -85,9 +85,9 @@ func (a *Agent) channelDone(p *endpoint) {
 	a.emit(Event{Kind: ChannelDone, Peer: p.peer, Link: p.link})
 }
 
-// Closed says that the link is closed; cause is nil or io.EOF if the peer ended it. What
-// was queued for it is thrown away, and the memory that Input and Output returned must not
-// be used any more. Closed ignores a link that it does not know.
+// Closed records that the link is closed; cause is nil or io.EOF if the peer ended it. Bytes queued
+// for it are discarded, and the memory that Input and Output returned must not be used any more.
+// Closed ignores an unknown link.
 func (a *Agent) Closed(l LinkID, cause error) {
 	p := a.lookup(l)
 	if p == nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// GreetingSize is how many bytes a foreign host sends before any packet on a connection
-// that it made: its host rank, big-endian (IMPI ch.2, Host-to-host connections). A host of
-// ours begins a greeting of core/dynamic instead; its first bytes are different from any
-// host rank.
+// GreetingSize is the number of bytes that a foreign host sends before any packet on a connection
+// that it made: its host rank, big-endian (IMPI ch.2, Host-to-host connections). A host of ours
+// begins a greeting of core/dynamic instead, whose first bytes differ from any host rank.
 const GreetingSize = 4
 
 // ErrGreeting is wrapped by the reason why a connection is refused.
@@ -29,7 +28,7 @@ type greeting struct {
 	proving bool // b begins a greeting of core/dynamic
 }
 
-// Input takes bytes that came on an accepted connection and returns how many of them
+// Input consumes bytes that came on an accepted connection and returns the number of them that
 // belonged to the greeting.
 func (d *Dance) Input(conn int, b []byte) int {
 	i := d.find(conn)
@@ -145,9 +144,9 @@ func (d *Dance) Admits(conn int, h wire.HostRank) error {
 	return nil
 }
 
-// Proven says that the greeting on conn, which Admits allowed, is over. If host h has
-// connected before, conn replaces the earlier connection, which the host has given up. If
-// Proven returns false, the driver closes conn.
+// Proven records that the greeting on conn, which Admits allowed, is over. If host h has connected
+// before, conn replaces the earlier connection, which the host has given up. If Proven returns
+// false, the driver closes conn.
 func (d *Dance) Proven(conn int, h wire.HostRank) bool {
 	if d.Admits(conn, h) != nil {
 		return false
@@ -158,8 +157,8 @@ func (d *Dance) Proven(conn int, h wire.HostRank) bool {
 	return true
 }
 
-// Brought says that host h has proven itself at another listener than that of the channels,
-// and that conn leads to it. If it returns false, the driver closes conn.
+// Brought records that host h has proven itself at another listener than that of the channels, and
+// that conn leads to it. If it returns false, the driver closes conn.
 func (d *Dance) Brought(conn int, h wire.HostRank) bool {
 	if d.over || d.unfit(wire.HostID{}, h) != "" || !d.c.Hosts[h].Proves {
 		return false
@@ -176,7 +175,7 @@ func (d *Dance) arrive(conn int, h wire.HostRank) {
 	d.steps = append(d.steps, Step{Kind: Joined, Conn: conn, Host: h})
 }
 
-// Closed says that conn ended before its greeting was complete. Once it is a channel,
+// Closed records that conn ended before its greeting was complete. Once it is a channel,
 // Agent.Closed has to be called instead. A connection that was refused is ignored.
 func (d *Dance) Closed(conn int, cause error) {
 	i := d.find(conn)

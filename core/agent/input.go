@@ -21,16 +21,16 @@ type input struct {
 	c               *chunk
 	run, start, pos int
 	end             int
-	lent            bool // the driver has the memory of c from Input, and may be reading into it
+	lent            bool // Input has returned memory of c, and the driver may be reading into it
 	free            [1][]byte
 
-	dest    *endpoint // of the run
-	packets int       // in the run
+	dest    *endpoint // destination of the run
+	packets int       // packets in the run
 
 	kind   wire.PacketType // of this packet
-	size   int             // of this packet; 0: its header has not come completely
-	left   int             // bytes of it that have not come or were not parsed yet
-	target *endpoint       // of this packet; nil: dropped
+	size   int             // size of this packet; 0: its header is not complete
+	left   int             // bytes of this packet that have not come or were not parsed yet
+	target *endpoint       // destination of this packet; nil: dropped
 	held   []seg           // parts of this packet in earlier chunks
 }
 
@@ -79,13 +79,13 @@ func (in *input) turn(p *pool) {
 		}
 	case in.target != nil && len(rest) > 0:
 		in.held = append(in.held, seg{old, start, end, true})
-		return // the reference of the input is the held segment's now
+		return // the held segment takes over the input's reference
 	}
 	p.put(old)
 }
 
-// Received says that n bytes were read into the memory of Input. Packets that they complete
-// are now in the Output of their destinations. The error is nil, a *ProtocolError or a *FailedError;
+// Received records that n bytes were read into the memory of Input. Packets that they complete are
+// now in the Output of their destinations. The error is nil, a *ProtocolError or a *FailedError;
 // after an error the driver closes the link and calls Closed.
 func (a *Agent) Received(l LinkID, n int) error {
 	p := a.lookup(l)

@@ -5,11 +5,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TellLost tells all hosts that take PkLost which procs are lost, behind what their procs have been
-// sent from here: what a lost proc had sent is there before. Channels that are made on demand are made
-// for it.
+// TellLost sends to all hosts that accept PkLost which procs are lost, after the packets that were
+// queued for them here: so everything that a lost proc has sent arrives first. Channels that are
+// made on demand are made for this.
 func TellLost(a *Agent, l wire.Lost) {
-	l.Text = l.Text[:min(len(l.Text), wire.MaxFail, a.pool.size-wire.HeaderSize-wire.MaxLost+wire.MaxFail)] // a chunk takes it
+	l.Text = l.Text[:min(len(l.Text), wire.MaxFail, a.pool.size-wire.HeaderSize-wire.MaxLost+wire.MaxFail)] // must fit into a chunk
 	data := wire.AppendLost(nil, l)
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(data))
 	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkLost, Len: uint32(len(data))})
@@ -22,7 +22,7 @@ func TellLost(a *Agent, l wire.Lost) {
 		switch {
 		case p.state == gone || p.over || p.err != nil:
 			continue
-		case p.ended: // nothing may come behind our FINI
+		case p.ended: // no packet may come after our FINI
 			p.urgent.copyIn(&a.pool, b, false)
 		default:
 			p.out.copyIn(&a.pool, b, false)
@@ -44,8 +44,8 @@ func takeLost(a *Agent, p *endpoint) *ProtocolError {
 	return nil
 }
 
-// GoOnWithout says that the job goes on without host h: its channel counts as ended once HostDied was
-// emitted, and none is made any more.
+// GoOnWithout records that the job continues without host h: its channel counts as ended once
+// HostDied was emitted, and no channel to it is made any more.
 func GoOnWithout(a *Agent, h wire.HostRank, why error) {
 	p := a.host(h)
 	if p.state == waiting && a.onDemand(p) && !p.meant {

@@ -36,9 +36,8 @@ func (a *Agent) owes(p *endpoint) bool {
 	return p.out.bytes+p.urgent.bytes > end
 }
 
-// ExpectHost says that host h has made the channel; AttachHost or Unexpect follows. It returns
-// false if the channel is not wanted any more: this host has finished, and has nothing for the
-// other one.
+// ExpectHost records that host h has made the channel; AttachHost or Unexpect follows. It returns
+// false if the channel is not wanted any more: this host has finished, and no packet to h is left.
 func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self || !a.hosts[h].OnDemand {
 		return false
@@ -46,8 +45,8 @@ func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	return a.mean(a.host(h))
 }
 
-// Unexpect says that a channel which ExpectHost was told of was lost before anything was sent on
-// it. Packets that wait for it cause another HostWanted.
+// Unexpect records that a channel announced by ExpectHost was lost before anything was sent on it.
+// Packets that wait for it cause another HostWanted.
 func (a *Agent) Unexpect(h wire.HostRank) {
 	p := a.host(h)
 	switch {
@@ -62,8 +61,8 @@ func (a *Agent) Unexpect(h wire.HostRank) {
 	}
 }
 
-// NotYet says that an attempt to reach host h has failed. It returns false if nobody needs the
-// channel any more: it exists, or all procs of this host are done and no packet of theirs waits for
+// NotYet records that an attempt to reach host h has failed. It returns false if the channel is not
+// needed any more: it exists, or all procs of this host are done and no packet of theirs waits for
 // it.
 func (a *Agent) NotYet(h wire.HostRank) bool {
 	p := a.host(h)
@@ -73,11 +72,11 @@ func (a *Agent) NotYet(h wire.HostRank) bool {
 	return p.meant && p.state == waiting
 }
 
-// NoChannel says that there will be no channel to host h, which was wanted. cause is nil if the
-// host has said that it is leaving: then all procs of the job have passed the barrier of Finalize,
-// and nobody needs the packets that waited. It is no failure either if all procs of this host are
-// done and no packet of theirs waits. Otherwise the host counts as dead, by an error that wraps
-// ErrUnreached.
+// NoChannel records that there will be no channel to host h, which was wanted. cause is nil if the
+// host has reported that it is leaving: then all procs of the job have passed the barrier of
+// Finalize, and the packets that waited are not needed. It is no failure either if all procs of
+// this host are done and no packet of theirs waits. Otherwise the host counts as dead, by an error
+// that wraps ErrUnreached.
 func (a *Agent) NoChannel(h wire.HostRank, cause error) {
 	p := a.host(h)
 	if !p.meant || p.state != waiting {

@@ -44,7 +44,7 @@ func batchFor(n int) int {
 	return size
 }
 
-// Sent says that the first n bytes of what Output returned have been sent. It panics if Output
+// Sent records that the first n bytes of the result of Output have been sent. It panics if Output
 // returned fewer.
 func (a *Agent) Sent(l LinkID, n int) {
 	p := a.lookup(l)

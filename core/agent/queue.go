@@ -5,7 +5,7 @@ package agent
 type seg struct {
 	c        *chunk
 	off, end int
-	more     bool // the last packet goes on in the next seg
+	more     bool // the last packet continues in the next seg
 }
 
 // queue is what waits for one link, in order. It has one reference to the chunk of each
@@ -15,11 +15,11 @@ type queue struct {
 	head  int
 	n     int
 	bytes int
-	mid   bool // a packet has been sent in part, or may have been, so that nothing may go before its rest
+	mid   bool // a packet has been sent in part, or may have been, so nothing may be queued before its rest
 	lent  int  // segs at the front that the driver is writing now
 	final bool // the next run is the last one, and must be a segment of its own
 
-	fill    *chunk // the chunk that gathers copies of short runs, to which the queue has a reference of its own
+	fill    *chunk // collects copies of short runs; the queue has its own reference to it
 	fillEnd int
 }
 

@@ -21,8 +21,8 @@ func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 	in.kind = wire.PacketType(binary.BigEndian.Uint32(h[atType:]))
 	in.size, in.target = wire.HeaderSize, nil
 	if in.kind.HasData() {
-		// IMPI ch.3, Packet Protocol: pk_len counts for these two types only. Some
-		// peers write a length into packets that no data follows.
+		// IMPI ch.3, Packet Protocol: pk_len is valid for these two types only. Some peers write a
+		// length into packets that no data follows.
 		n := binary.BigEndian.Uint32(h[atLen:])
 		if n > a.maxData {
 			return p.violation("pk_len", n, "the job's maximum data length is %d", a.maxData)

@@ -24,7 +24,7 @@ type windows struct {
 
 type knownPair struct {
 	of   pairOf
-	pair *pair // nil: none
+	pair *pair
 }
 
 func newWindows(ackMark, hiWater uint32) windows {

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Errors of a Member. Those but ErrConfig, ErrRank and ErrMany are of messages: whoever sent it does not
-// keep to the algorithm, or was taken for failed and lives.
+// Errors of a Member. All except ErrConfig, ErrRank and ErrMany are about a message: its sender
+// violates the algorithm, or counts as failed although it lives.
 var (
-	// ErrConfig: a Config that no group has.
+	// ErrConfig: a Config that is not valid for any group.
 	ErrConfig = errors.New("agree: impossible group")
-	// ErrRank: a rank that is not in the group, or not another member's.
+	// ErrRank: a rank that is not in the group, or is this member's own.
 	ErrRank = errors.New("agree: not another member of the group")
-	// ErrMany: an agreement is begun, or a message is about one, while too many before it have not
-	// returned.
+	// ErrMany: an agreement is begun, or a message is about one, while too many earlier ones have
+	// not returned.
 	ErrMany = errors.New("agree: too many agreements that have not returned")
-	// ErrTwice: a second message where there is one.
+	// ErrTwice: a message that was received before.
 	ErrTwice = errors.New("agree: this was sent before")
-	// ErrUnasked: an answer without a question.
+	// ErrUnasked: an answer that this member has not asked for.
 	ErrUnasked = errors.New("agree: an answer that nobody asked for")
 	// ErrExcluded: the others have decided without this member, which they take for failed.
 	ErrExcluded = errors.New("agree: the others have agreed without this member")
-	// ErrDiffers: two results of one agreement.
+	// ErrDiffers: two different results of one agreement.
 	ErrDiffers = errors.New("agree: two members have different results")
 )
 
@@ -33,39 +33,39 @@ const (
 	DefaultWindow = 64
 )
 
-// Config is what a Member needs to know of its group. It must be the same at all members, but for
-// Me.
+// Config describes the group to a Member. It must be the same at all members, except for Me.
 type Config struct {
 	Size  int
 	Me    int
-	Sites []int // by member, any number for each site; nil: all are at one
-	// Fan is how many children a member has at its own site; 0 is DefaultFan.
+	Sites []int // site of each member, as any number; nil: all are at one site
+	// Fan is the maximum number of children of a member at its own site; 0 is DefaultFan.
 	Fan int
-	// Window is how many agreements may be begun and not have returned; 0 is DefaultWindow.
+	// Window is the maximum number of agreements that are begun and have not returned; 0 is
+	// DefaultWindow.
 	Window int
 }
 
-// Contribution is what a member brings into an agreement.
+// Contribution is a member's input to an agreement.
 type Contribution struct {
 	Flags uint64    // combined by AND
-	Max   [2]uint64 // of each the largest
+	Max   [2]uint64 // combined by maximum, each for itself
 	Acked Set       // failed members that its program has acknowledged
 }
 
 // Decision is the result of an agreement, the same at all living members.
 type Decision struct {
-	Sequence uint64 // what Begin returned
+	Sequence uint64 // result of Begin
 	Flags    uint64
 	Max      [2]uint64
-	Failed   Set // members that have failed, as all know now; all others have contributed
-	Acked    Set // of these, those that all had acknowledged
+	Failed   Set // failed members, as known to all now; all others have contributed
+	Acked    Set // failed members that all contributors had acknowledged
 }
 
-// Unacked returns the failed members that some have not acknowledged. If there are any, MPIX_Comm_agree
-// has the error class MPIX_ERR_PROC_FAILED, at all members.
+// Unacked returns the failed members that some members have not acknowledged. If there are any,
+// MPIX_Comm_agree returns the error class MPIX_ERR_PROC_FAILED at all members.
 func (d Decision) Unacked() Set { return d.Failed.Without(d.Acked) }
 
-// Message is to be sent to another member.
+// Message is a message to another member.
 type Message struct {
 	To   int
 	Data []byte
@@ -78,9 +78,9 @@ type Member struct {
 	failed           Set
 	parent           int
 	children         []int
-	next             uint64 // the next agreement that Begin begins
-	low              uint64 // it has returned from all below this one
-	floor            uint64 // all living members have, and nothing is remembered of these
+	next             uint64 // number of the next agreement that Begin begins
+	low              uint64 // all agreements below this number have returned here
+	floor            uint64 // all below this number have returned at all living members, and are forgotten
 	agreements       map[uint64]*agreement
 	messages         []Message
 	decisions        []Decision
@@ -89,11 +89,11 @@ type Member struct {
 type agreement struct {
 	begun   bool
 	own     value // what this member has contributed
-	all     value // what this member and those in open have; when decided, the result
-	some    bool  // there is anything in all
-	open    Set   // members that have sent contribute, and wait for decide
-	told    int   // the parent that was sent contribute or recall last; -1: none
-	asked   bool  // told was sent contribute, and may answer
+	all     value // own and those of open, combined; when decided, the result
+	some    bool  // all contains a value
+	open    Set   // members that have sent contribute and wait for decide
+	told    int   // the parent to which contribute or recall was sent last; -1: none
+	asked   bool  // told got contribute, and may answer
 	decided bool
 }
 
@@ -135,8 +135,8 @@ func (m *Member) Decided() (d Decision, ok bool) {
 	return d, true
 }
 
-// Awaits returns the members that an agreement of this one waits for: those below it that have not
-// contributed, or else the one above, which is to answer.
+// Awaits returns the members that an agreement of this member waits for: its children that have not
+// contributed, or if all have, its parent, which has to answer.
 func (m *Member) Awaits(sequence uint64) (ranks []int) {
 	a := m.agreements[sequence]
 	if a == nil || !a.begun || a.decided {
@@ -153,7 +153,7 @@ func (m *Member) Awaits(sequence uint64) (ranks []int) {
 	return ranks
 }
 
-// Failed records that members have failed. It may be told so again.
+// Failed records that members have failed. Members may be reported more than once.
 func (m *Member) Failed(ranks ...int) error {
 	for _, r := range ranks {
 		switch {
@@ -172,7 +172,7 @@ func (m *Member) Failed(ranks ...int) error {
 	}
 	m.place()
 	for _, sequence := range slices.Sorted(maps.Keys(m.agreements)) {
-		if m.agreements[sequence] != nil { // it was not forgotten by the result of another one
+		if m.agreements[sequence] != nil { // the result of another agreement may have removed it
 			m.advance(sequence)
 		}
 	}
@@ -200,14 +200,14 @@ func (m *Member) Begin(c Contribution) (sequence uint64, err error) {
 	return sequence, nil
 }
 
-// Receive handles a message of another member. An error is the fault of the sender, and the message
-// has changed nothing.
+// Receive handles a message from another member. After an error, which is the sender's fault, the
+// message has changed nothing.
 func (m *Member) Receive(from int, data []byte) error {
 	if from < 0 || from >= m.size || from == m.me {
 		return fmt.Errorf("%w: a message of member %d of %d to member %d", ErrRank, from, m.size, m.me)
 	}
 	if m.failed.Has(from) {
-		return nil // its answer may be of a parent that this member has told another one about
+		return nil // it may be an answer from a former parent, which this member has replaced
 	}
 	in, err := parse(data, m.size)
 	if err == nil {
@@ -224,7 +224,7 @@ func (m *Member) receive(from int, in message) error {
 	case in.value.failed.Has(m.me):
 		return ErrExcluded
 	case in.sequence < m.floor:
-		return nil // all that live have returned
+		return nil // all living members have returned
 	case in.sequence >= m.next+uint64(m.window):
 		return fmt.Errorf("%w: here %d were begun, at most %d more may be elsewhere", ErrMany, m.next, m.window)
 	}

@@ -13,17 +13,17 @@ var ErrMessage = errors.New("agree: malformed message")
 type kind byte
 
 const (
-	contribute kind = 1 + iota // to the parent: all below the sender have contributed this
-	decide                     // the answer to it: the result
-	recall                     // to a new parent: the result that the sender has got already
+	contribute kind = 1 + iota // to the parent: the combined value of the sender and all below it
+	decide                     // the answer to contribute: the result
+	recall                     // to a new parent: the result that the sender already has
 )
 
 type value struct {
 	flags  uint64
 	max    [2]uint64
-	low    uint64 // all that contributed have returned from the agreements below this one
+	low    uint64 // all contributors have returned from the agreements below this number
 	failed Set
-	acked  Set // of these, those that all that contributed have acknowledged
+	acked  Set // failed members that all contributors have acknowledged
 }
 
 func (v value) with(o value) value {
@@ -62,7 +62,7 @@ const (
 	formBitmap = 1
 )
 
-// MaxMessage is how many bytes a message has at most in a group of that size.
+// MaxMessage returns the maximum size in bytes of a message in a group of that size.
 func MaxMessage(size int) int { return headerSize + 2*(1+bitmapSize(size)) }
 
 func bitmapSize(size int) int { return (size + 7) / 8 }

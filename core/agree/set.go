@@ -25,7 +25,7 @@ func (s Set) Has(rank int) bool {
 	return rank >= 0 && rank/64 < len(s.words) && s.words[rank/64]>>(rank%64)&1 != 0
 }
 
-// Len is how many ranks there are.
+// Len returns the number of ranks in the set.
 func (s Set) Len() (n int) {
 	for _, w := range s.words {
 		n += bits.OnesCount64(w)

@@ -5,9 +5,9 @@ package agree
 // member of all, the root.
 type tree struct {
 	fan   int
-	sites [][]int // the members of each, by rank
-	site  []int   // of each member
-	place []int   // of each member, in its site
+	sites [][]int // members of each site, by rank
+	site  []int   // site of each member
+	place []int   // index of each member in its site
 }
 
 // newTree makes the tree of a group of which the site of each member is known.
@@ -57,7 +57,7 @@ func (t *tree) children(rank int, failed Set) (list []int) {
 	if t.leader(t.site[rank], failed) != rank {
 		return list
 	}
-	if top := t.sites[t.site[rank]][0]; top != rank { // it has failed
+	if top := t.sites[t.site[rank]][0]; top != rank { // the first member of the site has failed
 		for _, orphan := range t.below(nil, t.site[rank], 0, failed) {
 			if orphan != rank {
 				list = append(list, orphan)

@@ -24,7 +24,7 @@ const (
 	halfSize   = 128 << 10
 	areaSize   = entries*roomSize + 2*halfSize
 
-	atAsked = 8 // of a member's line
+	atAsked = 8 // offset in a member's line
 
 	atVersion = 8
 	atOrder   = 12
@@ -33,17 +33,17 @@ const (
 )
 
 const (
-	// MaxProcs is how many procs can share a board: each has a bit in a word.
+	// MaxProcs is the maximum number of procs that share a board: each has a bit in a word.
 	MaxProcs = 64
-	// Slots is how many communicators can be on a board at a time.
+	// Slots is the maximum number of communicators on a board at a time.
 	Slots = 16
-	// MaxPost is the most bytes that a member can post in one step.
+	// MaxPost is the maximum number of bytes that a member can post in one step.
 	MaxPost = halfSize
 	// inline is how many bytes an entry has room for.
 	inline = entrySize - 16
 )
 
-// What C code knows of the layout, too: cmd/libmpi compares it with its own.
+// The parts of the layout that C code uses, too: cmd/libmpi compares them with its own constants.
 const (
 	StepBits   = stepBits
 	DoneBit    = doneBit
@@ -69,19 +69,19 @@ var ErrBoard = errors.New("no valid board")
 type Board struct {
 	mem   []byte
 	procs int
-	step  func() // nil: none
+	step  func() // set by Interleave; nil: none
 }
 
 func slotSize(procs int) int { return slotHead + procs*memberSize }
 
-// Control returns how many bytes at the start of a board for so many procs its
-// communicators share. The areas follow.
+// Control returns the number of bytes at the start of a board for that many procs that are control
+// data of communicators. The areas follow.
 func Control(procs int) int { return (headerSize + Slots*slotSize(procs) + page - 1) &^ (page - 1) }
 
-// Size returns the size in bytes of a board for so many procs. Most of it is never touched.
+// Size returns the size in bytes of a board for that many procs. Most of it is never touched.
 func Size(procs int) int { return Control(procs) + Slots*procs*areaSize }
 
-// Header returns the bytes at the start of a board for so many procs. All others are zero.
+// Header returns the bytes at the start of a board for that many procs. All others are zero.
 func Header(procs int) ([]byte, error) {
 	if procs < 2 || procs > MaxProcs {
 		return nil, fmt.Errorf("board: %w: it is for 2 to %d procs, not for %d", ErrBoard, MaxProcs, procs)
@@ -91,7 +91,7 @@ func Header(procs int) ([]byte, error) {
 	binary.NativeEndian.PutUint32(h[atVersion:], version)
 	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
 	binary.NativeEndian.PutUint32(h[atProcs:], uint32(procs))
-	binary.NativeEndian.PutUint64(h[atTaken:], 1) // the world's
+	binary.NativeEndian.PutUint64(h[atTaken:], 1) // slot 0, the world's
 	return h, nil
 }
 
@@ -114,9 +114,9 @@ func Open(mem []byte, procs int) (*Board, error) {
 	return &Board{mem: mem, procs: procs}, nil
 }
 
-// Interleave has step called where it matters what other procs do meanwhile: before data are written
-// and read, and around the announcement that the caller sleeps. It is for simulators, which let
-// others go on there, and is called before the first use.
+// Interleave sets a function that is called where the actions of other procs at the same time
+// matter: before data are written and read, and around the announcement that the caller sleeps. It
+// is for simulators, which run other procs there, and is called before the first use.
 func (b *Board) Interleave(step func()) { b.step = step }
 
 func (b *Board) between() {
@@ -127,8 +127,8 @@ func (b *Board) between() {
 
 func (b *Board) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&b.mem[at])) }
 
-// Take reserves a slot for a communicator; ok is false if none is left. One member calls it
-// and tells the others. It never returns slot 0, which belongs to the communicator of all
+// Take reserves a slot for a communicator; ok is false if none is left. One member calls it and
+// sends the result to the others. It never returns slot 0, which belongs to the communicator of all
 // procs of the board.
 func (b *Board) Take() (slot int, ok bool) {
 	taken := b.word(atTaken)
@@ -146,7 +146,7 @@ func (b *Board) Take() (slot int, ok bool) {
 
 func (b *Board) free(slot int) { b.word(atTaken).And(^(uint64(1) << slot)) }
 
-// Place returns the part of member me in a slot of a communicator of members. The error
+// Place returns the part of member me in a slot of a communicator with that many members. The error
 // wraps ErrBoard if there are more members than procs, or no such slot.
 func (b *Board) Place(slot, members, me int) (*Place, error) {
 	if slot < 0 || slot >= Slots || members < 1 || members > b.procs || me < 0 || me >= members {

@@ -13,8 +13,8 @@ const LentBit = 1 << 7
 // Never is a value of State.Lend: no block is so long.
 const Never = math.MaxUint64
 
-// Offer is what a member says about its process, so that others can read what it lends: the kernel
-// knows the process by a number, and it is the right one if the key is at an address of its memory.
+// Offer describes a member's process, so that others can read the memory that it lends: Process is
+// its number in the kernel, and the process is the right one if Key is in its memory at Addr.
 type Offer struct {
 	Process uint64
 	Addr    uint64
@@ -23,25 +23,26 @@ type Offer struct {
 
 const offerSize = int(unsafe.Sizeof(Offer{}))
 
-// Cores are the CPUs that a proc may use: how many, and the first of them, by which procs that are
-// bound to different ones are known.
+// Cores are the CPUs that a proc may use: their number, and the first of them, which distinguishes
+// procs that are bound to different CPUs.
 type Cores struct{ N, First uint32 }
 
-// Lending is how a proc reads the memory of other procs of its host, and they read its own.
+// Lending contains what a proc needs to read the memory of other procs of its host, and they to
+// read its own.
 type Lending struct {
 	Offer Offer
 	Cores Cores
-	// Fetch copies memory of another proc. It fails if the memory, or the process, is not there.
+	// Fetch copies memory of another proc. It fails if the memory, or the process, does not exist.
 	Fetch func(from *Offer, addr uint64, to []byte) error
 }
 
-// PostOffer posts the own offer in t; a Wait of Vacant must be over.
+// PostOffer posts this member's offer in t; a Wait of Vacant must be over.
 func (p *Place) PostOffer(t Turn, what uint8, o Offer) {
 	*(*Offer)(unsafe.Pointer(&p.Room(t, offerSize)[0])) = o
 	p.Post(t, what, offerSize)
 }
 
-// TakeOffer keeps the offer that member m has posted in t; a Wait of Posted must be over.
+// TakeOffer stores the offer that member m has posted in t; a Wait of Posted must be over.
 func (p *Place) TakeOffer(m int, t Turn, what uint8) error {
 	b, err := p.Look(m, t, what, offerSize)
 	if err == nil {
@@ -50,14 +51,14 @@ func (p *Place) TakeOffer(m int, t Turn, what uint8) error {
 	return err
 }
 
-// OfferSize is how many bytes an offer is; a Wait of Vacant needs it.
+// OfferSize returns the size of an offer in bytes, for a Wait of Vacant.
 func OfferSize() int { return offerSize }
 
-// LendSize is how many bytes a Wait of Vacant needs for a post that lends.
+// LendSize is the number of bytes of a post that lends, for a Wait of Vacant.
 const LendSize = 8
 
 // LendOut posts that b, which is not empty, is lent in t; a Wait of Vacant for LendSize bytes must
-// be over. The caller keeps b as it is until a Wait of Taken is over for all that read it.
+// be over. The caller must not change b until a Wait of Taken is over for all members that read it.
 func (p *Place) LendOut(t Turn, what uint8, b []byte) {
 	p.b.between()
 	e := p.entry(p.me, t)
@@ -77,8 +78,8 @@ func (p *Place) Lent(m int, t Turn, what uint8, n int) (uint64, error) {
 	return *(*uint64)(unsafe.Pointer(&p.b.mem[e+16])), nil
 }
 
-// Ask says, before End, that this member could not read what some members lend in t, and wants it
-// posted.
+// Ask records, before End, that this member could not read the memory that some members lend in t,
+// and asks them to post it.
 func (p *Place) Ask(t Turn, lenders uint64) {
 	at := p.part(p.me)
 	p.b.word(at + atAsked + 8).Store(lenders)
@@ -86,8 +87,8 @@ func (p *Place) Ask(t Turn, lenders uint64) {
 	p.took = true
 }
 
-// Askers returns those of some members that have asked for what this member lends in t; a Wait of Taken
-// must be over for them.
+// Askers returns which of some members have called Ask for the memory that this member lends in t;
+// a Wait of Taken must be over for them.
 func (p *Place) Askers(t Turn, members uint64) (askers uint64) {
 	for left := members; left != 0; left &= left - 1 {
 		m := bits.TrailingZeros64(left)
@@ -99,7 +100,8 @@ func (p *Place) Askers(t Turn, members uint64) (askers uint64) {
 	return askers
 }
 
-// VacantFor is Vacant for a post that only some members read, as they have read all posts since a turn.
+// VacantFor is like Vacant for a post that only some members read, who have also read all posts
+// since a turn.
 func (p *Place) VacantFor(t Turn, n int, since Turn, readers uint64) Wait {
 	if was := p.lastUse(t, n); was >= since {
 		return p.Taken(readers, was)

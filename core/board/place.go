@@ -9,14 +9,14 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// Turn is an operation and a step of it. Later ones are larger.
+// Turn is an operation and a step of it. Later turns are larger.
 type Turn uint64
 
 const (
 	stepBits = 16
 	doneBit  = 1
 
-	// MaxSteps is how many steps an operation can have.
+	// MaxSteps is the maximum number of steps of an operation.
 	MaxSteps = 1 << (stepBits - 1)
 )
 
@@ -34,34 +34,35 @@ func (t Turn) index() int { return int(t>>stepBits + t>>2&(MaxSteps/2-1)) }
 type Place struct {
 	b           *Board
 	slot, n, me int
-	base        int // of the slot
+	base        int // offset of the slot
 
 	*State
-	took bool // something in an area was read in this turn
-	now  Turn // how far this member is
+	took bool // this member has read from an area in this turn
+	now  Turn // turn that this member has reached
 }
 
-// State is what one member knows of its part of a slot. C code uses it too, for operations that it
-// does without Go (docs/decisions/0030-fast-boxes.md); then it is in memory that both have.
+// State is one member's view of its part of a slot. C code uses it too, for operations that it does
+// without Go (docs/decisions/0030-fast-boxes.md); then it is in memory that both have.
 type State struct {
 	Slot    unsafe.Pointer // the memory of the slot
-	Areas   unsafe.Pointer // that of its members' areas
-	Number  atomic.Uint64  // of the communicator's next operation
-	Written [entries]Turn  // when the member wrote each entry last
-	Rooms   [2]Turn        // and each half
+	Areas   unsafe.Pointer // the memory of its members' areas
+	Number  atomic.Uint64  // number of the communicator's next operation
+	Written [entries]Turn  // turn in which each entry was written last
+	Rooms   [2]Turn        // the same for each half
 	Seen    Turn           // turn that all the others had reached when they were last checked
 	Members uint32         // 0: there is no communicator in the slot
 	Me      uint32         // the member's rank
 	Backed  [2]uint32      // 1: rooms, and halves, have memory
-	Busy    uint32         // 1: an operation of Go's is under way
-	Ops     uint32         // how many operations there were
-	Again   uint32         // 1: members that go to sleep look again soon after, so that others may use Tell
+	Busy    uint32         // 1: an operation of the Go code is running
+	Ops     uint32         // number of operations so far
+	Again   uint32         // 1: members check again soon after they go to sleep, so others may use Tell
 	_       uint32
-	Lend    uint64 // from how many bytes on blocks are lent, as the members have agreed; 0: they have not yet
+	Lend    uint64 // minimum size in bytes of blocks that are lent, as agreed by the members; 0: not agreed yet
 	Offers  [MaxProcs]Offer
 }
 
-// Move makes the Place keep its State at s from now on. Nobody else may use either meanwhile.
+// Move makes the Place keep its State at s from now on. Neither may be used by others in the
+// meantime.
 func (p *Place) Move(s *State) {
 	old := p.State
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
@@ -105,22 +106,22 @@ func (p *Place) Others() uint64 {
 // Member returns the set with one member.
 func Member(m int) uint64 { return 1 << m }
 
-// Begin says that this member has begun t, and has read all that it needs of earlier turns.
+// Begin records that this member has begun t, and has read all that it needs of earlier turns.
 func (p *Place) Begin(t Turn) {
 	p.took, p.now = false, t
 	p.turn(p.me).Swap(uint64(t))
 }
 
-// Claim has the lines fetched that this member writes next, in t, so that Begin and Post do not wait until
-// the others' cores have given them up.
+// Claim fetches the cache lines that this member writes next, in t, so that Begin and Post do not
+// wait until the others' cores have given them up.
 func (p *Place) Claim(t Turn) {
 	ntcopy.Claim(unsafe.Pointer(p.turn(p.me)))
 	ntcopy.Claim(unsafe.Pointer(p.b.word(p.entry(p.me, t))))
 }
 
-// Advance is Begin where several turns are under way: t is the first of them of which this member
-// still has to read something, or the last if there is none. Nothing happens if it has begun a later
-// one.
+// Advance is like Begin if several turns are in progress: t is the first of them of which this
+// member still has to read something, or the last if there is none. Nothing happens if the member
+// has begun a later one.
 func (p *Place) Advance(t Turn) {
 	if t > p.now {
 		took := p.took
@@ -129,15 +130,15 @@ func (p *Place) Advance(t Turn) {
 	}
 }
 
-// Resume is Advance for a turn that C has begun. took says that C has read something in an area since it
-// has told the others how far this member is.
+// Resume is like Advance for a turn that C has begun. took is true if C has read something in an
+// area since it has last published this member's turn.
 func (p *Place) Resume(t Turn, took bool) {
 	p.Advance(t)
 	p.took = p.took || took
 }
 
-// End says that this member has read all that it needs of the turn that it has begun last.
-// It writes nothing and returns false if that would delay no other member for long.
+// End records that this member has read all that it needs of the turn that it has begun last. It
+// writes nothing and returns false if that would delay no other member for long.
 func (p *Place) End() bool {
 	if !p.took {
 		return false
@@ -147,14 +148,14 @@ func (p *Place) End() bool {
 	return true
 }
 
-// Done is End where others may wait for this member though it has read little or nothing.
+// Done is like End if others may wait for this member although it has read little or nothing.
 func (p *Place) Done() {
 	p.took = true
 	p.End()
 }
 
-// Backing returns the part of the memory that posting n bytes needs, if it was not asked
-// for before: the caller may have to allocate it.
+// Backing returns the part of the memory that posting n bytes needs, unless it was returned before:
+// the caller may have to allocate it.
 func (p *Place) Backing(n int) (at, size int) {
 	long := n > roomSize
 	switch {
@@ -168,8 +169,8 @@ func (p *Place) Backing(n int) (at, size int) {
 	return p.area(p.me), entries * roomSize
 }
 
-// Overwrites reports whether posting n bytes in t may overwrite what this member has posted since an
-// earlier turn.
+// Overwrites reports whether posting n bytes in t may overwrite bytes that this member has posted
+// since an earlier turn.
 func (p *Place) Overwrites(t Turn, n int, since Turn) bool {
 	apart := t.index() - since.index()
 	return apart >= entries || n > roomSize && apart >= 2
@@ -182,7 +183,7 @@ func (p *Place) Room(t Turn, n int) []byte {
 	return p.data(p.me, t, n)
 }
 
-// Post says that Room has been filled in. The argument what distinguishes operations.
+// Post publishes the contents of Room. The argument what distinguishes operations.
 func (p *Place) Post(t Turn, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
@@ -190,7 +191,7 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 	publish(p, p.entry(p.me, t), t, what, n)
 }
 
-// Write is Post without the end, which is Tell.
+// Write is Post without the publication, which Tell does.
 func (p *Place) Write(t Turn, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
@@ -198,13 +199,13 @@ func (p *Place) Write(t Turn, what uint8, n int) {
 	fill(p, p.entry(p.me, t), t, what, n)
 }
 
-// Tell lets the others find what Write has written in t, and returns the Sleepers. It does not wait until they could
-// find it: this core goes on meanwhile, so that the look for sleepers may come first, and miss one that has just gone
-// to sleep. So it is for members that look again soon after they have gone to sleep (State.Again). It may be called
-// while others use the Place.
+// Tell publishes what Write has written in t, and returns the Sleepers. It does not wait until the
+// others can see it: the check for sleepers may come first, and miss a member that has just gone to
+// sleep. So it is for members that check again soon after they have gone to sleep (State.Again). It
+// may be called while others use the Place.
 func (p *Place) Tell(t Turn) (sleepers uint64) {
 	word := p.b.word(p.entry(p.me, t))
-	if p.b.step != nil { // the look comes first
+	if p.b.step != nil { // look for sleepers first
 		sleepers = p.Sleepers()
 		p.b.between()
 		word.Swap(uint64(t))
@@ -214,8 +215,8 @@ func (p *Place) Tell(t Turn) (sleepers uint64) {
 	return p.Sleepers()
 }
 
-// Keep says that the n bytes posted in t stay in use until the others have read what they
-// need of a later turn.
+// Keep records that the n bytes posted in t stay in use until the others have read what they need
+// of a later turn.
 func (p *Place) Keep(t Turn, n int, until Turn) {
 	p.Written[t.index()%entries] = until
 	if n > roomSize {
@@ -248,7 +249,7 @@ type Mismatch struct {
 	WantBytes int
 }
 
-// Error describes both sides.
+// Error describes both calls.
 func (e *Mismatch) Error() string {
 	if e.What != e.WantWhat {
 		return fmt.Sprintf("rank %d calls another operation, number %d where %d is expected", e.Member, e.What, e.WantWhat)
@@ -270,18 +271,18 @@ func (p *Place) Sleepers() uint64 {
 	return w.And(^others) & others
 }
 
-// Sleep says that this member is about to sleep, and must be woken from then on.
+// Sleep records that this member is about to sleep, and must be woken from then on.
 func (p *Place) Sleep() {
 	p.b.between()
 	p.b.word(p.base).Or(1 << p.me)
 	p.b.between()
 }
 
-// Awake says that this member does not sleep any more.
+// Awake records that this member does not sleep any more.
 func (p *Place) Awake() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
 
-// Leave says that this member will not use the slot any more. The last member to leave
-// clears the slot and gives it back.
+// Leave records that this member will not use the slot any more. The last member to leave clears
+// and releases the slot.
 func (p *Place) Leave() {
 	left := p.b.word(p.base + line)
 	if left.Add(1) != uint64(p.n) {
@@ -304,7 +305,7 @@ func (p *Place) Leave() {
 // Wait is a condition: that some other members have reached a turn.
 type Wait struct {
 	p     *Place
-	left  uint64 // members that are not, as far as is known
+	left  uint64 // members not known to have reached it
 	entry Turn   // turn whose entries are checked; 0: the members' turns are checked
 	want  uint64
 }
@@ -373,9 +374,9 @@ func (w *Wait) Over() bool {
 // Left returns the set of the members that are still waited for.
 func (w *Wait) Left() uint64 { return w.left }
 
-// Expect has the lines fetched that this member will read of the n bytes that each of the members posts, for a Wait
-// until they have, of the first most bytes. They may not be written yet. Of short posts, which are in an entry, it
-// fetches nothing.
+// Expect fetches the cache lines that this member will read when the Wait, for posts of n bytes by
+// each of the members, is over: those of the first most bytes. The bytes may not be written yet.
+// For short posts, which are in an entry, it fetches nothing.
 func (w *Wait) Expect(n, most int) {
 	for left := w.left; left != 0 && n > inline; left &= left - 1 {
 		m := bits.TrailingZeros64(left)

@@ -6,8 +6,7 @@ package coll
 type accumulator struct {
 	reductions
 	cur []byte
-	// mine says that cur may be overwritten; spare is memory of the same length
-	// that is free.
+	// mine is true if cur may be overwritten; spare is free memory of the same length.
 	mine  bool
 	spare []byte
 }

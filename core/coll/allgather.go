@@ -4,8 +4,8 @@ import "github.com/openimpi/impi/core/datatype"
 
 type allgathers struct{ plan }
 
-// Allgather brings everybody's send, all of one length, to everybody's recv, by rank (MPI-4.1,
-// 6.7). A nil send means that the own block is in place already.
+// Allgather copies the send of each member, all of one length, to everybody's recv, by rank
+// (MPI-4.1, 6.7). A nil send means that the own block is in place already.
 func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	o := allgathers{p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
@@ -31,7 +31,7 @@ func (p allgathers) allgather(own, recv []byte) {
 	case p.single():
 		p.allgatherTeam(own, recv)
 	case p.isHosts && !p.linear() && len(recv) < p.profile.Tuning.WideLong:
-		p.gatherAndBcast(own, recv) // so that the messages are not the square of the hosts
+		p.gatherAndBcast(own, recv) // fewer messages than the square of the hosts
 	case p.sites.ours:
 		p.allgatherWide(own, recv)
 	default:
@@ -75,8 +75,8 @@ func (p allgathers) allgatherDoubling(own []byte, b *parts) {
 }
 
 // Allgatherv is Allgather of blocks of different lengths (MPI-4.1, 6.7): counts[r] elements of rank
-// r come to displs[r] of recv, one after the other if displs is nil. Everybody gives the same
-// counts.
+// r are copied to displs[r] of recv, one after the other if displs is nil. All members pass the
+// same counts.
 func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind) error {
 	o := allgathers{p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {

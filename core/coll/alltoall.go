@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// atOnce is how many partners a process exchanges with in one round of Alltoall, and farAtOnce where
-// a round takes as long as the way between sites.
+// atOnce is the number of partners with which a process exchanges blocks in one round of Alltoall,
+// and farAtOnce the number if a round takes as long as the way between sites.
 const (
 	atOnce    = 16
 	farAtOnce = 256
@@ -16,12 +16,12 @@ const (
 
 type exchanges struct {
 	plan
-	here bool // what stays inside the client is exchanged already
+	here bool // blocks inside the client are exchanged already
 }
 
-// Alltoall sends block r of everybody's send to rank r, which finds it at the sender's place in
-// recv (MPI-4.1, 6.8). All blocks have one length. With a nil send the blocks to send are in recv,
-// which is overwritten.
+// Alltoall sends block r of everybody's send to rank r, which stores it in the block of recv that
+// belongs to the sender's rank (MPI-4.1, 6.8). All blocks have one length. With a nil send the
+// blocks to send are in recv, which is overwritten.
 func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	o := exchanges{plan: p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Piece is what Alltoallw sends to one rank, or gets from it: its memory and the kind of its
-// elements.
+// Piece is a part of memory and the kind of its elements: what Alltoallw sends to one rank, or
+// receives from it.
 type Piece struct {
 	Buf  []byte
 	Kind datatype.Kind
 }
 
-// Alltoallw sends each rank its piece, and gets a piece from each (MPI-4.1, 6.8). Two ranks may
+// Alltoallw sends one piece to each rank, and receives one from each (MPI-4.1, 6.8). Two ranks may
 // send each other elements of different kinds. No piece may share memory with another one.
 func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 	o := exchanges{plan: p.begin(s, datatype.Byte)}

@@ -8,7 +8,7 @@ type bcasts struct{ plan }
 
 func (p plan) bcasting() bcasts { return bcasts{p} }
 
-// Bcast brings the root's buffer to everybody (MPI-4.1, 6.4).
+// Bcast copies the root's buffer to the buffer of every member (MPI-4.1, 6.4).
 func (p *Planner) Bcast(s *Schedule, buf []byte, k datatype.Kind, root int) error {
 	o := bcasts{p.begin(s, k)}
 	if err := o.checkRoot(root); err != nil {

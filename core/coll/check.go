@@ -16,19 +16,20 @@ var ErrMismatch = errors.New("members do not call the same collective operation"
 
 // Call is the part of a member's call in which all members have to agree (MPI-4.1, 6.1).
 type Call struct {
-	Name  string // of the operation, up to 23 bytes of it count
-	Root  int    // NoRoot of operations without one
-	Op    string // of a reduction, up to 15 bytes of it count
+	Name  string // of the operation; only the first 23 bytes are compared
+	Root  int    // NoRoot for operations without a root
+	Op    string // of a reduction; only the first 15 bytes are compared
 	Kind  datatype.Kind
-	Bytes uint64 // what each member contributes or gets, for operations in which that is the same for all
-	Bad   bool   // this member has found its arguments wrong
+	Bytes uint64 // size of each member's contribution or result, for operations in which it is the same for all
+	Bad   bool   // this member's own check of its arguments failed
 }
 
 // NoRoot is the Root of a Call of an operation without a root.
 const NoRoot = -1 << 31
 
 // A record is the wire form of a Call and of the rank that made it: name, op, root, rank, bytes,
-// kind, bad. What travels, a verdict, is two records and a byte that says whether they differ.
+// kind, bad. A verdict, which is what messages contain, is two records and a byte that is set if
+// they differ.
 const (
 	nameLen    = 24
 	opLen      = 16
@@ -92,7 +93,7 @@ var compared = datatype.NewWholeOp(func(in, inout []byte, n int, _ datatype.Kind
 	}
 }, false)
 
-// CheckLen is how much memory Check needs, in bytes.
+// CheckLen is the size in bytes of the memory that Check needs.
 const CheckLen = 2 * verdictLen
 
 // Check plans the comparison of the members' calls, by the same messages for every operation. It

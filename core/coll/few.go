@@ -1,8 +1,8 @@
 package coll
 
-// What few processes of one machine do. Where they outnumber the cores, a switch from one to
-// another costs more than a message, and a tree makes those in its middle wait twice. So the first
-// process, or the root, exchanges messages with each of the others directly.
+// The algorithms for a few processes of one machine. If they outnumber the cores, a switch from one
+// to another costs more than a message, and a tree makes those in its middle wait twice. So the
+// first process, or the root, exchanges messages with each of the others directly.
 
 // MaxFew is the largest value of Tuning.Few that has an effect.
 const MaxFew = 8

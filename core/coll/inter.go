@@ -9,16 +9,16 @@ import (
 )
 
 // Roots of operations on intercommunicators (MPI-4.1, 6.2.3), with the values of the MPI ABI: the
-// root itself gives Root, the others of its group ProcNull, and the members of the other group the
+// root itself passes Root, the others of its group ProcNull, and the members of the other group the
 // root's rank.
 const (
 	ProcNull = -3
 	Root     = -4
 )
 
-// The tags between the groups of an intercommunicator. Those inside a group are as in an
-// intracommunicator. IMPI has no such operations; these are the project's own, also with clients of
-// other libraries.
+// The tags between the groups of an intercommunicator. Inside a group the tags are those of an
+// intracommunicator. IMPI has no such operations; these tags are the project's own, also with
+// clients of other libraries.
 const (
 	tagInterBarrier  wire.Tag = 400
 	tagInterBcast    wire.Tag = 410
@@ -36,9 +36,10 @@ type remote struct {
 	own   wire.ClientRank
 }
 
-// NewInterPlanner makes the planner of an intercommunicator; to has the masters of its remote
-// group. Its operations are those between two groups (MPI-4.1, 6.2.2): each group gets what the
-// other one contributes. There is no MPI_IN_PLACE: a nil buffer is one without elements.
+// NewInterPlanner returns the planner of an intercommunicator; to contains the masters of its
+// remote group. Its operations are those between two groups (MPI-4.1, 6.2.2): each group receives
+// what the other one contributes. There is no MPI_IN_PLACE: a nil buffer is a buffer without
+// elements.
 func NewInterPlanner(c *comm.Comm, to *comm.Masters, p Profile) *Planner {
 	pl := NewPlanner(c, p)
 	pl.remote = &remote{m: to, n: c.Remote().Size(), own: pl.m.Client(pl.mine)}

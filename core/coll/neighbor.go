@@ -17,13 +17,13 @@ type neighbours struct {
 	err error
 }
 
-// Neighbors returns the caller's neighbours in the communicator's topology (MPI-4.1, 8.6). It is
-// ErrTopology without a topology, and ErrComm of an intercommunicator.
+// Neighbors returns the caller's neighbours in the communicator's topology (MPI-4.1, 8.6). The
+// error is ErrTopology without a topology, and ErrComm for an intercommunicator.
 func (p *Planner) Neighbors() (comm.Neighbours, error) {
 	n := p.neighbours.Load()
 	if n == nil {
 		n = p.findNeighbors()
-		p.neighbours.Store(n) // another goroutine that looks them up finds the same
+		p.neighbours.Store(n) // another goroutine computes the same neighbours
 	}
 	return n.Neighbours, n.err
 }
@@ -42,9 +42,9 @@ func (p *Planner) findNeighbors() *neighbours {
 
 type neighbourhoods struct{ plan }
 
-// NeighborAllgather sends send to all neighbours and puts what comes from them, all of one length,
-// into recv, in the order of the topology (MPI-4.1, 8.6). The block of recv of a neighbour that
-// does not exist, MPI_PROC_NULL, stays as it is.
+// NeighborAllgather sends send to all neighbours and stores their data, all of one length, in recv,
+// in the order of the topology (MPI-4.1, 8.6). The block of recv for a neighbour that does not
+// exist, MPI_PROC_NULL, is not changed.
 func (p *Planner) NeighborAllgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	n := neighbourhoods{p.begin(s, k)}
 	return n.exchange(send, recv, nil, n.evenly)

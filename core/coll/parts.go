@@ -14,7 +14,7 @@ type parts struct {
 	buf    []byte
 	ranks  *comm.Group
 	via    *comm.Group
-	block  int // bytes
+	block  int // size in bytes
 	starts []int
 	counts []int // elements
 	size   int   // bytes of an element

@@ -5,24 +5,24 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// A client may have an MPI of its own, which does collective operations among the client's members of
-// the communicator faster than messages would. IMPI leaves what happens inside a client to the client
-// (IMPI ch.4, Utility functions), and other clients do not notice it. Such an operation is one step of
-// the schedule, a Phase, that all members of the team have.
+// A client may have an MPI of its own, which does collective operations among the client's members
+// of the communicator faster than messages would. IMPI leaves it to the client how it works inside
+// (IMPI ch.4, Utility functions), and other clients do not notice it. Such an operation is one step
+// of the schedule, a Phase, that all members of the team execute.
 
-// Phase is what the client's own MPI does in a step.
+// Phase is the operation of the client's own MPI in a step.
 type Phase uint8
 
 // The phases. Roots are places in the team.
 const (
 	NoPhase        Phase = iota
-	PhaseBarrier         // nothing else
-	PhaseBcast           // Dst of the process in place Peer to all others' Dst
-	PhaseReduce          // all Src, of Count elements, into Dst of the process in place Peer
-	PhaseAllreduce       // all Src, or Dst where there is no Src, into all Dst
-	PhaseGather          // all Src, of one length, to Dst of the process in place Peer
-	PhaseAllgather       // all Src, or the own block of Dst where there is no Src, to all Dst
-	PhaseAlltoall        // block r of Src, or of Dst where there is no Src, to Dst of place r
+	PhaseBarrier         // barrier, without data
+	PhaseBcast           // Dst of process Peer is copied to all others' Dst
+	PhaseReduce          // all Src, of Count elements, are reduced into Dst of process Peer
+	PhaseAllreduce       // all Src, or Dst if there is no Src, are reduced into all Dst
+	PhaseGather          // all Src, of one length, are gathered in Dst of process Peer
+	PhaseAllgather       // all Src, or the own block of Dst if there is no Src, are gathered in all Dst
+	PhaseAlltoall        // block r of Src, or of Dst if there is no Src, goes to Dst of process r
 )
 
 // own reports whether the client's own MPI does a phase. op matters to reductions.

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Faults of arguments. Every member can see most of them for itself, before anything is sent.
+// Errors of arguments. Every member can detect most of them alone, before anything is sent.
 var (
 	// ErrRoot is wrapped when the root is not a rank of the communicator.
 	ErrRoot = errors.New("invalid root")
@@ -51,19 +51,18 @@ const (
 // tagBits is how many bits the tags above take.
 const tagBits = 11
 
-// Numbered is the tag of a step of operation number n of a communicator. Among
-// processes that all number the operations, those that are under way at the same
-// time cannot take each other's messages, and what a failed one has left behind
-// is not mistaken for a later one's.
+// Numbered returns the tag of a step of operation number n of a communicator. Among processes that
+// all number the operations, concurrent operations cannot receive each other's messages, and
+// messages left by a failed operation are not mistaken for those of a later one.
 func Numbered(tag wire.Tag, n uint32) wire.Tag {
 	return wire.Tag(n<<tagBits&(1<<31-1)) | tag
 }
 
-// Peer is what collectives need to know about another client.
+// Peer describes another client to collective operations.
 type Peer struct {
-	Rep datatype.Representation // of the data between it and this client
+	Rep datatype.Representation // of the data between the other client and this one
 	// ReduceOnPointToPoint puts the messages of Reduce into the point-to-point context, both ways.
-	// LAM/MPI does so, whose only communicator is the world; IMPI has them in the second context
+	// LAM/MPI does so, whose only communicator is the world; IMPI uses the second context for them
 	// (IMPI ch.4, Context IDs).
 	ReduceOnPointToPoint bool
 }
@@ -71,29 +70,32 @@ type Peer struct {
 // Profile is what the members of a job have agreed on at startup (IMPI ch.2, C_COLL_XSIZE and
 // C_COLL_MAXLINEAR).
 type Profile struct {
-	XSize     int    // blocks of this many bytes and more are sent directly, shorter ones by way of the masters
+	XSize     int    // blocks of at least this many bytes are sent directly, shorter ones by way of the masters
 	MaxLinear int    // up to this many clients send to one directly; more use a tree
-	Clients   []Peer // by client rank; those beyond get external32
+	Clients   []Peer // by client rank; clients beyond its end use external32
 	Tuning    Tuning // must be the same in all processes of a client
-	// Ours says that all members run this library and plan with the same Tuning, so that between
-	// them messages other than IMPI's may travel.
+	// Ours is true if all members run this library and plan with the same Tuning, so that they may
+	// use messages other than IMPI's between them.
 	Ours bool
 	// Hosts maps the processes of this client to their hosts, with host ranks where Clients has
-	// client ranks; nil: all are on one host. It is the same in all processes of the client.
+	// client ranks, or is nil if all are on one host. It is the same in all processes of the
+	// client.
 	Hosts *comm.Clients
-	// Phases reports which phases this client's own MPI does, for elements of a kind and, of
-	// reductions, for an operation; nil: none. It is the same in all processes of the client.
+	// Phases reports whether this client's own MPI can do a phase, for elements of a kind and, for
+	// reductions, with an operation. nil means that it can do none. It is the same in all processes
+	// of the client.
 	Phases func(Phase, datatype.Kind, *datatype.Op) bool
 }
 
-// Tuning are the crossovers inside a client, and between clients that are all ours or its hosts, in
-// bytes of one process's buffer or block; Few counts processes. Fields named Long apply from their
-// value on, the others up to it. Zero means the default, a negative value means zero.
+// Tuning contains the crossovers inside a client, and between clients that are all ours or its
+// hosts, in bytes of one process's buffer or block; Few counts processes. Fields named Long apply
+// to sizes from their value on, the others to sizes up to their value. Zero means the default, a
+// negative value means zero.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
 	GatherLong        int // directly to and from the root instead of by a tree
 	AllgatherLong     int // ring instead of doubling
-	AlltoallShort     int // up to this size blocks are passed on by other processes
+	AlltoallShort     int // up to this size other processes forward blocks
 	AllreduceLong     int // in blocks around a ring instead of doubling
 	ReduceScatterLong int // block by block instead of by Allreduce
 	WideLong          int // each block between clients is a message, instead of all blocks of a client together
@@ -149,10 +151,10 @@ type Planner struct {
 	mine    int // number of the own master
 	team    team
 	sites   sites
-	remote  *remote // of an intercommunicator
+	remote  *remote // set for an intercommunicator
 
 	ranks     *comm.Group // this planner's ranks as ranks of the communicator; nil: they are the same
-	within    *Planner    // plans inside the own client, between its hosts; nil: one host
+	within    *Planner    // plans between the hosts of the own client; nil: one host
 	across    *Planner    // of within: plans between the processes with this one's place on their hosts; nil if not every host has one
 	isHosts   bool        // all messages are inside the client
 	scattered bool        // the team is on several hosts
@@ -162,8 +164,8 @@ type Planner struct {
 
 // team is the local group: the ranks of one client, ascending.
 type team struct {
-	ranks *comm.Group // whose members are ranks
-	me    int         // own place
+	ranks *comm.Group // members are ranks of the communicator
+	me    int         // index of this process
 }
 
 func (t team) size() int { return t.ranks.Size() }
@@ -202,7 +204,7 @@ func newPlanner(c *comm.Comm, p Profile) *Planner {
 	return pl
 }
 
-// WithPhases is the planner of the same communicator with other Profile.Phases.
+// WithPhases returns the planner of the same communicator with another Profile.Phases.
 func (p *Planner) WithPhases(does func(Phase, datatype.Kind, *datatype.Op) bool) *Planner {
 	profile := p.profile
 	profile.Phases = does

@@ -129,7 +129,7 @@ func (p reductions) upInOrder(a *accumulator, holder int) int {
 	p.reduceTree(a, 0)
 	switch {
 	case !p.linear():
-		holder = 0 // a tree keeps the order only if its root is the first
+		holder = 0 // a tree keeps rank order only if its root is rank 0
 		if p.team.me == 0 {
 			p.climb(a)
 		}

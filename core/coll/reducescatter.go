@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// ReduceScatter combines everybody's send, element by element, and leaves in the recv of rank r the
-// next counts[r] elements of the result (MPI-4.1, 6.10.2). Everybody gives the same counts. With a
+// ReduceScatter combines everybody's send, element by element, and stores in the recv of rank r the
+// next counts[r] elements of the result (MPI-4.1, 6.10.2). All members pass the same counts. With a
 // nil send the operand is in recv, which the result overwrites from its start.
 func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
@@ -115,7 +115,7 @@ func (p allreductions) reduceScatterDirect(b parts, result []byte) {
 		x := a.buffer()
 		p.recvLocal(p.team.rank(p.me-i), tagReduceScatter, x)
 		p.wait()
-		a.after(x) // the first one where it is, without a copy of mine
+		a.after(x) // the first operand is used in place, without a copy to mine
 	}
 	p.wait()
 	p.copy(result, a.cur)

@@ -4,9 +4,9 @@ import "github.com/openimpi/impi/core/datatype"
 
 type scans struct{ reductions }
 
-// Scan leaves in everybody's recv the combination of all operands up to its own, in rank order
-// (MPI-4.1, 6.11.1). A nil send means that the operand is in recv. It is comm.ErrComm on an
-// intercommunicator, as is Exscan.
+// Scan stores in everybody's recv the combination of all operands up to its own, in rank order
+// (MPI-4.1, 6.11.1). A nil send means that the operand is in recv. The error is comm.ErrComm for an
+// intercommunicator, as it is for Exscan.
 func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := scans{reductions{p.begin(s, k), op}}
 	if err := o.only("Scan"); err != nil {
@@ -64,7 +64,7 @@ func (p scans) scanTeam(a *accumulator) {
 // received.
 func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	if len(a.cur) == 0 {
-		return nil // nobody receives what is empty
+		return nil // no process receives empty blocks
 	}
 	if p.isHosts && !p.linear() {
 		return p.lowerHosts(a)
@@ -144,7 +144,7 @@ func (p scans) lowerHosts(a *accumulator) (lower []byte) {
 		over.scanTeam(&up)
 		into := lower
 		if into == nil {
-			into = total // the first host has nothing before it, and receives nothing
+			into = total // the first host has no host before it, and receives nothing
 		}
 		over.shift(&up, into)
 		a.wait()

@@ -13,21 +13,20 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Action is what a Step does.
+// Action is the kind of a Step.
 type Action uint8
 
-// The actions. Send and Recv are messages: the executor starts them in the order
-// of the steps and does not wait for one before the next, and so with Joint, which
-// all members of the client have. The others are local work, done by Run when
-// their turn comes.
+// The actions. Send and Recv are messages: the executor starts them in the order of the steps and
+// does not wait for one before the next. The same holds for Joint, which all members of the client
+// execute. The others are local work, which Run does when their turn comes.
 const (
-	Send   Action = iota // Src to Peer
-	Recv                 // from Peer, exactly len(Dst) bytes
-	Joint                // Phase, by the client's own MPI
+	Send   Action = iota // sends Src to Peer
+	Recv                 // receives exactly len(Dst) bytes from Peer
+	Joint                // does Phase with the client's own MPI
 	Reduce               // Dst = Src Op Dst, of Count elements
 	Copy                 // Dst = Src
-	Encode               // Dst = Src as Rep has it
-	Decode               // Dst = native form of Src, which is as Rep has it
+	Encode               // Dst = Src in the form Rep
+	Decode               // Dst = native form of Src, which is in the form Rep
 )
 
 // String returns the action's name.
@@ -39,7 +38,7 @@ func (a Action) String() string {
 // scratch memory.
 type Step struct {
 	Action  Action
-	Phase   Phase // of Joint
+	Phase   Phase // used by Joint
 	Kind    datatype.Kind
 	Rep     datatype.Representation
 	Remote  bool // Peer is a rank of the remote group of an intercommunicator
@@ -66,7 +65,7 @@ func (t *Step) Run() error {
 		return t.Rep.Encode(t.Dst, t.Src, t.Kind, t.Count)
 	case Decode:
 		return t.Rep.Decode(t.Dst, t.Src, t.Kind, t.Count)
-	case Send, Recv, Joint: // the executor's
+	case Send, Recv, Joint: // done by the executor
 	}
 	return nil
 }
@@ -80,8 +79,8 @@ func (t *Step) Run() error {
 // round before the next one.
 type Schedule struct {
 	steps       []Step
-	ends        []int // where each finished round ends in steps
-	round       int   // the next one to execute
+	ends        []int // ends of the finished rounds, as indexes in steps
+	round       int   // index of the next round to execute
 	hasMessages bool  // the open round has messages
 	late        []Step
 	more        func() error
@@ -91,7 +90,7 @@ type Schedule struct {
 	encoded Step // the last Encode of the open round
 }
 
-// Reset forgets all steps, and with them the buffers of the last operation.
+// Reset forgets all steps, and the references to the buffers of the last operation.
 func (s *Schedule) Reset() {
 	clear(s.steps)
 	s.steps, s.ends, s.round = s.steps[:0], s.ends[:0], 0

@@ -13,10 +13,10 @@ const maxStripes = 8
 // planner sends few messages, but not those that IMPI prescribes.
 type sites struct {
 	ours    bool
-	ordered bool // each client's ranks follow each other
-	equal   bool // all clients have as many processes
-	// stripes is how many processes of each client move parts of a long vector:
-	// those in places 0, 1, … of their client.
+	ordered bool // the ranks of each client are consecutive
+	equal   bool // all clients have the same number of processes
+	// stripes is the number of processes of each client that move parts of a long vector: the first
+	// ones of their client.
 	stripes int
 }
 

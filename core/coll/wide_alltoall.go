@@ -65,7 +65,7 @@ func (p exchanges) swapBundles(outs []byte, away, block int) (bundles []byte) {
 	}
 	n := p.team.size()
 	bundle, bundles := p.scratch.get(n*away), p.scratch.get(n*away)
-	at, start := 0, 0 // offsets in the bundles, and in each process's blocks for others
+	at, start := 0, 0 // offsets in the bundles, and in each process's blocks for other clients
 	for i := range p.m.Count() {
 		if i == p.mine {
 			continue
@@ -89,7 +89,7 @@ func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 		return
 	}
 	n := p.team.size()
-	// There is a block from each rank of the other clients for each one here.
+	// For each rank here there is a block from each rank of the other clients.
 	for j := range away / block {
 		for q := range n {
 			p.copy(ins[q*away+j*block:][:block], bundles[(j*n+q)*block:][:block])

@@ -3,7 +3,7 @@ package comm
 import "slices"
 
 // Attrs are the attributes of an object, in the order in which they were attached (MPI-4.1, 7.7).
-// The zero value has none. The Keys of the process guard it.
+// The zero value is empty. The Keys of the process guard it.
 type Attrs struct{ list []*attr }
 
 type attr struct {
@@ -16,7 +16,8 @@ type attr struct {
 const rounds = 4
 
 // Set attaches a value to an object, whose Attrs are a. A value that is already attached is deleted
-// first (MPI-4.1, 7.7.2); if its Deleter fails it stays, and that error is returned.
+// first (MPI-4.1, 7.7.2); if its Deleter fails, the old value stays and the Deleter's error is
+// returned.
 func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 	k.lock()
 	defer k.unlock()
@@ -33,7 +34,7 @@ func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 			}
 		}
 	}
-	if old := a.find(n); old != nil { // its Deleter attaches again, or is running
+	if old := a.find(n); old != nil { // its Deleter has attached it again, or is running
 		k.detach(a, old)
 	}
 	a.list = append(a.list, &attr{key: x, value: value})
@@ -53,7 +54,7 @@ func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error)
 	return nil, false, nil
 }
 
-// Delete removes the value that is attached, if there is one. If its Deleter fails it
+// Delete removes the value that is attached, if there is one. If its Deleter fails, the value
 // stays.
 func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 	k.lock()
@@ -68,7 +69,7 @@ func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 }
 
 // Copy returns the attributes for a duplicate of an object, by calling the Copiers in the order of
-// attachment (MPI-4.1, 7.7.2). After an error the caller has to Drop what was copied.
+// attachment (MPI-4.1, 7.7.2). After an error the caller has to Drop the copies.
 func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	k.lock()
 	defer k.unlock()
@@ -92,12 +93,12 @@ func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	return copies, nil
 }
 
-// Clear deletes all attributes of an object that is freed, the last one attached first, which MPI
-// wants for MPI_COMM_SELF in Finalize (MPI-4.1, 11.2.4). It stops at the first Deleter that fails,
-// whose attribute stays, with those attached before it.
+// Clear deletes all attributes of an object that is freed, the last one attached first, as MPI
+// requires for MPI_COMM_SELF in Finalize (MPI-4.1, 11.2.4). It stops at the first Deleter that
+// fails; its attribute and those attached before it stay.
 func (k *Keys) Clear(a *Attrs, object any) error { return k.clear(a, object, false) }
 
-// Drop is Clear, but goes on after errors and returns none.
+// Drop is like Clear, but continues after errors and returns none.
 func (k *Keys) Drop(a *Attrs, object any) { _ = k.clear(a, object, true) }
 
 func (k *Keys) clear(a *Attrs, object any, force bool) error {
@@ -114,7 +115,7 @@ func (k *Keys) clear(a *Attrs, object any, force bool) error {
 			k.detach(a, x)
 		}
 	}
-	for len(a.list) > 0 { // Deleters that attach again each time
+	for len(a.list) > 0 { // of Deleters that attach again each time
 		k.detach(a, a.list[0])
 	}
 	return nil

@@ -12,7 +12,7 @@ var ErrKeyval = errors.New("invalid attribute key")
 // ErrKeyvals is wrapped by the error if there are no keys left.
 var ErrKeyvals = errors.New("out of attribute keys")
 
-// Family is the kind of objects that a key is for.
+// Family is the kind of objects that a key applies to.
 type Family uint8
 
 // The families.
@@ -22,22 +22,22 @@ const (
 	WinFamily
 )
 
-// String names the objects of the family.
+// String returns the name of the family's objects.
 func (f Family) String() string {
 	return [...]string{"communicators", "datatypes", "windows"}[f]
 }
 
-// Keyval names an attribute: a value that a program attaches to a communicator, a datatype or a
-// window (MPI-4.1, 7.7.1). Those below FirstKeyval are MPI's own.
+// Keyval is the key of an attribute, which is a value that a program attaches to a communicator, a
+// datatype or a window (MPI-4.1, 7.7.1). Keys below FirstKeyval are MPI's own.
 type Keyval int
 
 const (
 	// KeyvalInvalid is no key (MPI_KEYVAL_INVALID).
 	KeyvalInvalid Keyval = 0
-	// FirstKeyval is the least key that Create gives.
+	// FirstKeyval is the smallest key that Create returns.
 	FirstKeyval Keyval = 1 << 16
-	lastKeyval  Keyval = 1<<31 - 1 // C has int
-	familyBits         = 2         // of a key: they tell its family
+	lastKeyval  Keyval = 1<<31 - 1 // maximum of C's int
+	familyBits         = 2         // bits of a key that encode its family
 )
 
 // Copier makes the value for a duplicate of an object; keep is false if the duplicate gets
@@ -100,8 +100,8 @@ func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, erro
 	return n, nil
 }
 
-// Free says that nobody will attach values with the key any more. The key is removed with the last
-// attribute that has it; until then it can be used, and freed again (MPI-4.1, 7.7.2).
+// Free marks a key as freed: no values will be attached with it any more. The key is removed with
+// its last attribute; until then it can be used, and freed again (MPI-4.1, 7.7.2).
 func (k *Keys) Free(f Family, n Keyval) error {
 	k.lock()
 	defer k.unlock()

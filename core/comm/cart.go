@@ -18,9 +18,9 @@ type Cart struct {
 	size     int
 }
 
-// NewCart makes a topology of at most size processes. periodic says for each dimension
-// whether it is periodic. Without dimensions the topology has one process. The error is
-// ErrDims if a dimension is smaller than 1, or if there are more places than processes.
+// NewCart returns a topology of at most size processes. periodic reports for each dimension whether
+// it is periodic. Without dimensions the topology has one process. The error is ErrDims if a
+// dimension is smaller than 1, or if there are more places than processes.
 func NewCart(dims []int, periodic []bool, size int) (*Cart, error) {
 	if len(periodic) != len(dims) {
 		return nil, fmt.Errorf("comm: %w: %d dimensions but %d periods", ErrDims, len(dims), len(periodic))
@@ -41,13 +41,13 @@ func NewCart(dims []int, periodic []bool, size int) (*Cart, error) {
 	return &Cart{dims: slices.Clone(dims), periodic: slices.Clone(periodic), size: places}, nil
 }
 
-// Size is the number of places; the ranks below it are in the topology.
+// Size returns the number of places; the ranks below it are in the topology.
 func (c *Cart) Size() int { return c.size }
 
-// Dims is a copy of the sizes.
+// Dims returns a copy of the sizes of the dimensions.
 func (c *Cart) Dims() []int { return slices.Clone(c.dims) }
 
-// Periodic is a copy of the periods.
+// Periodic returns a copy of the flags that are set for periodic dimensions.
 func (c *Cart) Periodic() []bool { return slices.Clone(c.periodic) }
 
 // Coords returns the coordinates of a rank.
@@ -63,8 +63,8 @@ func (c *Cart) Coords(rank int) ([]int, error) {
 	return coords, nil
 }
 
-// Rank returns the rank at coordinates. Coordinates in periodic dimensions wrap; others out of
-// range give ErrRank (MPI-4.1, 8.5.5).
+// Rank returns the rank at coordinates. Coordinates in periodic dimensions wrap; for others out of
+// range the error is ErrRank (MPI-4.1, 8.5.5).
 func (c *Cart) Rank(coords []int) (int, error) {
 	if len(coords) != len(c.dims) {
 		return 0, fmt.Errorf("comm: %w: %d coordinates for %d dimensions", ErrDims, len(coords), len(c.dims))
@@ -137,8 +137,8 @@ func (c *Cart) Neighbours(rank int) (Neighbours, error) {
 }
 
 // Sub keeps the dimensions for which keep is set (MPI-4.1, 8.5.7). It returns the topology of the
-// part that rank is in, a colour that all ranks of this part share and no others have, and rank's
-// number in it.
+// part that contains rank, a colour that the ranks of this part and no others have, and rank's
+// number in the part.
 func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, color, key int, err error) {
 	if len(keep) != len(c.dims) {
 		return nil, 0, 0, fmt.Errorf("comm: %w: %d choices for %d dimensions", ErrDims, len(keep), len(c.dims))

@@ -9,10 +9,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Clients says which client (site) each proc belongs to. Procs of one client usually have
-// consecutive numbers, and clients one after the other as many procs each, as the hosts of a site
-// have: the table has one entry for all of those in a row, not one for each of them or for each
-// proc. It is immutable and may be shared.
+// Clients maps each proc to its client (site). Procs of one client usually have consecutive
+// numbers, and often consecutive clients have equally many procs each, as the hosts of a site do:
+// then the table has one entry for this whole series, not one for each client or each proc. It is
+// immutable and may be shared.
 type Clients struct {
 	ranges []procRange
 }
@@ -36,9 +36,10 @@ func NewClients(clients []wire.ClientRank) *Clients {
 	})
 }
 
-// ClientsByRuns makes the table from the numbers of procs in a row, and the client of each.
+// ClientsByRuns returns the table for runs of consecutive procs: the number of procs in each run,
+// and their client.
 func ClientsByRuns(runs iter.Seq2[int, wire.ClientRank]) *Clients {
-	t, end, open := &Clients{}, Proc(0), Proc(0) // open procs before end are those of client, as far as is known
+	t, end, open := &Clients{}, Proc(0), Proc(0) // open procs before end are of client, and not added yet
 	var client wire.ClientRank
 	for n, c := range runs {
 		if c != client {
@@ -102,8 +103,8 @@ func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
 	return r.client + wire.ClientRank(i), first + i*r.width, first + (i+1)*r.width
 }
 
-// With returns a table with further procs: counts[i] of clients[i], numbered from first on,
-// which is above all procs of t. Numbers in between belong to nobody.
+// With returns a table with further procs: counts[i] of clients[i], numbered from first on, which
+// is above all procs of t. Numbers in between belong to no client.
 func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Clients {
 	u := &Clients{ranges: slices.Clip(t.ranges)}
 	for i, n := range counts {
@@ -113,8 +114,8 @@ func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Cli
 	return u
 }
 
-// Without returns a table in which the procs from first up to, but not including, end,
-// which one call of With has added, belong to nobody.
+// Without returns a table in which the procs from first up to, but not including, end, which one
+// call of With has added, belong to no client.
 func (t *Clients) Without(first, end Proc) *Clients {
 	u := &Clients{}
 	for _, r := range t.ranges {

@@ -14,16 +14,16 @@ var ErrComm = errors.New("invalid communicator")
 
 // Spec describes a communicator.
 type Spec struct {
-	Context wire.ContextID // of point-to-point messages; collectives use the next
+	Context wire.ContextID // context ID of point-to-point messages; collectives use the next one
 	Group   *Group
 	Self    Proc     // the calling process, a member of Group
-	Clients *Clients // of all members
-	// Masters are those of Group, if the caller knows them already.
+	Clients *Clients // contains all members
+	// Masters are the masters of Group, or nil if the caller has not computed them.
 	Masters  *Masters
 	Topology Topology // nil: none
-	// Remote makes it an intercommunicator of Group and Remote, which have no member in
-	// common. The two context IDs after those of an intracommunicator then belong to the
-	// private communicator of Group's members.
+	// Remote is the remote group of an intercommunicator between Group and Remote, which have no
+	// member in common; nil makes an intracommunicator. The two context IDs after those of an
+	// intracommunicator then belong to the private communicator of Group's members.
 	Remote *Group
 }
 
@@ -35,7 +35,7 @@ type Spec struct {
 type Comm struct {
 	spec    Spec
 	rank    int
-	local   *Comm                   // of an intercommunicator
+	local   *Comm                   // set for an intercommunicator
 	masters atomic.Pointer[Masters] // made when first asked for
 }
 
@@ -56,52 +56,52 @@ func New(s Spec) (*Comm, error) {
 	return c, c.join()
 }
 
-// Spec returns what c was made of. With another context it describes a duplicate.
+// Spec returns the Spec of c, with its Masters. With another context it describes a duplicate.
 func (c *Comm) Spec() Spec {
 	s := c.spec
 	s.Masters = c.Masters()
 	return s
 }
 
-// Context is the context ID of point-to-point messages.
+// Context returns the context ID of point-to-point messages.
 func (c *Comm) Context() wire.ContextID { return c.spec.Context }
 
-// CollectiveContext is the context ID of collective operations.
-// IMPI ch.4, Context IDs: the communicator's own plus one.
+// CollectiveContext returns the context ID of collective operations. IMPI ch.4, Context IDs: the
+// communicator's own plus one.
 func (c *Comm) CollectiveContext() wire.ContextID { return c.spec.Context + 1 }
 
-// Group is the group of the members.
+// Group returns the group of the members.
 func (c *Comm) Group() *Group { return c.spec.Group }
 
-// Size is the number of members.
+// Size returns the number of members.
 func (c *Comm) Size() int { return c.spec.Group.size }
 
-// Rank is the calling process's rank.
+// Rank returns the calling process's rank.
 func (c *Comm) Rank() int { return c.rank }
 
-// Self is the calling process.
+// Self returns the calling process.
 func (c *Comm) Self() Proc { return c.spec.Self }
 
-// Proc returns the member of the rank; ok is false if there is no such rank.
+// Proc returns the member with that rank; ok is false if there is no such rank.
 func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 
 // ClientOf returns the client of a proc that is a member.
 func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
-// Clients is the table that has all members.
+// Clients returns the table that contains all members.
 func (c *Comm) Clients() *Clients { return c.spec.Clients }
 
 // Topology returns the topology, or nil.
 func (c *Comm) Topology() Topology { return c.spec.Topology }
 
-// Cart is the Cartesian topology, or nil.
+// Cart returns the Cartesian topology, or nil.
 func (c *Comm) Cart() *Cart {
 	t, _ := c.spec.Topology.(*Cart)
 	return t
 }
 
-// Masters numbers the clients that the communicator spans. It is computed at the first
-// call, unless the Spec had it.
+// Masters returns the masters of the clients that the communicator spans. They are computed at the
+// first call, unless the Spec contained them.
 func (c *Comm) Masters() *Masters {
 	if m := c.masters.Load(); m != nil {
 		return m

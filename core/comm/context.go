@@ -14,21 +14,21 @@ var ErrContexts = errors.New("out of context IDs")
 // time and both would get the same context ID.
 var ErrContextRace = errors.New("context ID taken by another communicator meanwhile")
 
-// The context IDs that exist from the start; each is followed by that of the
-// communicator's collectives.
+// The context IDs that exist from the start; each is followed by the ID of the communicator's
+// collectives.
 const (
 	WorldContext wire.ContextID = 0
 	SelfContext  wire.ContextID = 2
 )
 
-// Context IDs below ContextLimit are agreed on by IMPI's rule. Those above are private to
-// our own sites: each process has its own ones, which it can give to communicators.
+// Context IDs below ContextLimit are agreed on by IMPI's rule. Those above are private to our own
+// sites: each process has its own range, from which it can assign IDs to communicators.
 const (
 	ContextLimit wire.ContextID = 1 << 63
 
 	originShift = 32
-	// SurvivalContext is that of messages by which procs of a job that goes on without some of
-	// them agree: it stays usable whatever is given up.
+	// SurvivalContext is the context ID of messages by which procs of a job that continues without
+	// some of its procs agree: it stays usable whatever is given up.
 	SurvivalContext = ContextLimit - 1
 
 	numberShift = 2 // each private number stands for InterContexts IDs
@@ -49,19 +49,19 @@ const (
 // IDs are never reused (docs/decisions/0020-context-ids.md).
 type Contexts struct {
 	max    wire.ContextID
-	origin wire.ContextID // of the private IDs
+	origin wire.ContextID // process number in its private IDs
 	next   wire.ContextID // the next private number
-	held   bool           // an agreement that counts is under way
+	held   bool           // an agreement with an offer not Busy is in progress
 
-	// Of private IDs of several worlds:
+	// For private IDs of several worlds:
 	home    [16]byte
 	bits    uint
 	draws   uint64
 	claimed map[wire.ContextID]bool
 }
 
-// NewContexts starts with the IDs of MPI_COMM_WORLD and MPI_COMM_SELF in use. origin is
-// below 1<<30, and different for each process of a world.
+// NewContexts returns Contexts in which the IDs of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
+// origin is below 1<<30, and different for each process of a world.
 func NewContexts(origin Proc) Contexts {
 	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin)), bits: PrivateBits}
 }
@@ -69,9 +69,9 @@ func NewContexts(origin Proc) Contexts {
 // Offer is what a process contributes to an agreement and, after all members' offers were
 // combined, the result of it.
 type Offer struct {
-	Max     wire.ContextID // the largest in use
-	Private wire.ContextID // used if somebody is busy; 0: none
-	Busy    bool           // with another agreement
+	Max     wire.ContextID // the largest ID in use
+	Private wire.ContextID // used if a process is busy; 0: none
+	Busy    bool           // another agreement is in progress
 }
 
 // With combines two offers.
@@ -91,8 +91,8 @@ func (a *Contexts) Offer(lead bool) Offer {
 	return o
 }
 
-// Held reports whether an agreement that counts is under way, so that this process would be busy in
-// another one.
+// Held reports whether an agreement is in progress for which this process was not busy, so that it
+// would be busy in another one.
 func (a *Contexts) Held() bool { return a.held }
 
 // Withdraw ends an agreement that has failed. mine is what Offer returned.

@@ -83,7 +83,7 @@ func (s *splitter) split(n, k int, divisors []int) {
 	}
 	for _, d := range divisors {
 		if power(d, k, n) < n {
-			continue // even d to the k is too small: a later factor would exceed d
+			continue // d to the power of k is too small: a later factor would exceed d
 		}
 		if d > s.best[0] || len(s.current) > 0 && d > s.current[len(s.current)-1] {
 			return

@@ -21,9 +21,8 @@ type Adjacent struct {
 	Dests, DestWeights     []int
 }
 
-// NewDistGraph makes a topology of size processes. The error is ErrRank if a neighbour is
-// none of them, and ErrGraph if weights are negative, too few, or given for one direction
-// only.
+// NewDistGraph returns a topology of size processes. The error is ErrRank if a neighbour is not one
+// of them, and ErrGraph if weights are negative, too few, or given for one direction only.
 func NewDistGraph(a Adjacent, size int) (*DistGraph, error) {
 	if err := checkEdges("sources", a.Sources, a.SourceWeights, size); err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (g *DistGraph) Adjacent() Adjacent {
 	return a
 }
 
-// Degrees returns how many edges come from neighbours and lead to them (MPI-4.1, 8.5.5).
+// Degrees returns the numbers of edges from and to neighbours (MPI-4.1, 8.5.5).
 func (g *DistGraph) Degrees() (in, out int) { return len(g.in), len(g.out) }
 
 // Neighbours returns the neighbours of the calling process, whatever the rank.
@@ -86,10 +85,10 @@ func (g *DistGraph) Neighbours(int) (Neighbours, error) {
 // Edge is an edge of a graph, given by any process.
 type Edge struct{ Source, Dest, Weight int32 }
 
-// Edges are the edges that one process contributes to a graph: their sources, how many
-// edges each source has (degrees), the destinations, one source after the other, and the
-// weights or nil. The error is ErrRank if a rank is not below size, and ErrGraph if the
-// lengths or numbers do not fit.
+// Edges returns the edges that one process contributes to a graph, from their sources, the number
+// of edges of each source (degrees), the destinations, one source after the other, and the weights
+// or nil. The error is ErrRank if a rank is not below size, and ErrGraph if the lengths or numbers
+// do not fit.
 func Edges(sources, degrees, dests, weights []int, size int) ([]Edge, error) {
 	if len(degrees) != len(sources) {
 		return nil, fmt.Errorf("comm: %w: %d sources and %d degrees", ErrGraph, len(sources), len(degrees))

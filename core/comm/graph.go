@@ -14,7 +14,7 @@ var ErrGraph = errors.New("invalid graph")
 // is immutable.
 type Graph struct {
 	index, edges []int
-	lopsided     error // why it cannot have neighbourhood collectives
+	lopsided     error // reason why it cannot have neighbourhood collectives, or nil
 }
 
 // NewGraph makes a topology of at most size processes. The neighbours of rank i are
@@ -45,13 +45,13 @@ func NewGraph(index, edges []int, size int) (*Graph, error) {
 	return g, nil
 }
 
-// Size is the number of nodes: the ranks below it are in the topology.
+// Size returns the number of nodes: the ranks below it are in the topology.
 func (g *Graph) Size() int { return len(g.index) }
 
-// Index returns a copy of where the edges of each node end.
+// Index returns a copy of the ends of each node's edges, as indexes in Edges.
 func (g *Graph) Index() []int { return slices.Clone(g.index) }
 
-// Edges is a copy of all edges.
+// Edges returns a copy of all edges.
 func (g *Graph) Edges() []int { return slices.Clone(g.edges) }
 
 // Of returns the neighbours of a rank. The caller must not change them.

@@ -20,12 +20,11 @@ var (
 	ErrRange = errors.New("invalid range of ranks")
 )
 
-// Proc numbers a process among all that this process knows: its index in the proc table.
-// The procs of MPI_COMM_WORLD are numbered by world rank.
+// Proc is the number of a process among all processes that this process knows: its index in the
+// proc table. The procs of MPI_COMM_WORLD are numbered by world rank.
 type Proc int32
 
-// Undefined and ProcNull are the values that MPI's ABI gives MPI_UNDEFINED and
-// MPI_PROC_NULL.
+// Undefined and ProcNull are the values of MPI_UNDEFINED and MPI_PROC_NULL in MPI's ABI.
 const (
 	Undefined = -32766
 	ProcNull  = -3
@@ -38,7 +37,7 @@ const (
 type Group struct {
 	runs  []run
 	size  int
-	index *index // of groups of many runs
+	index *index // set for groups of many runs
 }
 
 // index has the runs of a group in the order of their smallest members.
@@ -53,7 +52,7 @@ const scan = 8
 // Empty is the group without members.
 var Empty = &Group{}
 
-// NewGroup is the group of procs first to first+n-1 in order.
+// NewGroup returns the group of procs first to first+n-1 in order.
 func NewGroup(first Proc, n int) *Group {
 	if n <= 0 {
 		return Empty
@@ -61,8 +60,8 @@ func NewGroup(first Proc, n int) *Group {
 	return &Group{runs: []run{{n: int32(n), step: 1, first: int32(first)}}, size: n}
 }
 
-// GroupOf is the group of procs in the given order. The error is ErrRank if one appears
-// twice or is negative.
+// GroupOf returns the group of procs in the given order. The error is ErrRank if one appears twice
+// or is negative.
 func GroupOf(procs []Proc) (*Group, error) {
 	if i := duplicate(procs); i >= 0 {
 		return nil, fmt.Errorf("comm: %w: proc %d appears twice", ErrRank, procs[i])
@@ -103,7 +102,7 @@ func (g *Group) All() func(yield func(Proc, int) bool) {
 	}
 }
 
-// Size is the number of members.
+// Size returns the number of members.
 func (g *Group) Size() int { return g.size }
 
 // Rank returns the rank of p in g; ok is false if p is not a member.
@@ -133,7 +132,7 @@ func (g *Group) find(p Proc) (rank int, ok bool) {
 	return Undefined, false
 }
 
-// At returns the member of the rank; ok is false if there is no such rank.
+// At returns the member with that rank; ok is false if there is no such rank.
 func (g *Group) At(rank int) (p Proc, ok bool) {
 	if uint(rank) >= uint(g.size) {
 		return -1, false
@@ -161,7 +160,7 @@ func (g *Group) Map(f func(Proc) Proc) *Group {
 }
 
 // Translate returns for each rank in g the rank of the same process in h, or Undefined; ProcNull
-// stays ProcNull (MPI-4.1, 7.3.1). A rank that g does not have gives ErrRank.
+// stays ProcNull (MPI-4.1, 7.3.1). The error is ErrRank if a rank is not in g.
 func (g *Group) Translate(ranks []int, h *Group) ([]int, error) {
 	if h == nil {
 		return nil, fmt.Errorf("comm: %w: none given", ErrGroup)

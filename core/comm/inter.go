@@ -6,9 +6,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// How many consecutive context IDs a communicator takes: one for point-to-point messages
-// and one for collectives, and an intercommunicator two more for its private communicator.
-// Its groups are disjoint, so both can use the same IDs for their private communicators.
+// The number of consecutive context IDs of a communicator: one for point-to-point messages and one
+// for collectives, and for an intercommunicator two more for its private communicator. Its groups
+// are disjoint, so both can use the same IDs for their private communicators.
 const (
 	IntraContexts = 2
 	InterContexts = 4
@@ -42,7 +42,7 @@ func (c *Comm) Local() *Comm {
 	return c.local
 }
 
-// Remote is the group of the other side; nil if c is an intracommunicator.
+// Remote returns the group of the other side, or nil if c is an intracommunicator.
 func (c *Comm) Remote() *Group { return c.spec.Remote }
 
 // Partners returns the group whose ranks are the sources and destinations of messages: the
@@ -54,14 +54,14 @@ func (c *Comm) Partners() *Group {
 	return c.spec.Group
 }
 
-// Partner returns the process of a source's or destination's rank; ok is false if there is
-// no such rank.
+// Partner returns the process with that rank in the group of Partners; ok is false if there is no
+// such rank.
 func (c *Comm) Partner(rank int) (p Proc, ok bool) { return c.Partners().At(rank) }
 
-// Compare returns how c and d relate: the same object (Identical), the same groups (Congruent), the
-// same members in another order (Similar), or Unequal. An intra- and an intercommunicator are
-// Unequal. For two intercommunicators the local and the remote groups are compared, and the weaker
-// result counts (MPI-4.1, 7.6.1).
+// Compare returns the relation of c and d: the same object (Identical), the same groups
+// (Congruent), the same members in another order (Similar), or Unequal. An intra- and an
+// intercommunicator are Unequal. For two intercommunicators the local and the remote groups are
+// compared, and the weaker result counts (MPI-4.1, 7.6.1).
 func (c *Comm) Compare(d *Comm) Comparison {
 	switch {
 	case c == d:

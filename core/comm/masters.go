@@ -16,9 +16,9 @@ import (
 type Masters struct {
 	group   *Group
 	table   *Clients
-	clients []wire.ClientRank // by number
-	locals  []*Group          // by number
-	starts  []int             // of Tree
+	clients []wire.ClientRank // of each master, by number
+	locals  []*Group          // ranks of each client, by number
+	starts  []int             // used by Tree
 }
 
 // NewMasters computes the masters of g. The table has all members.
@@ -80,7 +80,7 @@ func (r *run) within(p, first, end Proc) int {
 // Count returns the number of masters, which is the number of clients spanned.
 func (m *Masters) Count() int { return len(m.clients) }
 
-// Number is the number of the master of rank's client.
+// Number returns the number of the master of rank's client.
 func (m *Masters) Number(rank int) int { return slices.Index(m.clients, m.clientOf(rank)) }
 
 func (m *Masters) clientOf(rank int) wire.ClientRank {
@@ -88,10 +88,10 @@ func (m *Masters) clientOf(rank int) wire.ClientRank {
 	return m.table.Of(p)
 }
 
-// Rank is the rank of master number n.
+// Rank returns the rank of master number n.
 func (m *Masters) Rank(n int) int { return int(m.locals[n].runs[0].first) }
 
-// Client is the client of master number n.
+// Client returns the client of master number n.
 func (m *Masters) Client(n int) wire.ClientRank { return m.clients[n] }
 
 // Locals returns the ranks of the client of master number n, as a group whose members are

@@ -7,7 +7,7 @@ import "slices"
 // way the cost is linear in the number of runs, or in the sizes of the groups.
 type meeting struct {
 	other *Group
-	bits  []uint64 // of other's members, beginning with low; nil: by arithmetic
+	bits  []uint64 // bit set of other's members, from low on; nil: by arithmetic
 	low   Proc
 	found []hits
 }

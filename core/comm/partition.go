@@ -18,14 +18,14 @@ type Part struct {
 // member in common.
 type Partition []Part
 
-// Choice is a member's colour and key in Split. A negative colour means that it joins no part
-// (MPI-4.1, 7.4.2; IMPI ch.4, Comm_split).
+// Choice is a member's colour and key in Split. A negative colour means that the member joins no
+// part (MPI-4.1, 7.4.2; IMPI ch.4, Comm_split).
 type Choice struct{ Color, Key int32 }
 
-// ChoiceSize is the length of an encoded choice.
+// ChoiceSize is the size of an encoded choice in bytes.
 const ChoiceSize = 8
 
-// Append encodes c.
+// Append appends the encoded c to b.
 func (c Choice) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, uint32(c.Color)), uint32(c.Key))
 }
@@ -68,7 +68,7 @@ func partOf(color int32, ranks []int32) Part {
 	return Part{Color: color, Group: b.group()}
 }
 
-// PartOf returns the part of a rank among those that Divide makes; ok is false without a colour.
+// PartOf returns the part of a rank among the results of Divide; ok is false without a colour.
 func PartOf(choices []Choice, rank int) (part Part, ok bool) {
 	color := choices[rank].Color
 	if color < 0 {
@@ -108,7 +108,7 @@ func (p Partition) For(ranks *Group) (some Partition) {
 	return some
 }
 
-// Append encodes p.
+// Append appends the encoded p to b.
 func (p Partition) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
 	for _, part := range p {
@@ -123,11 +123,11 @@ func (p Partition) Append(b []byte) []byte {
 	return b
 }
 
-// PartitionLimit is the largest encoded size of a partition of a communicator, in bytes.
+// PartitionLimit returns the maximum encoded size of a partition of a communicator, in bytes.
 func PartitionLimit(size, remote int) int { return 4 + (size+remote)*(12+runSize) }
 
-// ReadPartition decodes all of b, which may come from anywhere, as a partition of ranks
-// below size and remote. The error is ErrMessage if it is not one.
+// ReadPartition decodes all of b, which need not be trusted, as a partition of ranks below size and
+// remote. The error is ErrMessage if b is not a valid partition.
 func ReadPartition(b []byte, size, remote int) (p Partition, err error) {
 	if len(b) < 4 {
 		return nil, fmt.Errorf("comm: %w: a partition of %d bytes", ErrMessage, len(b))

@@ -8,15 +8,15 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Private context IDs of communicators with members of several worlds. The private IDs of
-// one world contain the leader's rank, which procs of other worlds may have too. So for
-// several worlds the number of an ID is a hash of the name of the leader's world, its rank
-// and a count. All members confirm that they do not use it, or another one is tried.
+// Private context IDs of communicators with members of several worlds. The private IDs of one world
+// contain the leader's rank, which procs of other worlds may have too. So for several worlds the
+// number of an ID is a hash of the name of the leader's world, its rank and a count. All members
+// confirm that they do not use the ID; if one does, another ID is tried.
 const (
-	WideLimit wire.ContextID = ContextLimit | 1<<62 // IDs from here on are of several worlds
+	WideLimit wire.ContextID = ContextLimit | 1<<62 // the first private ID of several worlds
 
-	// PrivateBits is how many bits of the hash are used. A model may use fewer, so that IDs
-	// clash.
+	// PrivateBits is the number of bits of the hash that are used. A model may use fewer, so that
+	// IDs clash.
 	PrivateBits = 60
 
 	// drawsLimit is the number of clashes after which the members give up. Even in a space
@@ -27,16 +27,16 @@ const (
 	lastContext wire.ContextID = 1<<64 - 64
 )
 
-// Taken is the flag of a proposal with which a member says that it cannot use the ID that
-// is to be confirmed. Callers must not use it for anything else.
+// Taken is the flag of a proposal with which a member reports that it cannot use the ID that is to
+// be confirmed. Callers must not use the bit for anything else.
 const Taken uint32 = 1 << 7
 
-// Qualify sets the name of the process's world, and how many bits private IDs have, 1 to
+// Qualify sets the name of the process's world, and the number of bits of private IDs, 1 to
 // PrivateBits.
 func (a *Contexts) Qualify(world [16]byte, bits uint) { a.home, a.bits = world, bits }
 
-// Claim reserves a private ID of several worlds in this process. It returns false if the
-// process uses it already, or is confirming it for another communicator.
+// Claim reserves a private ID of several worlds in this process. It returns false if the process
+// already uses the ID, or is confirming it for another communicator.
 func (a *Contexts) Claim(id wire.ContextID) bool {
 	if a.claimed[id] {
 		return false
@@ -48,8 +48,8 @@ func (a *Contexts) Claim(id wire.ContextID) bool {
 	return true
 }
 
-// Release says that the process no longer uses a context ID. Only IDs that were claimed
-// need it.
+// Release records that the process no longer uses a context ID. It is needed only for IDs that were
+// claimed.
 func (a *Contexts) Release(id wire.ContextID) { delete(a.claimed, id) }
 
 // Claimed returns the number of IDs that were claimed and not released.
@@ -87,10 +87,10 @@ type Confirmation struct {
 // Confirm begins a confirmation.
 func (a *Contexts) Confirm(leads bool) *Confirmation { return &Confirmation{a: a, leads: leads} }
 
-// Say returns what the process tells the others in this round.
+// Say returns the process's proposal for this round, to be combined with those of the others.
 func (c *Confirmation) Say() (p Proposal) {
 	if c.leads {
-		p.Private = c.a.draw() // in case that it is needed
+		p.Private = c.a.draw() // used if another round is needed
 	}
 	if c.held = c.id != 0 && c.a.Claim(c.id); !c.held {
 		p.Flags = Taken
@@ -98,8 +98,8 @@ func (c *Confirmation) Say() (p Proposal) {
 	return p
 }
 
-// Hear takes the combination of what all have said. over is set once all members have
-// claimed an ID. The error is ErrContexts, for all, if clashes do not end.
+// Hear processes the combination of all members' proposals. over is set once all members have
+// claimed an ID. The error is ErrContexts, for all members, if clashes do not end.
 func (c *Confirmation) Hear(all Proposal) (id wire.ContextID, over bool, err error) {
 	if all.Flags&Taken == 0 {
 		return c.id, true, nil

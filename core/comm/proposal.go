@@ -7,15 +7,15 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Proposal is what a process contributes to the making of a communicator and, after the
-// proposals of all members were combined, the result.
+// Proposal is a process's contribution to the making of a communicator and, after the proposals of
+// all members were combined, the result.
 type Proposal struct {
 	Offer
-	Fault uint32 // why it cannot be made, in the numbers of the callers; 0: it can
+	Fault uint32 // reason why it cannot be made, as a number of the caller; 0: it can
 	Flags uint32 // below 1<<31; combined by or
 }
 
-// ProposalSize is the length of an encoded proposal.
+// ProposalSize is the size of an encoded proposal in bytes.
 const ProposalSize = 24
 
 const busyFlag = 1 << 31
@@ -37,8 +37,8 @@ func (p Proposal) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[20:], flags)
 }
 
-// ReadProposal decodes the first ProposalSize bytes of b, which may come from anywhere. The
-// error is ErrMessage if b is shorter.
+// ReadProposal decodes the first ProposalSize bytes of b, which need not be trusted. The error is
+// ErrMessage if b is shorter.
 func ReadProposal(b []byte) (p Proposal, err error) {
 	if len(b) < ProposalSize {
 		return p, fmt.Errorf("comm: %w: a proposal of %d bytes, want %d", ErrMessage, len(b), ProposalSize)

@@ -6,8 +6,8 @@ import "fmt"
 // them. If First equals Last the stride does not matter.
 type Range struct{ First, Last, Stride int }
 
-// RangeIncl is Incl for the ranks that the ranges stand for (MPI-4.1, 7.3.2). A stride of 0, or one
-// that leads away from Last, gives ErrRange.
+// RangeIncl is Incl for the ranks in the ranges (MPI-4.1, 7.3.2). The error is ErrRange for a
+// stride of 0, or one that leads away from Last.
 func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 	list, err := g.checkRanges(ranges)
 	if err != nil {
@@ -16,8 +16,7 @@ func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 	return g.pick(list), nil
 }
 
-// RangeExcl is Excl for the ranks that the ranges stand for. The errors are those of
-// RangeIncl.
+// RangeExcl is Excl for the ranks in the ranges. The errors are those of RangeIncl.
 func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
 	list, err := g.checkRanges(ranges)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r Range) run(size int) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	last := r.First + int(steps)*r.Stride // between the two ends, so it is an int
+	last := r.First + int(steps)*r.Stride // fits in an int, as it is between the two ends
 	if uint(r.First) >= uint(size) || uint(last) >= uint(size) {
 		return run{}, fmt.Errorf("%w: %d to %d, the group has %d members", ErrRank, r.First, r.Last, size)
 	}

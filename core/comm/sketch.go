@@ -12,9 +12,9 @@ var ErrMessage = errors.New("damaged message of a constructor")
 // runSize is the length of an encoded run.
 const runSize = 12
 
-// AppendGroup encodes a group. The length grows with the number of its runs, not of its
-// members. The members are numbers that both sides know, such as world ranks or ranks in a
-// communicator.
+// AppendGroup appends an encoded group to b. Its size grows with the number of the group's runs,
+// not of its members. The members are numbers that both sides know, such as world ranks or ranks in
+// a communicator.
 func AppendGroup(b []byte, g *Group) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(g.runs)))
 	for _, r := range g.runs {
@@ -25,9 +25,9 @@ func AppendGroup(b []byte, g *Group) []byte {
 	return b
 }
 
-// ReadGroup decodes a group, whose members must be below limit, from the start of b, which
-// may come from anywhere, and returns the rest of b. The error is ErrMessage if there is
-// none.
+// ReadGroup decodes a group, whose members must be below limit, from the start of b, which need not
+// be trusted, and returns the rest of b. The error is ErrMessage if b does not begin with a valid
+// group.
 func ReadGroup(b []byte, limit int) (g *Group, rest []byte, err error) {
 	if len(b) < 4 {
 		return nil, nil, fmt.Errorf("comm: %w: a group of %d bytes", ErrMessage, len(b))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Union is all members of g in order, then those members of h that g lacks, in h's order (MPI-4.1,
-// 7.3.2).
+// Union returns the group of all members of g in order, then those members of h that are not in g,
+// in h's order (MPI-4.1, 7.3.2).
 func (g *Group) Union(h *Group) *Group {
 	switch {
 	case h.size == 0 || g == h:
@@ -25,7 +25,8 @@ func (g *Group) Union(h *Group) *Group {
 	return b.group()
 }
 
-// Intersection is the members of g that h has too, in g's order (MPI-4.1, 7.3.2).
+// Intersection returns the group of the members of g that are also in h, in g's order (MPI-4.1,
+// 7.3.2).
 func (g *Group) Intersection(h *Group) *Group {
 	b, m := builder{}, newMeeting(g, h)
 	for k := range g.runs {
@@ -37,7 +38,7 @@ func (g *Group) Intersection(h *Group) *Group {
 	return g.or(&b)
 }
 
-// Difference is the members of g that h lacks, in g's order.
+// Difference returns the group of the members of g that are not in h, in g's order.
 func (g *Group) Difference(h *Group) *Group {
 	b, m := builder{}, newMeeting(g, h)
 	for k := range g.runs {
@@ -79,8 +80,8 @@ func (g *Group) or(b *builder) *Group {
 	return b.group()
 }
 
-// Incl is the group whose rank i is g's ranks[i] (MPI-4.1, 7.3.2). The error is ErrRank if a rank
-// is not in g or listed twice.
+// Incl returns the group whose rank i is g's ranks[i] (MPI-4.1, 7.3.2). The error is ErrRank if a
+// rank is not in g or listed twice.
 func (g *Group) Incl(ranks []int) (*Group, error) {
 	list, err := g.checkRanks(ranks)
 	if err != nil {
@@ -89,7 +90,7 @@ func (g *Group) Incl(ranks []int) (*Group, error) {
 	return g.pick(list), nil
 }
 
-// Excl is g without the listed ranks, in g's order. The errors are those of Incl.
+// Excl returns g without the listed ranks, in g's order. The errors are those of Incl.
 func (g *Group) Excl(ranks []int) (*Group, error) {
 	list, err := g.checkRanks(ranks)
 	if err != nil {
@@ -112,8 +113,8 @@ func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	return b.group(), nil
 }
 
-// Select returns the members of g whose ranks are the members of list, in its order. The
-// error is ErrRank if g lacks one. If list has all ranks in order the result is g itself.
+// Select returns the members of g whose ranks are the members of list, in its order. The error is
+// ErrRank if a rank is not in g. If list has all ranks in order the result is g itself.
 func (g *Group) Select(list *Group) (*Group, error) {
 	if list.size > 0 {
 		if low, high := list.ends(); low < 0 || int(high) >= g.size {

@@ -2,15 +2,14 @@ package comm
 
 import "errors"
 
-// ErrTopology is wrapped by the errors for a communicator that lacks the topology needed,
-// or has one that cannot be used for what is asked.
+// ErrTopology is wrapped by the errors for a communicator that lacks the topology needed, or has
+// one that cannot be used for the operation.
 var ErrTopology = errors.New("invalid topology")
 
-// Topology says which members of a communicator are neighbours: *Cart, *Graph or
-// *DistGraph.
+// Topology defines which members of a communicator are neighbours: *Cart, *Graph or *DistGraph.
 type Topology interface {
-	// Neighbours returns the neighbours of a rank, or of the calling process if no others
-	// are known. The error is ErrTopology if messages between neighbours would not match.
+	// Neighbours returns the neighbours of a rank, or of the calling process if the topology
+	// contains only these. The error is ErrTopology if messages between neighbours would not match.
 	Neighbours(rank int) (Neighbours, error)
 }
 
@@ -19,10 +18,10 @@ type Topology interface {
 // buffers and no message. The lists must not be changed.
 type Neighbours struct {
 	In, Out []int
-	// Opposite says that what is sent at an even place is received at the odd place after it, and
-	// the other way round, as in a Cartesian topology: what goes down a dimension comes from above
-	// (MPI-4.1, 8.6). Otherwise the messages from one rank to another are received in the order in
-	// which they are sent.
+	// Opposite is true if a message sent at an even index is received at the odd index after it,
+	// and the other way round, as in a Cartesian topology: a message sent down a dimension comes
+	// from above (MPI-4.1, 8.6). Otherwise the messages from one rank to another are received in
+	// the order in which they are sent.
 	Opposite bool
 }
 

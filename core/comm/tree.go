@@ -2,11 +2,11 @@ package comm
 
 import "math/bits"
 
-// Tree is how the members of a communicator gather to rank 0 and scatter from it: a
-// binomial tree inside each client, with its master as the root, and one of the masters.
-// Its nodes are positions: the ranks of the first master's client come first, then those of
-// the second's, each in ascending order. The positions below a node follow it directly.
-// Tree is a value that shares the Masters.
+// Tree is the structure by which the members of a communicator gather to rank 0 and scatter from
+// it: a binomial tree inside each client, with its master as the root, and one of the masters. Its
+// nodes are positions: the ranks of the first master's client come first, then those of the
+// second's, each in ascending order. The positions below a node follow it directly. Tree is a value
+// that shares the Masters.
 type Tree struct {
 	m *Masters
 	// starts are the positions of the masters, and one past the last.
@@ -16,10 +16,10 @@ type Tree struct {
 // NewTree makes the tree of the members of m.
 func NewTree(m *Masters) Tree { return Tree{m: m, starts: m.starts} }
 
-// Clients returns how many clients the members belong to.
+// Clients returns the number of clients that the members belong to.
 func (t Tree) Clients() int { return t.m.Count() }
 
-// Rank is the rank at a position.
+// Rank returns the rank at a position.
 func (t Tree) Rank(position int) int {
 	n := t.number(position)
 	rank, _ := t.m.Locals(n).At(position - t.starts[n])
@@ -66,7 +66,8 @@ func (t Tree) Parent(position int) (parent int, ok bool) {
 	return 0, false
 }
 
-// End returns one past the last of the position and those below it.
+// End returns the position after the last of those below position, or after position itself if it
+// is a leaf.
 func (t Tree) End(position int) int {
 	n := t.number(position)
 	if place := position - t.starts[n]; place > 0 {
@@ -78,7 +79,7 @@ func (t Tree) End(position int) int {
 	return t.starts[min(n+n&-n, len(t.starts)-1)]
 }
 
-// Children returns the positions directly below one, ascending.
+// Children returns the positions directly below position, ascending.
 func (t Tree) Children(position int) []int {
 	n := t.number(position)
 	place := position - t.starts[n]

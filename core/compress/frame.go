@@ -17,18 +17,19 @@ const (
 	// block is how many bytes are compressed at a time: more would make the receiver wait longer before
 	// it can begin. A little more than that is not cut.
 	block = 128 << 10
-	// MaxCompressed is the most bytes that a compressed frame gives.
+	// MaxCompressed is the maximum number of decompressed bytes of a compressed frame.
 	MaxCompressed = 192 << 10
-	// MaxPlain is the most bytes that a plain frame gives.
+	// MaxPlain is the maximum number of bytes of a plain frame.
 	MaxPlain = 1 << 20
 )
 
-// ErrFrame is wrapped by the error for bytes of a peer that are no frames, beside link.ErrBroken.
+// ErrFrame is wrapped, in addition to link.ErrBroken, by the error for bytes of a peer that are not
+// a valid frame.
 var ErrFrame = errors.New("malformed compressed link")
 
 type frame struct {
 	compressed bool
-	size       int // bytes that the user gets
+	size       int // bytes for the user
 	body       int
 }
 

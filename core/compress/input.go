@@ -22,20 +22,20 @@ type input struct {
 
 	buf  []byte // bytes [r,w) were read ahead
 	r, w int
-	raw  int    // bytes of a plain frame that the user has not got
+	raw  int    // bytes of a plain frame that the user has not received
 	body int    // bytes of the compressed frame whose header has been read, 0: none
-	size int    // bytes that it gives
-	at   uint64 // where in the stream below the present frame begins
-	read uint64 // bytes of the stream below that have been read
+	size int    // its decompressed size in bytes
+	at   uint64 // offset of the current frame in the stream below
+	read uint64 // bytes read from the stream below
 
-	memory []byte // of plain
-	plain  []byte // decompressed and not given to the user
+	memory []byte // memory of plain
+	plain  []byte // decompressed bytes that the user has not received
 	only   bool   // the next recv does not read the link below
-	dry    bool   // it had nothing more in this call
+	dry    bool   // the link below had no more data in this call
 	err    error
 
-	batch   [][]byte // copy of the user's
-	scratch [][]byte // for the link below
+	batch   [][]byte // copy of the user's slices
+	scratch [][]byte // slices for the link below
 
 	given uint64
 }
@@ -74,7 +74,7 @@ func (in *input) recv(below link.Link, batch [][]byte) (n int, err error) {
 	clear(in.batch)
 	in.given += uint64(n)
 	if n > 0 || errors.Is(err, errNothing) {
-		return n, nil // an error is there the next time, too
+		return n, nil // the next call returns the error
 	}
 	return 0, err
 }

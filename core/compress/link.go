@@ -8,24 +8,24 @@ import (
 
 // Codec is an algorithm. Calls of different methods may overlap.
 type Codec interface {
-	// Compress appends src compressed to dst and returns that. It keeps neither. What it appends may be
-	// longer than src.
+	// Compress appends the compressed src to dst and returns the result. It keeps neither. The
+	// appended bytes may be more than src.
 	Compress(dst, src []byte) []byte
-	// Decompress decompresses src, of any length and content, to all of dst. It returns an error if that
-	// is not what src gives, and then dst may be anything. It allocates no more than a window of
-	// MaxCompressed bytes needs.
+	// Decompress decompresses src, of any length and content, so that it fills dst. It returns an
+	// error if src is not valid or does not fill dst exactly; then the contents of dst are
+	// undefined. It allocates no more than a window of MaxCompressed bytes needs.
 	Decompress(dst, src []byte) error
 }
 
 // Config configures a Link.
 type Config struct {
 	Codec Codec
-	Min   int // bytes of one Send from which they are compressed
+	Min   int // minimum size in bytes of a Send that is compressed
 }
 
-// Link is a link whose bytes go compressed over another one. It keeps the contract of link.Link with an
-// addition: after a Send that has not taken all bytes, the next one must go on with the slice that was begun,
-// and then give at least as many as are left.
+// Link is a link whose bytes are sent compressed over another one. It keeps the contract of
+// link.Link with an addition: after a Send that has not taken all bytes, the next one must continue
+// with the slice that was begun, and then pass at least as many bytes as are left.
 type Link struct {
 	below   link.Link
 	sending use
@@ -53,24 +53,25 @@ func (u *use) end() bool { return !u.CompareAndSwap(inUse, unused) }
 // close reports whether no call is in progress, which would release the memory.
 func (u *use) close() bool { return u.Swap(closed) == unused }
 
-// New makes a Link over below, which it owns from then on and which has not been used yet, or not since
-// the other end's began. It allocates the memory of frames, up to 800 KiB, when they are first needed.
+// New returns a Link over below, which it owns from then on. below must not have been used yet, or
+// not since the Link at the other end was made. New allocates the memory of frames, up to 800 KiB,
+// when they are first needed.
 func New(below link.Link, c Config) *Link {
 	return &Link{below: below, out: output{codec: c.Codec, least: c.Min}, in: input{codec: c.Codec}}
 }
 
-// Counts are bytes of a Link since it was made.
+// Counts are the numbers of bytes of a Link since it was made.
 type Counts struct {
-	Sent, Received         uint64 // of the user
-	WireSent, WireReceived uint64 // of the link below
+	Sent, Received         uint64 // bytes of the user
+	WireSent, WireReceived uint64 // bytes of the link below
 }
 
-// Counted returns what the Link has counted. It must not overlap with Send or Recv.
+// Counted returns the Counts of the Link. It must not overlap with Send or Recv.
 func (l *Link) Counted() Counts {
 	return Counts{Sent: l.out.taken, Received: l.in.given, WireSent: l.out.written, WireReceived: l.in.read}
 }
 
-// Send compresses and sends what the link below takes.
+// Send compresses and sends as many bytes as the link below accepts.
 func (l *Link) Send(batch [][]byte) (int, error) {
 	if !l.sending.begin() {
 		return 0, link.ErrClosed
@@ -82,7 +83,8 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Recv delivers what has come. A malformed frame is an error that wraps ErrFrame and link.ErrBroken.
+// Recv returns data that has arrived. The error for a malformed frame wraps ErrFrame and
+// link.ErrBroken.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	if !l.taking.begin() {
 		return 0, link.ErrClosed
@@ -94,14 +96,15 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Buffered reports whether Recv has something without the link below, which a poll set does not see.
+// Buffered reports whether Recv can return data or an error without reading from the link below; a
+// poll set does not detect this.
 func (l *Link) Buffered() bool { return l.in.buffered() }
 
-// BufferedOnly has the next Recv leave the link below alone: so a driver can stop after what has been
-// taken from that.
+// BufferedOnly makes the next Recv return only buffered data, without reading from the link below:
+// so a driver can stop after the bytes that were already read.
 func (l *Link) BufferedOnly() { l.in.only = true }
 
-// Handle is that of the link below.
+// Handle returns the handle of the link below.
 func (l *Link) Handle() int { return l.below.Handle() }
 
 // Arm arms the link below, unless something can be received without it.
@@ -109,10 +112,10 @@ func (l *Link) Arm(want link.Interest) bool {
 	return want&link.Readable != 0 && l.in.buffered() || l.below.Arm(want)
 }
 
-// Limits are those of the link below.
+// Limits returns the limits of the link below.
 func (l *Link) Limits() link.Limits { return l.below.Limits() }
 
-// CloseSend ends this side's stream. What Send has not taken is lost.
+// CloseSend ends this side's stream. Bytes that Send has not taken are lost.
 func (l *Link) CloseSend() error { return l.below.CloseSend() }
 
 // Close closes the link below.
@@ -126,5 +129,5 @@ func (l *Link) Close() error {
 	return l.below.Close()
 }
 
-// Below is the link below.
+// Below returns the link below.
 func (l *Link) Below() link.Link { return l.below }

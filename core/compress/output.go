@@ -20,8 +20,8 @@ type output struct {
 	plain   []byte // memory of a block in one piece
 	packed  []byte // memory of a compressed frame
 	header  [headerSize]byte
-	batch   [][]byte // copy of the user's
-	scratch [][]byte // for the link below
+	batch   [][]byte // copy of the user's slices
+	scratch [][]byte // slices for the link below
 	err     error
 
 	taken, written uint64

@@ -7,8 +7,8 @@ const (
 
 // pause decides when to try to compress, by how the last tries went.
 type pause struct {
-	left int // bytes that are still sent plain without trying
-	last int // the last pause; 0: the last try made bytes fewer
+	left int // bytes still to be sent plain, without a try
+	last int // bytes of the last pause; 0: the last try made the data smaller
 }
 
 func (p *pause) tries() bool { return p.left <= 0 }

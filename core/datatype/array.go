@@ -9,11 +9,12 @@ type Order int64
 // The orders.
 const (
 	OrderC       Order = 12 // the last dimension is contiguous
-	OrderFortran Order = 15 // the first one is
+	OrderFortran Order = 15 // the first dimension is contiguous
 )
 
-// Subarray returns the type of a part of an array of items of old: subsizes items from starts on,
-// in each dimension, of the array with these sizes (MPI-4.1, 5.1.3). Its extent is the whole array.
+// Subarray returns the type of a part of an array of items of old: in each dimension, subsizes
+// items starting at starts, of the array with these sizes (MPI-4.1, 5.1.3). Its extent is the whole
+// array.
 func Subarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {

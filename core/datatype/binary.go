@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrEncoding is wrapped by the error for bytes that AppendBinary has not made.
+// ErrEncoding is wrapped by the error for bytes that AppendBinary does not produce.
 var ErrEncoding = errors.New("not a datatype")
 
-// The bounds of ParseType: how deeply types may be nested, how many there may be, and how
-// many arguments they may have.
+// The limits of ParseType: maximum depth of nested types, and maximum numbers of types and of their
+// arguments.
 const (
 	maxDepth = 64
 	maxTypes = 1 << 16
@@ -71,9 +71,9 @@ func (a *appender) list(values []int64) {
 	}
 }
 
-// ParseType makes the type that AppendBinary has described at the start of b, and returns
-// the rest of b. The type is not committed, unless it is a predefined one. Other bytes give
-// ErrEncoding, or the error of a constructor.
+// ParseType makes the type that AppendBinary has encoded at the start of b, and returns the rest of
+// b. The type is not committed, unless it is a predefined one. For other bytes the error is
+// ErrEncoding, or that of a constructor.
 func ParseType(b []byte) (*Type, []byte, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
 		return nil, b, fmt.Errorf("datatype: %w: no version %d", ErrEncoding, binaryVersion)

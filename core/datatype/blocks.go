@@ -1,9 +1,9 @@
 package datatype
 
-// Blocks calls yield for the bytes of one item of t, in the order of its stream: count runs of n bytes,
-// of which the first begins disp bytes from the origin, and each other one stride bytes behind the
-// one before. Runs that touch each other need not be joined. It takes no longer for a large count.
-// The type has been committed. Blocks ends when yield returns false.
+// Blocks calls yield for the bytes of one item of t, in the order of its stream: count runs of n
+// bytes, of which the first begins disp bytes from the origin, and each other one stride bytes
+// after the one before. Runs that touch each other need not be joined. The time does not depend on
+// count. The type has been committed. Blocks ends when yield returns false.
 func Blocks(t *Type, yield func(disp, n, stride, count int64) bool) {
 	if x := defOf(t).program().bytes; x != nil {
 		x.blocks(0, yield)

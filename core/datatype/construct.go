@@ -2,13 +2,13 @@ package datatype
 
 import "fmt"
 
-// Contiguous is count items of old one after the other (MPI-4.1, 5.1.2).
+// Contiguous returns the type of count items of old one after the other (MPI-4.1, 5.1.2).
 func Contiguous(count int64, old *Type) (*Type, error) {
 	return vector(how{combiner: CombinerContiguous}, count, 1, 0, old)
 }
 
-// Vector is count blocks of length items each, the blocks stride extents of old apart (MPI-4.1,
-// 5.1.2).
+// Vector returns the type of count blocks of length items each, the blocks stride extents of old
+// apart (MPI-4.1, 5.1.2).
 func Vector(count, length, stride int64, old *Type) (*Type, error) {
 	return vector(how{combiner: CombinerVector, args: []int64{stride}}, count, length, stride, old)
 }
@@ -37,8 +37,8 @@ func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
 	return finish(&def{how: h, shape: shape{form: formBlocks, count: count, length: length, stride: stride, child: d}}, c)
 }
 
-// Indexed is a block of lens[i] items of old at disps[i] extents of old, for all i (MPI-4.1,
-// 5.1.2). It keeps neither slice.
+// Indexed returns the type of a block of lens[i] items of old at disps[i] extents of old, for all i
+// (MPI-4.1, 5.1.2). It keeps neither slice.
 func Indexed(lens, disps []int64, old *Type) (*Type, error) {
 	return indexed(CombinerIndexed, lens, disps, 0, old)
 }
@@ -82,9 +82,9 @@ func indexed(combiner Combiner, lens, disps []int64, length int64, old *Type) (*
 	return finish(&def{how: how{combiner: combiner}, shape: s}, calc{})
 }
 
-// Struct is a block of lens[i] items of types[i] at disps[i] bytes, for all i. Its extent is
-// rounded up to the alignment that C would give it, which MPI calls epsilon (MPI-4.1, 5.1), unless
-// a member has bounds set by Resized. It keeps none of the slices.
+// Struct returns the type of a block of lens[i] items of types[i] at disps[i] bytes, for all i. Its
+// extent is rounded up to the alignment of such a struct in C, which MPI calls epsilon (MPI-4.1,
+// 5.1), unless a member has bounds set by Resized. It keeps none of the slices.
 func Struct(lens, disps []int64, types []*Type) (*Type, error) {
 	if err := checkLengths(CombinerStruct, lens, disps); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func checkLengths(combiner Combiner, lens, disps []int64) error {
 // cloned returns a copy that is never nil, since nil has a meaning in a shape.
 func cloned(s []int64) []int64 { return append(make([]int64, 0, len(s)), s...) }
 
-// Resized is old with other bounds (MPI-4.1, 5.1.7): items follow each other extent bytes apart. A
-// type of which some members have set bounds gets its bounds from these members alone.
+// Resized returns old with other bounds (MPI-4.1, 5.1.7): items follow each other extent bytes
+// apart. A type of which some members have set bounds gets its bounds from these members alone.
 func Resized(old *Type, lb, extent int64) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {

@@ -45,8 +45,8 @@ func (c Combiner) String() string {
 // how is what a constructor was given and the shape does not show, for MPI_Type_get_contents.
 type how struct {
 	combiner Combiner
-	handle   int     // of a predefined type
-	args     []int64 // in MPI's order
+	handle   int     // handle of a predefined type
+	args     []int64 // arguments in MPI's order
 	old      *def    // the type that a subarray or darray is made of
 	large    bool    // made by a constructor with large counts
 }
@@ -78,8 +78,8 @@ func (d *def) counted() bool {
 // they do not fit into C's int.
 func (t *Type) Large() bool { return defOf(t).counted() }
 
-// WithLarge returns a new handle of the same datatype whose arguments are given as large counts, as
-// MPI's constructors that end in _c make it (MPI-4.1, 5.1.13).
+// WithLarge returns a new handle of the same datatype whose arguments are reported as large counts,
+// like those of a type made by MPI's constructors that end in _c (MPI-4.1, 5.1.13).
 func (t *Type) WithLarge() (*Type, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -94,8 +94,9 @@ func (t *Type) WithLarge() (*Type, error) {
 	return handle(large), nil
 }
 
-// Contents returns how t was made. The types in it are new handles, which the caller frees,
-// except for predefined ones. Predefined types have no contents: ErrType.
+// Contents returns the constructor of t and its arguments. The types in it are new handles, which
+// the caller frees, except for predefined ones. The error is ErrType for predefined types, which
+// have no contents.
 func (t *Type) Contents() (Contents, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -117,7 +118,7 @@ type Envelope struct {
 	Ints, Addrs, Counts, Types int
 }
 
-// Envelope returns how t was made, and how long the lists of its Contents are.
+// Envelope returns the constructor of t, and the lengths of the lists of its Contents.
 func (t *Type) Envelope() (Envelope, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -160,7 +161,7 @@ func (d *def) contents() Contents {
 	switch d.combiner {
 	case CombinerSubarray: // dimensions and order stay integers
 		c.Ints, c.Counts = []int64{ints[0], ints[len(ints)-1]}, ints[1:len(ints)-1]
-	case CombinerDarray: // all but the sizes of the array stay integers
+	case CombinerDarray: // all arguments except the sizes of the array stay integers
 		n := ints[2]
 		c.Counts = ints[3 : 3+n : 3+n]
 		c.Ints = append(append([]int64{}, ints[:3]...), ints[3+n:]...)

@@ -42,7 +42,7 @@ const (
 
 var representationNames = [representations]string{"native", "external32", "native-le", "native-be", "native-x86", "native-float"}
 
-// String returns the name for messages and job files.
+// String returns the name in messages and job files.
 func (r Representation) String() string {
 	if r < representations {
 		return representationNames[r]
@@ -66,7 +66,7 @@ func ParseRepresentation(name string) (Representation, error) {
 // Valid reports whether r is one of the representations.
 func (r Representation) Valid() bool { return r < representations }
 
-// Exact returns the representation that says the same as r of all but the numbers that r rounds.
+// Exact returns the representation that equals r without the rounding of numbers.
 func (r Representation) Exact() Representation {
 	if r == NativeFloat {
 		return NativeLE
@@ -79,9 +79,8 @@ func (r Representation) narrows(k Kind) bool {
 	return r == NativeFloat && (k == Float64 || k == Complex128)
 }
 
-// HostOrder returns the representation of hosts with this host's byte order: NativeLE or
-// NativeBE. Only pairs need conversion for it, and hosts of different word sizes agree on
-// it.
+// HostOrder returns the representation of hosts with this host's byte order: NativeLE or NativeBE.
+// Only pairs need conversion to it, and it is the same on hosts of different word sizes.
 func HostOrder() Representation {
 	if hostBig {
 		return NativeBE
@@ -93,7 +92,7 @@ var hostBig = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 func (r Representation) big() bool { return r == External32 || r == NativeBE }
 
-// Size returns the bytes of one element of k in r, or 0 if k is not a kind.
+// Size returns the size in bytes of one element of k in r, or 0 if k is not a kind.
 func (r Representation) Size(k Kind) int {
 	if !k.Valid() || r == Native {
 		return k.Size()
@@ -116,14 +115,14 @@ func (l *layout) wire(r Representation) int {
 	return int(l.wireWidth)
 }
 
-// Identity reports whether elements of k are sent in r as they are in memory, so that
-// neither Encode nor Decode is needed.
+// Identity reports whether elements of k have the same form in r as in memory, so that neither
+// Encode nor Decode is needed.
 func (r Representation) Identity(k Kind) bool {
 	if r == Native || k == Byte || k == Packed {
 		return true
 	}
 	if k == Bool {
-		return false // Decode has to make every byte that came a valid bool
+		return false // Decode has to turn every received byte into a valid bool
 	}
 	l := &layouts[k]
 	if l.quad && (x87 && r != NativeX86 || !x87 && r == NativeX86) {

@@ -6,7 +6,7 @@ import "fmt"
 // values are those of MPI's ABI.
 type Distribution int64
 
-// The distributions, and the argument that leaves the block size to the distribution.
+// The distributions, and the argument for the default block size of the distribution.
 const (
 	DistributeBlock  Distribution = 17
 	DistributeCyclic Distribution = 18
@@ -24,9 +24,9 @@ type Spread struct {
 	Procs int64
 }
 
-// Darray is rank's part of an array of old that is distributed over size processes (MPI-4.1,
-// 5.1.4). The processes form a grid whose last dimension varies fastest, whatever the order of the
-// array. The extent is the whole array.
+// Darray returns the type of rank's part of an array of old that is distributed over size processes
+// (MPI-4.1, 5.1.4). The processes form a grid whose last dimension varies fastest, whatever the
+// order of the array. The extent is the whole array.
 func Darray(size, rank int64, spreads []Spread, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {

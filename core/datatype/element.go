@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// Number is Go's numeric types and the types made from them.
+// Number is the constraint for Go's numeric types and the types derived from them.
 type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~int |
 		~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Element is all types that a message can be made of.
+// Element is the constraint for the element types of a message.
 type Element interface {
 	Number | ~bool |
 		Pair[int16] | Pair[int32] | Pair[int64] | Pair[int] | Pair[float32] | Pair[float64]
@@ -27,8 +27,8 @@ var reflected = [...]Kind{
 	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
 }
 
-// KindOf returns the kind of T. Each call of MPI on a slice asks for it: only types that have names of their
-// own take the time of package reflect.
+// KindOf returns the kind of T. It is called in each MPI call on a slice: only for types with names
+// of their own does it use the slower package reflect.
 func KindOf[T Element]() Kind {
 	switch any((*T)(nil)).(type) {
 	case *bool:

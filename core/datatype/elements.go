@@ -2,7 +2,8 @@ package datatype
 
 import "math"
 
-// Undefined is MPI_UNDEFINED: the count if there is no number for it (MPI-4.1, 3.2.5).
+// Undefined is MPI_UNDEFINED: the count if it cannot be expressed as a number of items (MPI-4.1,
+// 3.2.5).
 const Undefined = -32766
 
 // Count returns how many items of t a stream of n bytes in r has. It is false if that is not a
@@ -20,8 +21,9 @@ func (t *Type) Count(r Representation, n int64) (int64, bool) {
 	return n / size, true
 }
 
-// Elements returns how many basic elements of t a stream of n bytes in r has; false if the last one
-// is incomplete, or t has none. It is MPI_Get_elements (MPI-4.1, 5.1.11): a pair is two elements.
+// Elements returns the number of basic elements of t in a stream of n bytes in r, and false if the
+// last one is incomplete, or t has none. It is MPI_Get_elements (MPI-4.1, 5.1.11): a pair counts as
+// two elements.
 func (t *Type) Elements(r Representation, n int64) (int64, bool) {
 	d := defOf(t)
 	size := d.wire[r.class()]
@@ -38,8 +40,8 @@ func (t *Type) Elements(r Representation, n int64) (int64, bool) {
 	return n/size*d.elements + part, true
 }
 
-// Stream returns how many bytes in r the first n basic elements of items of t take; false
-// if t has none, or n < 0. It is the inverse of Elements.
+// Stream returns the number of bytes in r of the first n basic elements of items of t, and false if
+// t has no elements, or n < 0. It is the inverse of Elements.
 func (t *Type) Stream(r Representation, n int64) (int64, bool) {
 	d := defOf(t)
 	if n == 0 {

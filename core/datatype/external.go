@@ -11,7 +11,7 @@ import (
 var ErrTruncate = errors.New("buffer ends before the items")
 
 // Datarep returns the representation with MPI's name. User data can be packed in external32 only
-// (MPI-4.1, 5.3); other names give ErrRepresentation.
+// (MPI-4.1, 5.3); for other names the error is ErrRepresentation.
 func Datarep(name string) (Representation, error) {
 	if name != "external32" {
 		return Native, fmt.Errorf("datatype: %w: %q, want \"external32\"", ErrRepresentation, name)
@@ -19,7 +19,7 @@ func Datarep(name string) (Representation, error) {
 	return External32, nil
 }
 
-// PackExternalSize returns how many bytes count items take in the representation with MPI's name
+// PackExternalSize returns the size in bytes of count items in the representation with MPI's name
 // datarep (MPI-4.1, 5.3, MPI_Pack_external_size).
 func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 	r, err := Datarep(datarep)
@@ -33,7 +33,7 @@ func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 }
 
 // PackAt packs count items at base into buf in r, from position on, and returns the position after
-// them (MPI-4.1, 5.2). Nothing is written unless all items fit: the error is ErrTruncate.
+// them (MPI-4.1, 5.2). If not all items fit, nothing is written and the error is ErrTruncate.
 func (t *Type) PackAt(r Representation, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
 	n, err := fits(t, r, buf, position, count)
 	if err != nil {

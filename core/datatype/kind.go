@@ -70,13 +70,13 @@ const (
 	kinds // the number of kinds
 )
 
-// Pair is the operand of MinLoc and MaxLoc (MPI-4.1, 6.9.4): a value and where it was found.
+// Pair is the operand of MinLoc and MaxLoc (MPI-4.1, 6.9.4): a value and its location.
 type Pair[V PairValue] struct {
 	Value V
 	Index int32
 }
 
-// PairValue is the types of a Pair's value.
+// PairValue is the constraint for the type of a Pair's value.
 type PairValue interface {
 	int16 | int32 | int64 | int | float32 | float64
 }
@@ -95,9 +95,9 @@ type layout struct {
 	external  uint8
 	count     uint8
 	signed    bool
-	index     uint8 // 0: not a pair
+	index     uint8 // offset of the index; 0: not a pair
 	twin      bool  // the second component is an index
-	quad      bool  // components are long doubles; IEEE quads are sent
+	quad      bool  // components are long doubles; sent as IEEE quads
 }
 
 var layouts = [kinds]layout{
@@ -215,7 +215,7 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// Size returns the bytes of one element in this host's memory, with padding, or 0 if k is
+// Size returns the size in bytes of one element in this host's memory, with padding, or 0 if k is
 // not a kind.
 func (k Kind) Size() int {
 	if k < kinds {

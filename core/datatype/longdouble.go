@@ -9,7 +9,7 @@ import (
 // operations use integers, and give the results of a processor.
 type wide struct {
 	real, complex Kind
-	digits        int // binary ones
+	digits        int // binary digits
 	load          func(b []byte) quad
 	store         func(b []byte, q quad)
 }

@@ -30,7 +30,7 @@ func MatchSize(family TypeClass, size int64) (*Type, error) {
 	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)
 }
 
-// ValueIndex returns the predefined pair of a value and an index of these types; nil without an
+// ValueIndex returns the predefined pair of a value and an index of these types, or nil without an
 // error if there is none (MPI-4.1, 6.9.4).
 func ValueIndex(value, index *Type) (*Type, error) {
 	v, err := usable(value)

@@ -187,7 +187,7 @@ func (d *def) bound(e *edges) {
 	}
 }
 
-// Size returns the bytes of the elements of one item, as MPI_Type_size counts them (MPI-4.1,
+// Size returns the size in bytes of the elements of one item, as MPI_Type_size counts it (MPI-4.1,
 // 5.1.5): a pair without its padding.
 func (t *Type) Size() int64 { return defOf(t).size }
 
@@ -204,10 +204,11 @@ func (t *Type) Extent() int64 { return defOf(t).extent() }
 // added (MPI-4.1, 5.1.8).
 func (t *Type) TrueLB() int64 { return defOf(t).tlb }
 
-// TrueExtent returns the bytes from the lowest to the end of the highest of the elements.
+// TrueExtent returns the number of bytes from the start of the lowest element to the end of the
+// highest.
 func (t *Type) TrueExtent() int64 { return defOf(t).tub - defOf(t).tlb }
 
-// Packed returns how many bytes of the stream one item takes in r. For derived types in the
+// Packed returns the number of bytes of the stream of one item in r. For derived types in the
 // native representation it is Size, plus the padding of pairs.
 func (t *Type) Packed(r Representation) int64 { return defOf(t).wire[r.class()] }
 
@@ -222,9 +223,9 @@ func defOf(t *Type) *def {
 }
 
 // Span returns the range of memory [lo, hi) that count items touch, in bytes from the origin of the
-// first; it includes the padding of pairs. It is 0, 0 if they touch nothing. count < 0 gives
-// ErrCount, a result that does not fit into 64 bits ErrTooLarge. MPI_Type_true_extent gives the
-// same for one item without padding (MPI-4.1, 5.1.8).
+// first; it includes the padding of pairs. It is 0, 0 if they touch nothing. The error is ErrCount
+// for count < 0, and ErrTooLarge for a result that does not fit into 64 bits. MPI_Type_true_extent
+// gives the same for one item without padding (MPI-4.1, 5.1.8).
 func (t *Type) Span(count int) (lo, hi int64, err error) {
 	if count < 0 {
 		return 0, 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)

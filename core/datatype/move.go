@@ -205,7 +205,7 @@ func (m *mover) encode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 		if mem := memory(base, disp+i*size, whole*size); reversed[m.rep]>>kind&1 != 0 {
 			swap(m.buf[:len(mem)], mem, int(layouts[kind].width))
 		} else {
-			_ = m.rep.Encode(m.buf, mem, kind, int(whole)) // the sizes are right
+			_ = m.rep.Encode(m.buf, mem, kind, int(whole)) // cannot fail: the sizes match
 		}
 		m.buf = m.buf[whole*wire:]
 		i += whole

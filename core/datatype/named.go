@@ -3,7 +3,7 @@ package datatype
 // named is a row of MPI's table of predefined types (MPI-4.1, 3.2.2).
 type named struct {
 	name   string
-	handle int // of the ABI; ours are above 0xc00, in the range for experiments
+	handle int // handle in the ABI; ours are above 0xc00, in the range for experiments
 	kind   Kind
 }
 
@@ -101,7 +101,7 @@ func basic(n named) *def {
 	return d
 }
 
-// Basic returns the predefined type of a kind, nil if kind is not one. It is the same at
+// Basic returns the predefined type of a kind, or nil if kind is not one. The result is the same at
 // each call.
 func Basic(k Kind) *Type {
 	if k >= kinds {
@@ -110,7 +110,7 @@ func Basic(k Kind) *Type {
 	return basics[k]
 }
 
-// ByName returns the predefined type with MPI's name, nil if there is none.
+// ByName returns the predefined type with MPI's name, or nil if there is none.
 func ByName(name string) *Type {
 	switch name {
 	case "MPI_LONG_LONG_INT":
@@ -121,21 +121,21 @@ func ByName(name string) *Type {
 	return byName[name]
 }
 
-// ByHandle returns the predefined type with a handle's value in MPI's standard ABI, nil for
+// ByHandle returns the predefined type with a handle's value in MPI's standard ABI, or nil for
 // values that are no type.
 func ByHandle(value int) *Type { return byHandle[value] }
 
-// Plain returns the kind of a predefined type whose items are elements without gaps; false
-// for all others.
+// Plain returns the kind of a predefined type whose items are elements without gaps, and false for
+// all others.
 func (t *Type) Plain() (Kind, bool) {
 	d := defOf(t)
 	return d.kind, d.form == formBasic && d.lb == 0 && d.ub == d.size && d.size == int64(d.kind.Size())
 }
 
-// Handle is the inverse of ByHandle; 0 for derived types.
+// Handle is the inverse of ByHandle. It returns 0 for derived types.
 func (t *Type) Handle() int { return defOf(t).handle }
 
-// Kind returns the kind of a predefined type; false for derived types.
+// Kind returns the kind of a predefined type, and false for derived types.
 func (t *Type) Kind() (Kind, bool) {
 	d := defOf(t)
 	return d.kind, d.form == formBasic

@@ -12,9 +12,9 @@ var ErrOp = errors.New("operation not defined for this kind of element")
 // ErrAlign is wrapped by the error if a buffer is not aligned for its kind.
 var ErrAlign = errors.New("buffer is not aligned for its elements")
 
-// Func combines n elements of k: inout becomes in ∘ inout, element by element (MPI-4.1, 6.9.5). in
-// belongs to the lower ranks. It may be called for parts of a buffer, and must not keep either
-// slice.
+// Func combines n elements of k: inout becomes in ∘ inout, element by element (MPI-4.1, 6.9.5).
+// in holds the operands of the lower ranks. It may be called for parts of a buffer, and must not
+// keep either slice.
 type Func func(in, inout []byte, n int, k Kind)
 
 // Op is a reduction operation. Ops are compared by address.
@@ -24,17 +24,17 @@ type Op struct {
 	loops       *[kinds]loop // predefined
 	fn          Func         // user-defined
 	whole       bool
-	only        uint64   // a bit for each kind that fn is for; 0: all
+	only        uint64   // one bit for each kind that fn supports; 0: all
 	typed       TypeFunc // user-defined, for items of any type
-	target      bool     // only for one-sided communication
+	target      bool     // for one-sided communication only
 }
 
 // loop runs one operation over n aligned elements.
 type loop func(in, inout unsafe.Pointer, n int)
 
-// NewOp makes an operation of a user's function. commutative allows operands in any order;
-// associativity is always assumed (MPI-4.1, 6.9.5). kinds are those that fn is for, all if none is
-// given.
+// NewOp returns an operation that calls a user's function. commutative allows operands in any
+// order; associativity is always assumed (MPI-4.1, 6.9.5). kinds are those that fn supports, all if
+// none is given.
 func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	op := &Op{name: "user-defined", commutative: commutative, fn: fn}
 	for _, k := range kinds {
@@ -71,8 +71,9 @@ func (o *Op) Check(k Kind) error {
 	return nil
 }
 
-// LoopOf is Apply of a predefined operation for callers that have checked the memory: it sets n elements of
-// inout, which are aligned and do not overlap those of in. It is nil if the operation has none for k.
+// LoopOf returns a function that does Apply of a predefined operation for callers that have checked
+// the memory: it sets n elements of inout, which are aligned and do not overlap those of in. The
+// function is nil if the operation is not defined for k.
 func LoopOf(o *Op, k Kind) func(in, inout unsafe.Pointer, n int) {
 	if o == nil || o.loops == nil || !k.Valid() {
 		return nil
@@ -80,8 +81,8 @@ func LoopOf(o *Op, k Kind) func(in, inout unsafe.Pointer, n int) {
 	return o.loops[k]
 }
 
-// Apply sets n elements of inout to in ∘ inout. Both hold native elements of k,
-// aligned as Kind.Align says. They do not overlap.
+// Apply sets n elements of inout to in ∘ inout. Both hold native elements of k, aligned to
+// k.Align(). They do not overlap.
 func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
 	if err := o.Check(k); err != nil {
 		return err
@@ -108,8 +109,8 @@ func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
 	return nil
 }
 
-// NewWholeOp is NewOp for an operation whose elements consist of several of a Kind's, which
-// the library does not know: fn always gets a whole buffer, or a whole block of it.
+// NewWholeOp is NewOp for an operation whose elements consist of several elements of a Kind, in a
+// way that the library cannot see: fn always gets a whole buffer, or a whole block of it.
 func NewWholeOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	op := NewOp(fn, commutative, kinds...)
 	op.whole = true

@@ -13,14 +13,14 @@ type half uint16
 
 const (
 	halfDropped = 23 - 10            // bits of a float's fraction that a half lacks
-	halfBias    = (127 - 15) << 23   // of a float, what the exponents differ by
-	halfLeast   = (127 - 14) << 23   // of a float, the smallest normal half
-	halfMost    = 0x477f_f000        // of a float, 65520, from which on a half is infinite
-	halfInf     = 0x7c00             // of a half
-	halfNaN     = halfInf | 1<<9     // of a half
-	floatInf    = 0x7f80_0000        // of a float
+	halfBias    = (127 - 15) << 23   // difference of the exponents, in a float
+	halfLeast   = (127 - 14) << 23   // the smallest normal half, as a float
+	halfMost    = 0x477f_f000        // 65520 as a float: a half is infinite from here on
+	halfInf     = 0x7c00             // infinity as a half
+	halfNaN     = halfInf | 1<<9     // NaN as a half
+	floatInf    = 0x7f80_0000        // infinity as a float
 	halfUnit    = 1.0 / (1 << 24)    // the smallest half
-	halfNumber  = math.MaxUint16 / 2 // of a half, all but the sign
+	halfNumber  = math.MaxUint16 / 2 // bits of a half except the sign
 )
 
 func (h half) float() float32 {

@@ -18,8 +18,8 @@ func (d *def) Pack(dst []byte, base unsafe.Pointer, count int, off int64) int {
 	return m.items(d.prog.Load().bytes, d, base, count, off)
 }
 
-// Unpack is the inverse of Pack: src is the stream from byte off on. It returns how many
-// bytes of src it has used. Parts may come in any order.
+// Unpack is the inverse of Pack: src is the stream starting at byte off. It returns the number of
+// bytes of src that it has used. Parts may come in any order.
 func (d *def) Unpack(base unsafe.Pointer, count int, off int64, src []byte) int {
 	m := mover{buf: src, mode: unpacking}
 	return m.items(d.prog.Load().bytes, d, base, count, off)
@@ -36,17 +36,17 @@ func (d *def) Encode(r Representation, dst []byte, base unsafe.Pointer, count in
 	return m.items(p.kinds, d, base, count, off)
 }
 
-// Carry holds the first bytes of an element whose others come with the next part. Its zero
+// Carry holds the first bytes of an element whose other bytes come with the next part. Its zero
 // value is empty. Each stream that is decoded needs a Carry of its own.
 type Carry struct {
 	b [40]byte
 	n int
 }
 
-// Decode is the inverse of Encode: src is the stream in r from byte off on. If parts end
-// within elements they must come in the order of the stream, and carry keeps the first
-// bytes of such an element. carry may be nil if no part ends within an element; otherwise
-// Decode stops before the incomplete one.
+// Decode is the inverse of Encode: src is the stream in r starting at byte off. If parts end within
+// elements they must come in the order of the stream, and carry keeps the first bytes of such an
+// element. carry may be nil if no part ends within an element; otherwise Decode stops before the
+// incomplete element.
 func (d *def) Decode(r Representation, base unsafe.Pointer, count int, off int64, src []byte, carry *Carry) int {
 	p := d.prog.Load()
 	if d.identity(r) {
@@ -57,7 +57,7 @@ func (d *def) Decode(r Representation, base unsafe.Pointer, count int, off int64
 	return m.items(p.kinds, d, base, count, off)
 }
 
-// Identity reports whether the stream in r is the native one.
+// Identity reports whether the stream in r is equal to the native one.
 func (t *Type) Identity(r Representation) bool {
 	return defOf(t).identity(r)
 }
@@ -79,7 +79,7 @@ var identities = func() (all [representations]uint64) {
 }()
 
 // Run reports whether count items are one contiguous piece of memory in the native representation,
-// and disp, how many bytes from the origin that begins. Its length is count times Packed(Native).
+// and returns its offset from the origin in bytes, disp. Its length is count times Packed(Native).
 func (d *def) Run(count int) (disp int64, ok bool) {
 	x := d.prog.Load().bytes
 	if x == nil || count <= 0 {
@@ -95,7 +95,7 @@ func (d *def) Contig() bool {
 	return ok && disp == 0 && d.extent() == d.wire[classMemory]
 }
 
-// Homogeneous reports whether all elements are of one kind, and of which.
+// Homogeneous returns the kind of the elements, and reports whether all of them are of one kind.
 func (t *Type) Homogeneous() (Kind, bool) {
 	set := defOf(t).kinds
 	if bits.OnesCount64(set) != 1 {
@@ -104,7 +104,8 @@ func (t *Type) Homogeneous() (Kind, bool) {
 	return Kind(bits.TrailingZeros64(set)), true
 }
 
-// PackSize returns how many bytes Pack makes of count items, which is MPI_Pack_size (MPI-4.1, 5.2).
+// PackSize returns the number of bytes that Pack writes for count items, which is MPI_Pack_size
+// (MPI-4.1, 5.2).
 func (t *Type) PackSize(count int) (int64, error) { return packSize(t, Native, count) }
 
 func packSize(t *Type, r Representation, count int) (int64, error) {

@@ -5,17 +5,17 @@ import "math/bits"
 // program is the compiled form of a typemap, by which Pack, Unpack, Encode and Decode go through an
 // item. Commit makes it (MPI-4.1, 5.1.9).
 type program struct {
-	bytes *node // with runs of bytes; nil: there is nothing to move
-	kinds *node // with runs whose elements are all of one kind
+	bytes *node // root of a tree whose runs are bytes; nil: no bytes to move
+	kinds *node // root of a tree whose runs are elements of one kind
 }
 
 type op uint8
 
 const (
 	opRun  op = iota // n bytes of memory that are elements of kind
-	opLoop           // n times child, stride bytes apart
-	opList           // blocks of children at disps, which are stride bytes apart in their block
-	opSeq            // parts
+	opLoop           // child n times, stride bytes apart
+	opList           // blocks at disps; the children of a block are stride bytes apart
+	opSeq            // the parts in turn
 )
 
 // node is a part of a typemap: disp bytes from the origin of its parent.
@@ -26,8 +26,8 @@ type node struct {
 	n      int64
 	stride int64
 	child  *node
-	disps  []int64          // of blocks
-	first  []int64          // items before each block, and in all; nil: a block is one child
+	disps  []int64          // displacements of the blocks
+	first  []int64          // number of items before each block, and in all; nil: a block is one child
 	parts  []node           // in the order of the stream
 	starts [][classes]int64 // stream bytes before each part
 	size   [classes]int64   // stream bytes, by class
@@ -128,7 +128,7 @@ func (x *node) dense(stride int64) bool { return x.op == opRun && x.n == stride 
 // listOf makes a node of the blocks of x that d lists. Blocks that follow each other are joined.
 func listOf(d *def, x *node, stride int64) *node {
 	disps, first := make([]int64, 0, len(d.disps)), make([]int64, 1, len(d.disps)+1)
-	next, total := int64(0), int64(0) // where a neighbour would begin, items so far
+	next, total := int64(0), int64(0) // displacement of an adjacent block, number of items so far
 	for i := range d.disps {
 		n := d.items(i)
 		if n == 0 {

@@ -12,7 +12,7 @@ type quad struct{ hi, lo uint64 }
 const (
 	quadSign    = 1 << 63
 	quadExp     = 0x7fff
-	quadFrac    = 1<<48 - 1 // of hi
+	quadFrac    = 1<<48 - 1 // bits of hi
 	x87One      = 1 << 63   // the integer bit, which a quad does not have
 	x87Dropped  = 49        // bits of a quad's fraction that an x87 number lacks
 	quadQuietHi = 1 << 47
@@ -118,7 +118,7 @@ func (q quad) x87() (top uint16, mant uint64) {
 	mant = hi<<(64-x87Dropped) | q.lo>>x87Dropped
 	if exp == quadExp {
 		if hi|q.lo != 0 && mant == 0 {
-			mant = 1 << 62 // a NaN stays one although its payload is cut off
+			mant = 1 << 62 // keeps a NaN whose payload was cut off
 		}
 		return top | exp, mant | x87One
 	}

@@ -6,7 +6,7 @@ const (
 	quadBias   = 16383
 	quadLow    = 1 - quadBias              // exponent of the smallest normal number
 	quadDigits = 113                       // binary digits, with the highest
-	quadNaN    = quadExp<<48 | quadQuietHi // of hi
+	quadNaN    = quadExp<<48 | quadQuietHi // value of hi
 )
 
 func (q quad) neg() bool  { return q.hi&quadSign != 0 }
@@ -53,7 +53,7 @@ func roundQuad(x *big.Float, digits int) quad {
 	case digits > 0:
 		x.SetPrec(uint(digits))
 	case digits < 0 || x.Cmp(new(big.Float).SetMantExp(big.NewFloat(1), up-1)) == 0:
-		return q // at most half of the smallest number
+		return q // x is at most half of the smallest number
 	default:
 		x.SetMantExp(big.NewFloat(1), up)
 	}

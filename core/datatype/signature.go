@@ -62,7 +62,7 @@ func kindSignature(k Kind) signature {
 // about one in 10^18.
 type Signature struct {
 	Len  int64  // elements; a pair counts once
-	Hash uint64 // anyHash if it matches every sequence
+	Hash uint64 // anyHash matches every sequence
 }
 
 // anyHash is the hash of data that matches everything: packed data (MPI-4.1, 3.3.1).
@@ -87,7 +87,7 @@ func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	return d.signatureOf(d.first(n)), true
 }
 
-// Matches reports whether s and o can be the two ends of a message.
+// Matches reports whether messages with the signatures s and o may match.
 func (s Signature) Matches(o Signature) bool {
 	return s == o || s.Any() || o.Any()
 }
@@ -99,7 +99,7 @@ const marked = 1 << 63
 // every Kind.
 func (s Signature) Bits() uint64 { return s.Hash | marked }
 
-// SignatureOf is the inverse of Bits, for n elements; false if bits are not those of a
+// SignatureOf is the inverse of Bits, for n elements. It returns false if bits do not come from a
 // signature.
 func SignatureOf(n int64, bits uint64) (Signature, bool) {
 	if bits&marked == 0 {

@@ -38,18 +38,18 @@ type def struct {
 	shape
 	how
 
-	size     int64          // of one item, as MPI counts: pairs without padding
-	wire     [classes]int64 // of one item in a stream, by class
-	elements int64          // basic elements as MPI counts them: a pair is two
-	sig      signature      // of the sequence of kinds
-	kinds    uint64         // bit per kind among the elements
+	size     int64          // size of one item, as MPI counts: pairs without padding
+	wire     [classes]int64 // size of one item in a stream, by class
+	elements int64          // number of basic elements as MPI counts them: a pair is two
+	sig      signature      // signature of the sequence of kinds
+	kinds    uint64         // one bit for each kind among the elements
 	lb, ub   int64
 	tlb, tub int64 // bounds of the elements alone, without set bounds
 	end      int64 // like tub, but with the padding of pairs
 	align    int64
 	marks    marks
 
-	own  *Type // of a predefined type: its only handle
+	own  *Type // only handle of a predefined type
 	prog atomic.Pointer[program]
 }
 
@@ -58,15 +58,15 @@ type def struct {
 // disps[i]*unit (or i*stride) bytes from the origin.
 type shape struct {
 	form     form
-	kind     Kind    // of a basic type
-	count    int64   // blocks
-	length   int64   // of each block, if lens is nil
+	kind     Kind    // kind of a basic type
+	count    int64   // number of blocks
+	length   int64   // items of each block, if lens is nil
 	stride   int64   // bytes between blocks, if disps is nil
-	unit     int64   // bytes that disps count
+	unit     int64   // unit of disps in bytes
 	lens     []int64 // items of each block
-	disps    []int64 // of each block
+	disps    []int64 // displacement of each block
 	child    *def
-	children []*def // of each block: a struct
+	children []*def // type of each block, in a struct
 }
 
 type form uint8
@@ -75,7 +75,7 @@ const (
 	formBasic  form = iota
 	formBlocks      // count blocks of child
 	formStruct      // blocks of children
-	formAlias       // child itself: resized, dup, subarray, darray
+	formAlias       // only child: resized, dup, subarray, darray
 )
 
 // marks say which bounds were set by Resized and are not the elements' own.
@@ -94,7 +94,7 @@ const (
 	classMemory class = iota
 	classWide
 	classExternal
-	classFloat // as classWide, but for doubles
+	classFloat // like classWide, but doubles are sent as floats
 
 	classes
 )
@@ -148,7 +148,7 @@ func whyNot(t *Type) error {
 }
 
 // Commit makes t ready for communication (MPI-4.1, 5.1.9). It is the only expensive step: it
-// computes how Pack and the others go through memory.
+// compiles the program by which Pack and the other methods go through memory.
 func (t *Type) Commit() error {
 	d, err := usable(t)
 	if err != nil {
@@ -194,7 +194,7 @@ func (t *Type) Name() string {
 	return ""
 }
 
-// SetName names the handle.
+// SetName sets the name of the handle.
 func (t *Type) SetName(name string) error {
 	if _, err := usable(t); err != nil {
 		return err

@@ -6,11 +6,11 @@ import (
 )
 
 // TypeFunc combines n items of t: each item at inout becomes in ∘ inout (MPI-4.1, 6.9.5). in and
-// inout are the origins of the first items, which are in memory as t describes, with its gaps. It
+// inout are the origins of the first items, whose layout in memory is that of t, with its gaps. It
 // may be called for parts of a buffer, and must not keep either pointer.
 type TypeFunc func(in, inout unsafe.Pointer, n int, t *Type)
 
-// NewTypeOp makes an operation of a user's function that takes items of any type.
+// NewTypeOp returns an operation that calls a user's function for items of any type.
 func NewTypeOp(fn TypeFunc, commutative bool) *Op {
 	return &Op{name: "user-defined", commutative: commutative, typed: fn}
 }
@@ -22,8 +22,8 @@ var (
 	NoOp    = &Op{name: "no_op", commutative: false, loops: &[kinds]loop{}, target: true}
 )
 
-// CheckType returns ErrOp if the operation is not defined for items of t. A predefined one
-// takes predefined types; a user's takes what its function takes.
+// CheckType returns ErrOp if the operation is not defined for items of t. A predefined operation
+// accepts predefined types; a user's operation accepts the types that its function supports.
 func (o *Op) CheckType(t *Type) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (o *Op) CheckType(t *Type) error {
 }
 
 // CheckAccumulate returns ErrOp if the operation is not defined for items of t at the target of
-// one-sided communication: it must be predefined, and all elements must be of one kind that it
-// takes (MPI-4.1, 12.3.4).
+// one-sided communication: the operation must be predefined, and all elements must be of one kind
+// that it accepts (MPI-4.1, 12.3.4).
 func (o *Op) CheckAccumulate(t *Type) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -78,7 +78,8 @@ func (o *Op) ApplyType(in, inout unsafe.Pointer, t *Type, n int) error {
 	return o.Apply(memory(in, 0, size), memory(inout, 0, size), k, n)
 }
 
-// Accumulate is Apply for the target of one-sided communication, with Replace and NoOp.
+// Accumulate is like Apply for the target of one-sided communication, and supports Replace and NoOp
+// too.
 func (o *Op) Accumulate(in, inout []byte, k Kind, n int) error {
 	if o != Replace && o != NoOp {
 		return o.Apply(in, inout, k, n)

@@ -8,16 +8,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Acceptor is the greeting at the end that was connected to, as a state machine. When Peer returns
-// a Hello, the owner must call Accept or Refuse. The first error is final; Output then has the
-// refusal, which the owner sends before it closes the link.
+// Acceptor is the greeting at the end that accepts the connection, as a state machine. When Peer
+// returns a Hello, the owner must call Accept or Refuse. The first error is final; Output then
+// returns the refusal, which the owner sends before it closes the link.
 type Acceptor struct {
 	keys  Keys
-	token Token // set when the dialler has said which one it has
+	token Token // set when the dialler has named it
 	nonce Nonce
 	hello Hello
 	named bool   // hello has a session
-	said  []byte // all that both ends have sent, which the next MAC covers
+	said  []byte // all bytes sent by both ends, covered by the next MAC
 	out   []byte
 	in    inbox
 	state acceptorState
@@ -33,7 +33,7 @@ const (
 	judged
 )
 
-// Keys finds the token for a purpose by its name; ok is false if there is none.
+// Keys looks up the token for a purpose by its name; ok is false if there is none.
 type Keys func(name World, of Purpose) (Token, bool)
 
 // KeysOfJob returns Keys with the token of a job alone, for links between its procs and requests to
@@ -48,7 +48,7 @@ func NewAcceptor(keys Keys, nonce Nonce) *Acceptor {
 	return &Acceptor{keys: keys, nonce: nonce}
 }
 
-// Output returns the bytes that are to be sent now, once.
+// Output returns the bytes to send now, and returns them only once.
 func (a *Acceptor) Output() []byte {
 	b := a.out
 	a.out = nil
@@ -58,14 +58,15 @@ func (a *Acceptor) Output() []byte {
 // Done reports whether the link was accepted and packets may follow.
 func (a *Acceptor) Done() bool { return a.state == judged && a.err == nil }
 
-// Peer returns what the dialler wants; ok is false until it has proven that it has the token.
+// Peer returns the dialler's request; ok is false until the dialler has proven that it has the
+// token.
 func (a *Acceptor) Peer() (hello Hello, ok bool) {
 	return a.hello, a.state >= wantJudgement && a.err == nil
 }
 
-// Input takes bytes from the dialler and says how many of them belonged to the greeting. The errors
-// wrap ErrGreeting, ErrJob or ErrToken. Between its proof and the verdict the dialler has nothing
-// to send; what it sends then is not consumed.
+// Input consumes bytes from the dialler and returns the number of them that belonged to the
+// greeting. The errors wrap ErrGreeting, ErrJob or ErrToken. Between its proof and the verdict the
+// dialler has nothing to send; bytes that it sends then are not consumed.
 func (a *Acceptor) Input(b []byte) (consumed int, err error) {
 	for a.state < wantJudgement && a.err == nil && consumed < len(b) {
 		n, complete, err := a.in.take(b[consumed:], a.sizeOf)

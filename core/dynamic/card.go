@@ -13,11 +13,11 @@ const CardVersion = 1
 // Bounds of a card. A port name, which is a key and a card, stays below MPI_MAX_PORT_NAME (MPI-4.1,
 // 11.9.2), 1024 bytes in the MPI ABI.
 const (
-	MaxCard       = 960 // bytes of its text
+	MaxCard       = 960 // maximum bytes of its text
 	MaxOffers     = 16
 	MaxFeatures   = 16
 	MaxUnexpected = 1 << 60
-	MaxName       = 32 // bytes of a transport's or feature's name
+	MaxName       = 32 // maximum bytes of a transport's or feature's name
 )
 
 // Errors of cards.
@@ -26,16 +26,16 @@ var (
 	ErrCardVersion = errors.New("business card of an unknown version")
 )
 
-// Card is a business card: it says how a proc can be reached. Cards are exchanged at startup; a
-// port name consists mostly of one (MPI-4.1, 11.9.1).
+// Card is a business card: it describes how a proc can be reached. Cards are exchanged at startup;
+// a port name consists mostly of one (MPI-4.1, 11.9.1).
 type Card struct {
 	Version   int
-	Node      string // equal for procs that share a kernel and a user: those can use one machine's transports
+	Node      string // equal for procs that share a kernel and a user, which can use transports inside one machine
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
 	Offers    []Offer
-	Features  []string // names of what the proc can do; readers ignore those they do not know
+	Features  []string // names of optional abilities of the proc; readers ignore unknown ones
 
-	Unexpected int64 // bytes of unexpected messages that the proc keeps; 0: it sets no limit
+	Unexpected int64 // maximum bytes of unexpected messages that the proc keeps; 0: no limit
 }
 
 // Values of Card.ByteOrder.
@@ -44,10 +44,10 @@ const (
 	LittleEndian = "little"
 )
 
-// Offer is one way to reach a proc. A card lists them in the order that its owner prefers.
+// Offer is one way to reach a proc. A card lists them in the order in which its owner prefers them.
 type Offer struct {
-	Transport string // the transport's name
-	Address   string // what that transport dials
+	Transport string
+	Address   string // address for that transport
 }
 
 // Has reports whether feature is on the card.

@@ -11,8 +11,8 @@ import (
 
 const cardPrefix = "impi-card/"
 
-// ParseCard reads a card. Fields that it does not know are left out of the
-// result: a later writer of version 1 may add some. It keeps nothing of text.
+// ParseCard parses a card. Unknown fields are left out of the result: a later version of the
+// software may add some in version 1. It keeps nothing of text.
 func ParseCard(text []byte) (Card, error) {
 	c, err := parseCard(text)
 	if err != nil {
@@ -163,8 +163,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// NodeOf returns the Node of a card that ParseCard takes. It is part of text's memory, which must not
-// change.
+// NodeOf returns the Node of a card that ParseCard accepts. The result shares text's memory, which
+// must not change.
 func NodeOf(text []byte) string {
 	_, rest, ok := strings.Cut(unsafe.String(unsafe.SliceData(text), len(text)), " ")
 	for ok {

@@ -18,7 +18,7 @@ type ChannelEnd struct {
 
 // Channel returns the token of the channel between two hosts, in whichever order they are given. It
 // is derived from t, a secret that both sites have, and from both ends' ranks and addresses, so a
-// proof for one channel is worth nothing at another one.
+// proof for one channel is not valid for another one.
 func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	if a.Rank > b.Rank {
 		a, b = b, a
@@ -35,8 +35,8 @@ func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	return token
 }
 
-// ChannelSession returns the session of a channel with this token, if that is a resumable link.
-// Both ends derive it, and nobody else can.
+// ChannelSession returns the session of a channel with this token, if the channel is a resumable
+// link. Both ends can derive it, and no other process.
 func (t *Token) ChannelSession() (s Session) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi channel: session"))
@@ -44,7 +44,6 @@ func (t *Token) ChannelSession() (s Session) {
 	return s
 }
 
-// BeginsGreeting reports whether these are the first bytes of a greeting, of whatever version, and
-// not the host rank that IMPI has there (IMPI ch.2, Host-to-host connections): no job has so many
-// hosts.
+// BeginsGreeting reports whether b is the start of a greeting, of any version, and not the host
+// rank that IMPI has there (IMPI ch.2, Host-to-host connections): no job has so many hosts.
 func BeginsGreeting(b [4]byte) bool { return binary.BigEndian.Uint32(b[:])>>8 == magic>>8 }

@@ -11,19 +11,20 @@ const DescriptionVersion = 1
 
 // Bounds of a description.
 const (
-	MaxWorldProcs  = 1 << 24 // procs of a world
+	MaxWorldProcs  = 1 << 24 // maximum procs of a world
 	MaxDescription = 16 << 20
 )
 
 // ErrDescription means that bytes do not describe a world.
 var ErrDescription = errors.New("malformed description of a world")
 
-// Description is what a world tells another one when they meet: its procs, and how they can be
-// reached. It has all procs of the world, since a communicator between the worlds may serve as the
-// peer communicator of another one that has the rest (MPI-4.1, 7.6.2).
+// Description is the description of a world that it sends to another world when they connect: its
+// procs, and how they can be reached. It contains all procs of the world, since a communicator
+// between the worlds may serve as the peer communicator of another one that has the rest (MPI-4.1,
+// 7.6.2).
 type Description struct {
 	World  World
-	Secret Token // Meeting of the job's token
+	Secret Token // result of Meeting of the job's token
 	Limits Limits
 	Groups []Group
 }
@@ -31,23 +32,23 @@ type Description struct {
 // Limits are the parameters of a job that both ends of a link, or all members of a communicator,
 // must share (IMPI ch.2, Client labels and Host labels). Worlds that differ use the smaller values.
 type Limits struct {
-	DataLen          uint32 // most user data bytes in one packet
-	AckMark, HiWater uint32 // packets
+	DataLen          uint32 // maximum user data bytes in one packet
+	AckMark, HiWater uint32 // numbers of packets
 	TagUB            int32
-	XSize            int32 // short collectives, bytes; negative: without limit
-	MaxLinear        int32 // masters; negative: without limit
-	Check            bool  // members of communicators compare the collectives that they call
-	Survive          bool  // the job goes on without procs that are lost, and its procs tell each other of them
+	XSize            int32 // bytes, for short collectives; negative: no limit
+	MaxLinear        int32 // masters, for linear collectives; negative: no limit
+	Check            bool  // members of communicators compare their collective calls
+	Survive          bool  // the job continues without lost procs, and its procs inform each other of them
 }
 
-// Group is some procs with consecutive ranks that can be reached in the same way.
+// Group is a number of procs with consecutive ranks that can be reached in the same way.
 type Group struct {
 	Count int
-	Site  int // procs of the same world with the same number are of one site
+	Site  int // number of their site in the world
 	Card  Card
 }
 
-// Size is the number of procs.
+// Size returns the number of procs.
 func (d *Description) Size() (n int) {
 	for i := range d.Groups {
 		n += d.Groups[i].Count
@@ -93,7 +94,8 @@ const (
 	groupHead       = 4 + 4 + 2
 )
 
-// Append encodes d. It is ErrDescription, or ErrCard, where Read would refuse it.
+// Append appends the encoded d to b. The error is ErrDescription or ErrCard if ReadDescription
+// would refuse the result.
 func (d *Description) Append(b []byte) ([]byte, error) {
 	out := d.AppendHead(b, len(d.Groups))
 	for i := range d.Groups {
@@ -110,7 +112,8 @@ func (d *Description) Append(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// AppendHead encodes d without its groups, of which so many have to follow by AppendGroup.
+// AppendHead appends the encoded d without its groups to b. That many groups have to follow by
+// AppendGroup.
 func (d *Description) AppendHead(b []byte, groups int) []byte {
 	out := binary.BigEndian.AppendUint32(b, DescriptionVersion)
 	out = append(out, d.World[:]...)
@@ -129,7 +132,7 @@ func (d *Description) AppendHead(b []byte, groups int) []byte {
 	return out
 }
 
-// AppendGroup encodes a Group, of which card is the text.
+// AppendGroup appends an encoded Group to b; card is the text of its card.
 func AppendGroup(b []byte, count, site int, card []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(count))
 	b = binary.BigEndian.AppendUint32(b, uint32(site))
@@ -137,8 +140,7 @@ func AppendGroup(b []byte, count, site int, card []byte) []byte {
 	return append(b, card...)
 }
 
-// ReadDescription decodes all of b, which may come from anywhere. It keeps
-// nothing of b.
+// ReadDescription decodes all of b, which need not be trusted. It keeps nothing of b.
 func ReadDescription(b []byte) (*Description, error) {
 	d, err := readDescription(b)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type Dialler struct {
 	token  Token
 	hello  Hello
-	said   []byte // all that both ends have sent, which the next MAC covers
+	said   []byte // all bytes sent by both ends, covered by the next MAC
 	out    []byte
 	in     inbox
 	proved bool
@@ -40,7 +40,7 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
 }
 
-// Output returns the bytes that are to be sent now, once.
+// Output returns the bytes to send now, and returns them only once.
 func (d *Dialler) Output() []byte {
 	b := d.out
 	d.out = nil
@@ -54,9 +54,9 @@ func (d *Dialler) Proved() bool { return d.proved }
 // Done reports whether the link is accepted and packets may follow.
 func (d *Dialler) Done() bool { return d.done }
 
-// Input takes bytes from the acceptor and says how many of them belonged to the greeting: what is
-// left is the beginning of the packets. A refusal is a *RefusedError; other errors wrap ErrGreeting
-// or ErrToken.
+// Input consumes bytes from the acceptor and returns the number of them that belonged to the
+// greeting: the rest is the beginning of the packets. A refusal is a *RefusedError; other errors
+// wrap ErrGreeting or ErrToken.
 func (d *Dialler) Input(b []byte) (consumed int, err error) {
 	for !d.done && d.err == nil && consumed < len(b) {
 		n, complete, err := d.in.take(b[consumed:], d.sizeOf)

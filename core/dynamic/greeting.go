@@ -31,11 +31,11 @@ import (
 // has met, and HOSTS with the channel's token, instead of the job's token; what stands
 // for the job is derived from them alike.
 
-// Sizes of what the greeting is made from.
+// Sizes of the parts of a greeting.
 const (
 	TokenSize = 32
 	NonceSize = 32
-	// SessionSize is the size of a resumable link's name.
+	// SessionSize is the size in bytes of a resumable link's name.
 	SessionSize = 16
 	jobIDSize   = 16
 	macSize     = sha256.Size
@@ -47,56 +47,56 @@ type (
 	Nonce [NonceSize]byte
 )
 
-// Hello is what a dialler wants to use the link for.
+// Hello is a dialler's request: the purpose of the link.
 type Hello struct {
-	Src, Dst wire.WorldRank // the dialler's proc, and the one it wants
+	Src, Dst wire.WorldRank // the dialler's proc, and the proc that it wants to reach
 
-	// Probe says that the link is not for the procs, but to measure how fast data travel between
+	// Probe is true if the link is not for the procs, but for measuring the speed of data between
 	// their nodes.
 	Probe bool
 
-	// Status says that the dialler's node asks how the procs of the acceptor's site are. No packets
-	// follow.
+	// Status is true if the dialler's node asks for the state of the procs of the acceptor's site.
+	// No packets follow.
 	Status bool
 
-	// Session, if not zero, is the name of a link that resumes. Again says that this is a further
-	// connection for it, and Hosts that it is a channel's, perhaps the first one: Src and Dst are
-	// host ranks then (IMPI ch.2, Host-to-host connections).
+	// Session, if not zero, is the name of a link that resumes. Again is true if this is a further
+	// connection for it. Hosts is true if this is a connection of a channel, perhaps the first one:
+	// Src and Dst are host ranks then (IMPI ch.2, Host-to-host connections).
 	Session Session
 	Again   bool
 	Hosts   bool
 
-	// Lost says that the dialler has lost a link that resumes, up to its connection number Epoch,
-	// and that the acceptor, which made it, should dial again. No packets follow.
+	// Lost is true if the dialler has lost a link that resumes, up to its connection number Epoch,
+	// and asks the acceptor, which made the link, to dial again. No packets follow.
 	Lost  bool
 	Epoch uint64
 
-	// Spawn says that a node has a request about spawned procs (MPI-4.1, 11.8.2). Src and Dst are
+	// Spawn is true if a node has a request about spawned procs (MPI-4.1, 11.8.2). Src and Dst are
 	// host ranks. No packets follow.
 	Spawn bool
 
-	// Spare says that the node of a spare site, which is not in the job, lets the acceptor's node ask
-	// it for procs over the link. Dst is a host rank, Src has no meaning. No packets follow.
+	// Spare is true if the node of a spare site, which is not in the job, lets the acceptor's node
+	// ask it for procs over the link. Dst is a host rank, Src has no meaning. No packets follow.
 	Spare bool
 
-	// Connect says that the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes the
-	// place of the job; Src and Dst have no meaning.
+	// Connect is true if the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes
+	// the place of the job; Src and Dst have no meaning.
 	Connect bool
 	Port    World
 
-	// World, if not zero, says that the link is for a proc of another world. It is the dialler's
+	// World, if not zero, means that the link is for a proc of another world. It is the dialler's
 	// world, in which Src is a rank.
 	World World
 }
 
-// Purpose is what a token is for.
+// Purpose is the purpose of a token.
 type Purpose uint8
 
 // The purposes.
 const (
 	OfJob     Purpose = iota // links inside a job, with its token
 	OfPort                   // connecting to a port, with the port's key
-	OfWorld                  // links from other worlds, with the secret of those that have connected
+	OfWorld                  // links from connected worlds, with the secret that they got
 	OfChannel                // channels between hosts, each with a token of its own
 )
 
@@ -132,7 +132,8 @@ func (h *Hello) String() string {
 	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
 
-// Session names a link that outlives its connections. Nobody can guess it, but greetings show it.
+// Session is the name of a link that outlives its connections. It cannot be guessed, but greetings
+// show it.
 type Session [SessionSize]byte
 
 func (h *Hello) kind() kind {
@@ -183,22 +184,22 @@ func helloSizeOf(k kind) int {
 		return helloSize + WorldSize
 	case kindLost:
 		return lostSize
-	default: // no greeting begins with it
+	default: // not the start of a greeting
 		return 0
 	}
 }
 
-// Verdict is what an acceptor answers a dialler.
+// Verdict is the acceptor's answer to a dialler.
 type Verdict uint32
 
 // The verdicts.
 const (
 	Accepted    Verdict = 0
 	UnknownRank Verdict = 1  // the destination is none of the acceptor's procs, or the source is not in the job
-	TieLost     Verdict = 2  // both dialled at once, and the other link is used
+	TieLost     Verdict = 2  // both ends dialled at once, and the other link is used
 	WrongJob    Verdict = 3  // the dialler belongs to another job
 	BadToken    Verdict = 4  // the dialler has not proven the token
-	Malformed   Verdict = 5  // the dialler does not speak this greeting
+	Malformed   Verdict = 5  // the dialler does not use this greeting
 	Leaving     Verdict = 6  // the job is ending here
 	NotAllowed  Verdict = 7  // the acceptor's routes do not allow such a link
 	Busy        Verdict = 8  // the acceptor measures another link, or still makes its first channels
@@ -224,17 +225,17 @@ var (
 	ErrJob      = errors.New("peer belongs to another job")
 )
 
-// RefusedError is the dialler's error when the acceptor did not want the link.
+// RefusedError is the dialler's error if the acceptor has refused the link.
 type RefusedError struct {
 	Hello   Hello
 	Verdict Verdict
 
-	// Proven says that the verdict came with a MAC of the token. Otherwise anybody may have sent
-	// it.
+	// Proven is true if the verdict came with a MAC of the token. Otherwise any process may have
+	// sent it.
 	Proven bool
 }
 
-// Error names the ranks and the reason.
+// Error returns a text with the ranks and the reason.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("dynamic: %v was refused: %v", &e.Hello, e.Verdict)
 }
@@ -248,9 +249,9 @@ const (
 	kindVerdict
 	kindProbe     // a HELLO for a link that is only measured; older acceptors refuse it as malformed
 	kindResumable // a HELLO for a link that resumes; the session follows
-	kindAgain     // a HELLO for a further connection of such a link; the session follows
+	kindAgain     // a HELLO for a further connection of a resumable link; the session follows
 	kindHosts     // a HELLO for a connection of a channel; src and dst are host ranks, the session follows
-	kindLost      // asks the acceptor to dial such a link again; session and epoch follow
+	kindLost      // asks the acceptor to dial a resumable link again; session and epoch follow
 	kindSpawn     // a HELLO between nodes, with host ranks; a request follows, and no packets
 	kindConnect   // a HELLO with a port's key
 	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
@@ -259,7 +260,7 @@ const (
 )
 
 // magic begins every message; its last byte is the version of the greeting.
-const magic = 0x49444c01 // "IDL", 1
+const magic = 0x49444c01 // "IDL" and version 1
 
 const headSize = 8
 

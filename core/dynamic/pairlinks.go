@@ -11,15 +11,15 @@ type Phase uint8
 // The phases.
 const (
 	Unlinked Phase = iota
-	Dialling       // by this node
-	Yielding       // dialled by this node, which waits for the other end's link, as that dialled too and is prior
+	Dialling       // this node dials
+	Yielding       // this node dialled, but waits for the link of the other end, which is prior
 	Linked
-	Refused // given up for good: the packets of the pair go another way
+	Refused // given up for good: the pair's packets go by the agents
 )
 
-// PairLinks decide which link a pair of procs has, for one of their nodes. Both ends may dial
-// at the same time: then the link of the end that is prior is used, which both know, and the
-// other end waits for it. K names a proc of the node and another one. The zero value is ready.
+// PairLinks decide which link a pair of procs has, for one of their nodes. Both ends may dial at
+// the same time: then the link of the prior end is used, which both ends know, and the other end
+// waits for it. K identifies a pair: a proc of the node and another one. The zero value is ready.
 type PairLinks[K comparable] struct{ phases map[K]Phase }
 
 // Phase returns the phase of a pair.
@@ -28,48 +28,48 @@ func (t *PairLinks[K]) Phase(x K) Phase { return t.phases[x] }
 // All yields the pairs that are not Unlinked, in any order.
 func (t *PairLinks[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
 
-// Len returns how many pairs are not Unlinked.
+// Len returns the number of pairs that are not Unlinked.
 func (t *PairLinks[K]) Len() int { return len(t.phases) }
 
-// Want is called for a proc that asks for a link. It returns true if the node has to dial; false if
-// there is a link, or one is being made, or was refused.
+// Want is called for a proc that asks for a link. It returns true if the node has to dial, and
+// false if there is a link, or one is being made, or was refused.
 func (t *PairLinks[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
 
-// Made says that the link which was dialled is made. It returns false if the other end's is used
-// instead.
+// Made records that the link which was dialled is made. It returns false if the other end's link is
+// used instead.
 func (t *PairLinks[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 
-// Use says that the link which was dialled is made, and that the other end uses it already. It
-// returns false if the pair still has its last link, which both ends are about to close; call again
-// later.
+// Use records that the link which was dialled is made, and that the other end uses it already. It
+// returns false if the pair still has its last link, which both ends are about to close; then call
+// it again later.
 func (t *PairLinks[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
-// Lost says that the other end dials too, and is prior. It returns true if its link has to be
-// waited for, and Overdue called then; false if that has come.
+// Lost records that the other end dials too, and is prior. It returns true if the caller has to
+// wait for that end's link, and to call Overdue after the wait; false if the link has come.
 func (t *PairLinks[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
 
-// Overdue says that the wait for the other end's link is over. It returns true if the link has not
-// come: the other end may have given up, so dial again.
+// Overdue records that the wait for the other end's link is over. It returns true if the link has
+// not come: the other end may have given up, so dial again.
 func (t *PairLinks[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
 
-// GiveUp says that no link can be made. It returns true if there is none: the pair sends by its
+// GiveUp records that no link can be made. It returns true if there is none: the pair sends by its
 // agents from now on, and a link of the other end is refused too. It returns false if the other
-// end's has come.
+// end's link has come.
 func (t *PairLinks[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
 
-// Fail is GiveUp for a pair that may want a link again.
+// Fail is like GiveUp, but the pair may ask for a link again.
 func (t *PairLinks[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
 
-// Drop says that the pair's link is closed or broken; it may want another one.
+// Drop records that the pair's link is closed or broken; the pair may ask for another one.
 func (t *PairLinks[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
 
-// Forget is for a pair of which one proc has ended.
+// Forget removes a pair of which one proc has ended.
 func (t *PairLinks[K]) Forget(x K) { delete(t.phases, x) }
 
 // Arrive returns the verdict about a link that the other end has made: Accepted, TieLost,
 // StillLinked if the pair has one, or NotAllowed after GiveUp. Both procs of a pair send by the
-// link or both by the agents: if only one did, the end of the link could overtake its packets, and
-// the other would take that for the end of its peer.
+// link or both by the agents: if only one proc used the link, the end of the link could overtake
+// its packets, and the other proc would take it for the end of its peer.
 func (t *PairLinks[K]) Arrive(x K, prior bool) Verdict {
 	free := []Phase{Unlinked, Yielding}
 	if prior {

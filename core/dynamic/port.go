@@ -10,24 +10,25 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// MaxPortName is the most bytes of a port's name: MPI_MAX_PORT_NAME of the MPI ABI (MPI-4.1,
-// 11.9.2), without the terminating zero.
+// MaxPortName is the maximum size in bytes of a port's name: MPI_MAX_PORT_NAME of the MPI ABI
+// (MPI-4.1, 11.9.2), without the terminating zero.
 const MaxPortName = 1023
 
-// ErrPort means that a text is not the name of a port (MPI_ERR_PORT; MPI-4.1, 11.9.3), or not one
-// of ours.
+// ErrPort means that a text is not the name of a port (MPI_ERR_PORT; MPI-4.1, 11.9.3), or not of a
+// port of impi.
 var ErrPort = errors.New("malformed port name")
 
 // Port is where a proc accepts connections of other worlds (MPI-4.1, 11.9.1). Its name is all that
-// they need: how the proc can be reached, and a key without which nobody can connect. The key is
+// they need: how the proc can be reached, and a key without which no proc can connect. The key is
 // random, made for this port, and gives access to nothing else.
 type Port struct {
 	Key    Token
 	Opener Member
-	Card   Card // of the opener
+	Card   Card // of the proc that opened it
 }
 
-// Name returns the name of the port's key, by which its node finds it. It does not show the key.
+// Name returns the name of the port's key, by which its node finds the key. It does not reveal the
+// key.
 func (p *Port) Name() World { return p.Key.World() }
 
 // AppendText appends the port's name: one word of letters, digits and . _ : / = , @ - + %,
@@ -97,8 +98,8 @@ func portText(word string) (string, error) {
 	return string(b), nil
 }
 
-// ParsePort reads a port's name. Spaces around it do not matter. The errors do not
-// show the key.
+// ParsePort parses a port's name. White space around it is ignored. The errors do not contain the
+// key.
 func ParsePort(name string) (Port, error) {
 	p, err := parsePort(strings.TrimSpace(name))
 	if err != nil {

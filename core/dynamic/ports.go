@@ -9,13 +9,13 @@ import (
 
 // Bounds of ports.
 const (
-	DefaultBacklog = 256     // connections that may wait at a port whose owner sets no number
-	MaxBacklog     = 4096    // also where the owner asks for more
-	MaxPorts       = 1024    // of one owner
-	MaxAccepts     = 1 << 16 // that wait at a port for connections
+	DefaultBacklog = 256     // waiting connections at a port whose owner sets no number
+	MaxBacklog     = 4096    // maximum backlog, even if the owner asks for more
+	MaxPorts       = 1024    // maximum ports of one owner
+	MaxAccepts     = 1 << 16 // maximum accepts that wait at a port
 )
 
-// Why a port cannot be opened, or an accept ends without a connection.
+// Reasons why a port cannot be opened, or why an accept ends without a connection.
 var (
 	ErrPortOpen      = errors.New("the port is open already")
 	ErrTooManyPorts  = errors.New("the proc has too many ports")
@@ -34,8 +34,8 @@ var (
 // [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline] has come.
 // The zero value is ready.
 type Ports[O comparable, C any] struct {
-	// Gone reports whether a connection that waits has been closed by its other end; nil: none ever
-	// is.
+	// Gone reports whether a connection that waits has been closed by its other end. nil means that
+	// none ever is.
 	Gone func(C) bool
 
 	open  map[World]*openPort[O, C]
@@ -46,25 +46,25 @@ type openPort[O comparable, C any] struct {
 	owner   O
 	key     Token
 	backlog int
-	held    int // places that Reserve has reserved for connections that are greeting
+	held    int // places reserved by Reserve for connections that are greeting
 	waiting []C
-	accepts []uint64 // numbers of the owner's requests, in the order in which they came
+	accepts []uint64 // numbers of the owner's requests, in order of arrival
 	until   time.Time
-	broken  error // why nobody will connect, set by Break; nil: somebody may
+	broken  error // reason why no process will connect, set by Break; or nil
 }
 
-// PortStep is what a node has to do: give Conn to the owner's accept with the number Request;
-// if Err is set, answer that accept with it; if Drop is set, close Conn.
+// PortStep is an action for a node: pass Conn to the owner's accept with the number Request; if Err
+// is set, answer that accept with the error; if Drop is set, close Conn.
 type PortStep[O comparable, C any] struct {
 	Owner   O
 	Request uint64
 	Conn    C
 	Drop    bool
 	Err     error
-	Broken  bool // Err is what Break was told
+	Broken  bool // Err comes from Break
 }
 
-// Next returns what is to be done next; ok is false if there is nothing.
+// Next returns the next action; ok is false if there is none.
 func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
 	if len(p.steps) == 0 {
 		return s, false
@@ -73,7 +73,7 @@ func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
 	return s, true
 }
 
-// Len returns how many ports are open.
+// Len returns the number of open ports.
 func (p *Ports[O, C]) Len() int { return len(p.open) }
 
 // Key returns the key of an open port, by its name.
@@ -138,16 +138,16 @@ func (p *Ports[O, C]) Reserve(name World) Verdict {
 	return Accepted
 }
 
-// Release gives back the place of a connection whose greeting failed.
+// Release frees the place of a connection whose greeting failed.
 func (p *Ports[O, C]) Release(name World) {
 	if x := p.open[name]; x != nil {
 		x.held--
 	}
 }
 
-// Enter admits a connection for which Reserve has reserved a place: it is given to an accept, or waits
-// for one, or is dropped because the port was closed meanwhile; Next returns which. taken says that
-// an accept gets it.
+// Enter admits a connection for which Reserve has reserved a place: it goes to an accept, or waits
+// for one, or is dropped because the port was closed in the meantime; Next returns which. taken is
+// true if an accept gets it.
 func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
 	x := p.open[name]
 	if x == nil {
@@ -164,8 +164,8 @@ func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
 	return true
 }
 
-// Accept gives the owner's request the next connection that is still open, now or when one comes
-// (MPI_Comm_accept; MPI-4.1, 11.9.2).
+// Accept passes to the owner's request the next connection that is still open, now or when one
+// arrives (MPI_Comm_accept; MPI-4.1, 11.9.2).
 func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
 	x := p.of(owner, key)
 	switch {
@@ -224,7 +224,7 @@ func (p *Ports[O, C]) Leave(owner O) {
 	}
 }
 
-// Break says that nobody will connect to the port, and why. Accepts that wait end with that
+// Break records that no process will connect to the port, and why. Accepts that wait end with that
 // error, and so do later ones.
 func (p *Ports[O, C]) Break(owner O, name World, why error) {
 	x := p.open[name]
@@ -238,7 +238,7 @@ func (p *Ports[O, C]) Break(owner O, name World, why error) {
 	x.accepts = nil
 }
 
-// Deadline returns when the lifetime of the next port is over; ok is false if no lifetime ends.
+// Deadline returns when the next lifetime of a port ends; ok is false if none ends.
 func (p *Ports[O, C]) Deadline() (at time.Time, ok bool) {
 	for _, x := range p.open {
 		if !x.until.IsZero() && (!ok || x.until.Before(at)) {

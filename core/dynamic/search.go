@@ -2,10 +2,10 @@ package dynamic
 
 import "time"
 
-// How long a search takes at most.
+// The limits of a search.
 const (
-	YieldTime = time.Second // how long it waits for the other end's link after it has lost a tie
-	MaxYields = 20          // such waits until a search gives up
+	YieldTime = time.Second // maximum wait for the other end's link after a lost tie
+	MaxYields = 20          // maximum number of such waits
 
 	shortPause = time.Millisecond // the first pause before a link to another world is tried again
 )
@@ -14,18 +14,18 @@ const (
 // itself: a plugin that has crashed and is started again opens its listeners within that time.
 var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
-// MaxDials is how often a way is dialled in a row.
+// MaxDials is the maximum number of times that a way is dialled in a row.
 const MaxDials = 1 + len(retries)
 
-// Fault says how a dial has failed, other than by the peer's refusal. Its bits may be combined; 0
-// is a failure of any other kind.
+// Fault is how a dial has failed, other than by the peer's refusal. Its bits may be combined; 0 is
+// a failure of any other kind.
 type Fault uint8
 
 // The faults.
 const (
-	NotListening Fault = 1 << iota // nobody listens at the address
-	NoRoom                         // too many connections are greeting there, or here
-	Uncertain                      // the greeting of a link that resumes broke off: the peer may have accepted it
+	NotListening Fault = 1 << iota // no process listens at the address
+	NoRoom                         // too many connections are greeting at the peer, or here
+	Uncertain                      // the greeting of a link that resumes broke off: the peer may have accepted the link
 	Impossible                     // the address or the transport can never work
 )
 
@@ -33,59 +33,60 @@ const (
 type Answer struct {
 	Err     error // nil: there is a link
 	Verdict Verdict
-	Fault   Fault // how it failed, if the peer has given no verdict that it has proven
+	Fault   Fault // how the dial failed, if the peer has sent no proven verdict
 }
 
-// Action is what a SearchStep wants.
+// Action is the action of a SearchStep.
 type Action uint8
 
 // The actions. After one of the last four the search is over.
 const (
 	DialWay   Action = iota // dial Way and call Answered
 	Pause                   // call Waited after Wait
-	Rest                    // the same, since all ways have failed: FailedWays says how
+	Rest                    // like Pause, after all ways have failed: FailedWays has the reasons
 	KeepLink                // the link that was made is used
-	CloseLink               // close the link that was made: the other end's is used
-	GiveUp                  // there will be no link: FailedWays, Verdict or Yielded says why
+	CloseLink               // close the link that was made: the other end's link is used
+	GiveUp                  // there will be no link: see FailedWays, Verdict and Yielded for the reason
 	Abandon                 // no link is needed any more, or the other end's is used
 )
 
-// SearchStep is what a search wants done.
+// SearchStep is the next action of a search.
 type SearchStep struct {
 	Action  Action
 	Way     int
-	Again   bool          // DialWay: the greeting names the session of an existing link, as this is a further connection for it
+	Again   bool          // DialWay: the greeting names an existing link's session: this is a further connection for it
 	Fresh   bool          // DialWay: this is a new link, with a new session if it resumes
-	Wait    time.Duration // Pause, Rest
-	Verdict Verdict       // GiveUp: the peer's verdict, if that was final
+	Wait    time.Duration // time to wait; Pause, Rest
+	Verdict Verdict       // GiveUp: the peer's verdict, if it was final
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
-// FailedWay is a way that has failed in this round, and how.
+// FailedWay is a way that has failed in this round, and the reason.
 type FailedWay struct {
 	Way int
 	Answer
 }
 
-// A Search finds a link: it decides which ways are dialled, in which order, when again and when no
-// more. Ways are numbers, the best one is 0. Begin gives the first step, Answered and Waited the
-// next ones. One goroutine may use it, and only while it guards the PairLinks that the search was made
-// with. A search makes links inside a job, or those of MPI_Comm_connect (MPI-4.1, 11.9.3).
+// A Search finds a link: it decides which ways are dialled, in which order, when they are dialled
+// again and when the search ends. Ways are numbers, the best one is 0. Begin returns the first
+// step, Answered and Waited the next ones. One goroutine may use it, and only while it guards the
+// PairLinks that the search was made with. A search makes links inside a job, or those of
+// MPI_Comm_connect (MPI-4.1, 11.9.3).
 type Search struct {
 	rules
 	pair   pairLink
 	ways   int
 	way    int // the way that is being dialled
-	retry  int // how often it was dialled again
+	retry  int // number of times that it was dialled again
 	round  int
 	yields int
 	pause  time.Duration // the next pause between rounds
-	end    time.Time     // no round begins after it; zero: at any time
+	end    time.Time     // no round begins after this time; zero: no limit
 	missed []FailedWay
 	waited func(now time.Time) SearchStep
 
-	// While it is not known whether the peer has accepted a link that resumes: whether that is so,
-	// and until when it matters.
+	// Whether the peer may have accepted a link that resumes, without this end knowing it, and
+	// until when this matters.
 	unsure    bool
 	again     bool
 	unsureEnd time.Time
@@ -94,10 +95,10 @@ type Search struct {
 type rules struct {
 	passes      Fault              // faults after which the same way is dialled again
 	final       func(Verdict) bool // reports whether the peer's verdict makes all other ways useless
-	first, last time.Duration      // between rounds, doubling from first to last; 0: there is one round
-	limit       time.Duration      // of all rounds; 0: none
-	resume      time.Duration      // how long a link that may have been accepted is asked for; 0: not at all
-	hopeless    bool               // it ends when all ways are Impossible
+	first, last time.Duration      // pauses between rounds, doubling from first to last; 0: only one round
+	limit       time.Duration      // maximum time of all rounds; 0: none
+	resume      time.Duration      // maximum time to ask for a link that may have been accepted; 0: do not ask
+	hopeless    bool               // the search ends when all ways are Impossible
 }
 
 type pairLink interface {
@@ -108,8 +109,8 @@ type pairLink interface {
 	gaveUp() bool
 }
 
-// DirectSearch returns the search for the first link between two procs of a job. resume is how long
-// the link may be without a connection, 0 if it does not resume.
+// DirectSearch returns the search for the first link between two procs of a job. resume is the
+// maximum time that the link may be without a connection, 0 if it does not resume.
 func DirectSearch[K comparable](ways int, t *PairLinks[K], x K, resume time.Duration) *Search {
 	return &Search{ways: ways, pair: &directPair[K]{t, x}, rules: rules{
 		passes: NotListening | NoRoom, resume: resume,
@@ -145,8 +146,8 @@ func ChannelSearch(ways int) *Search {
 	}}
 }
 
-// OnDemandSearch returns the search for a channel that is made when the first packet for the other
-// host comes, within limit.
+// OnDemandSearch returns the search, within limit, for a channel that is made when the first packet
+// needs it.
 func OnDemandSearch[K comparable](ways int, t *PairLinks[K], x K, limit time.Duration) *Search {
 	return &Search{ways: ways, pair: &onDemandPair[K]{directPair[K]{t, x}}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
@@ -159,7 +160,7 @@ func anyVerdict(Verdict) bool { return true }
 // FailedWays returns the ways that have failed in this round, in their order.
 func (s *Search) FailedWays() []FailedWay { return s.missed }
 
-// Rounds returns how often all ways were tried, the last round included.
+// Rounds returns the number of rounds over all ways, the last round included.
 func (s *Search) Rounds() int { return s.round }
 
 // Begin returns the first step.
@@ -208,7 +209,7 @@ func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 	}
 	if s.unsure {
 		switch {
-		case a.Verdict == UnknownLink && s.again: // the peer had not accepted it: begin it once more
+		case a.Verdict == UnknownLink && s.again: // the peer had not accepted the link: begin it again
 			s.again = false
 			return s.dialUnsure(now)
 		case a.Verdict == Accepted && now.Before(s.unsureEnd):
@@ -237,7 +238,7 @@ func (s *Search) dialUnsure(time.Time) SearchStep {
 	return SearchStep{Action: DialWay, Way: s.way, Again: s.again}
 }
 
-// Waited says that the wait of the last step is over, and returns the next step.
+// Waited records that the wait of the last step is over, and returns the next step.
 func (s *Search) Waited(now time.Time) SearchStep { return s.waited(now) }
 
 func (s *Search) wait(d time.Duration, then func(time.Time) SearchStep) SearchStep {
@@ -292,7 +293,7 @@ func (s *Search) refused(v Verdict) SearchStep {
 			}
 			return s.yielded(now, SearchStep{Yielded: true})
 		})
-	case v == StillLinked && !alone: // both procs have closed the last link, and the other node will soon hear of it
+	case v == StillLinked && !alone: // both procs have closed the last link, and the other node will soon notice it
 		d := s.double(YieldTime)
 		return s.wait(d, func(now time.Time) SearchStep {
 			switch {

@@ -1,29 +1,29 @@
 package dynamic
 
-// Repair is what a node has to do for a proc whose resumable link has lost its connection.
+// Repair is a node's action for a proc whose resumable link has lost its connection.
 type Repair uint8
 
-// What there may be to do.
+// The actions.
 const (
-	Nothing    Repair = iota // nothing: it is being done, or the link was given up
+	Nothing    Repair = iota // no action: a repair is in progress, or the link was given up
 	Redial                   // dial again, and call Answered
-	TellPeer                 // ask the other end's node that its proc dials, and call Answered
+	TellPeer                 // ask the other end's node to make its proc dial, and call Answered
 	NoSuchLink               // the proc has no such link
 )
 
-// Sessions are the resumable links of a node's procs: which end dials again, whether that is
-// under way, and what to answer the other end's node. K names a proc of the node and another
-// one. The zero value is ready.
+// Sessions are the resumable links of a node's procs: which end dials again, whether a repair is in
+// progress, and the answer to the other end's node. K identifies a pair: a proc of the node and
+// another one. The zero value is ready.
 type Sessions[K comparable] struct{ of map[K]*SessionState }
 
-// SessionState is one resumable link, as the node of its proc knows it.
+// SessionState is one resumable link, as seen by the node of its proc.
 type SessionState struct {
 	ID      Session
-	Dialled bool // by this node, which therefore dials again
-	Making  bool // its first connection is being made by this node, so that the proc here has none yet
-	Busy    bool // a Repair is being done
+	Dialled bool // this node made the link, and therefore dials again
+	Making  bool // this node is making its first connection, so the proc here has none yet
+	Busy    bool // a Repair is in progress
 	Over    bool // the proc has given the link up
-	Resumes int  // how many further connections the proc was given
+	Resumes int  // number of further connections that the proc got
 }
 
 // Add enters a new link, which replaces the pair's last one. dialled reports whether this node
@@ -58,7 +58,7 @@ func (s *Sessions[K]) Remove(x K, state *SessionState) {
 // Get returns a pair's link, or nil.
 func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
 
-// Want returns what to do for a proc whose link has lost its connection, or, if over is set, that
+// Want returns the action for a proc whose link has lost its connection, or, if over is set, that
 // has given the link up.
 func (s *Sessions[K]) Want(x K, id []byte, over bool) Repair {
 	state := s.of[x]
@@ -79,8 +79,8 @@ func (s *Sessions[K]) Want(x K, id []byte, over bool) Repair {
 }
 
 // Judge returns the verdict about a further connection that the other end's node has made for a
-// link, or about its message that its proc has lost the last one. finished reports whether the proc
-// here has left MPI.
+// link, or about its message that its proc has lost the last connection. finished is true if the
+// proc here has left MPI.
 func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
 	state := s.of[x]
 	switch {

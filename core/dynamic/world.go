@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// WorldSize is the size of a world's name, that of a host ID of IMPI (IMPI ch.2, Proc labels), in
-// whose place it stands in packets.
+// WorldSize is the size in bytes of a world's name. It is the size of a host ID of IMPI (IMPI ch.2,
+// Proc labels), whose place it takes in packets.
 const WorldSize = jobIDSize
 
-// World names the procs that were started together and share one MPI_COMM_WORLD (MPI-4.1, 11.2). It
-// is derived from the token of their job, but does not reveal it. All procs of a job know it, and
-// no two jobs have the same.
+// World is the name of the procs that were started together and share one MPI_COMM_WORLD (MPI-4.1,
+// 11.2). It is derived from the token of their job, but does not reveal it. All procs of a job know
+// it, and no two jobs have the same.
 type World [WorldSize]byte
 
 // String returns the name in hexadecimal digits.
@@ -27,8 +27,8 @@ func (w World) String() string { return hex.EncodeToString(w[:]) }
 // key.
 func (t *Token) World() World { return jobID(t) }
 
-// Meeting derives the secret that this world tells others when they connect. With it their procs
-// can make links to procs of this world, and nothing else.
+// Meeting derives the secret that this world sends to other worlds when they connect. With it their
+// procs can make links to procs of this world, and nothing else.
 func (t *Token) Meeting() (secret Token) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi: worlds that meet"))
@@ -42,8 +42,8 @@ type Member struct {
 	Rank  wire.WorldRank
 }
 
-// Compare orders procs by world and rank. Where two of them open a link to each
-// other at the same time, the lower one's is used.
+// Compare orders procs by world and rank. If two procs open a link to each other at the same time,
+// the lower one's link is used.
 func (m Member) Compare(o Member) int {
 	if c := bytes.Compare(m.World[:], o.World[:]); c != 0 {
 		return c
@@ -51,9 +51,9 @@ func (m Member) Compare(o Member) int {
 	return cmp.Compare(m.Rank, o.Rank)
 }
 
-// Identity returns how packets between worlds name the proc. Hosts and pids of two jobs can be the
-// same, so the name of the world takes the place of the host ID, and the rank that of the pid (IMPI
-// ch.3, Packet Format).
+// Identity returns the identity of the proc in packets between worlds. Hosts and pids of two jobs
+// can be the same, so the name of the world takes the place of the host ID, and the rank that of
+// the pid (IMPI ch.3, Packet Format).
 func (m Member) Identity() wire.Proc {
 	return wire.Proc{Host: wire.HostID(m.World), PID: int64(m.Rank)}
 }

@@ -1,22 +1,22 @@
 package dynamic
 
-// WorldPair is a proc of a node and one of another world.
+// WorldPair is a proc of a node and a proc of another world.
 type WorldPair struct{ Local, Peer Member }
 
-// Back returns the same pair as the other proc's node knows it.
+// Back returns the same pair from the point of view of the other proc's node.
 func (x WorldPair) Back() WorldPair { return WorldPair{x.Peer, x.Local} }
 
 // WorldLinks decide which links the procs of a node have to procs of other worlds (MPI-4.1, 11.9).
-// Such links do not resume, and agents carry no packets in their place. A is what a proc said when
-// it asked for a link, and L what is known of one. The zero value is ready.
+// Such links do not resume, and agents carry no packets in their place. A is the data of a proc's
+// request for a link, and L the data about a link. The zero value is ready.
 type WorldLinks[A, L any] struct {
 	Pairs PairLinks[WorldPair]
-	given map[WorldPair]L // the proc has the link
-	asked map[WorldPair]A // the proc waits for it
+	given map[WorldPair]L // links that procs have
+	asked map[WorldPair]A // requests of procs that wait for a link
 }
 
-// Ask is called for a proc that asks for a link. It returns true if the node has to dial; false if
-// there is a link, or one is being made.
+// Ask is called for a proc that asks for a link. It returns true if the node has to dial, and false
+// if there is a link, or one is being made.
 func (s *WorldLinks[A, L]) Ask(x WorldPair, what A) bool {
 	if _, there := s.given[x]; there {
 		return false
@@ -34,7 +34,7 @@ func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
 	return s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
 }
 
-// Give says that the proc is given a link. It has no effect if the link was closed since.
+// Give records that the proc gets a link. It has no effect if the link was closed since.
 func (s *WorldLinks[A, L]) Give(x WorldPair, l L) {
 	if s.Pairs.Phase(x) != Linked {
 		return
@@ -46,22 +46,22 @@ func (s *WorldLinks[A, L]) Give(x WorldPair, l L) {
 	delete(s.asked, x)
 }
 
-// Given returns what is known of the link that a proc has; the zero value if it has none.
+// Given returns the data about the link that a proc has, or the zero value if it has none.
 func (s *WorldLinks[A, L]) Given(x WorldPair) L { return s.given[x] }
 
-// Deny says that the proc is told that there is no link. It may ask again.
+// Deny records that the proc is informed that there is no link. It may ask again.
 func (s *WorldLinks[A, L]) Deny(x WorldPair) { delete(s.asked, x) }
 
-// Drop says that a link is closed, as after MPI_Comm_disconnect (MPI-4.1, 11.10.4); another one can
-// be made.
+// Drop records that a link is closed, as after MPI_Comm_disconnect (MPI-4.1, 11.10.4); another one
+// can be made.
 func (s *WorldLinks[A, L]) Drop(x WorldPair) {
 	if s.Pairs.Drop(x) {
 		delete(s.given, x)
 	}
 }
 
-// Broke says that an accepted link broke before the proc was given it. again is true if the proc
-// has asked for a link meanwhile, with what: another one has to be made for it.
+// Broke records that an accepted link broke before the proc got it. again is true if the proc has
+// asked for a link in the meantime, with the data what: another one has to be made for it.
 func (s *WorldLinks[A, L]) Broke(x WorldPair) (what A, again bool) {
 	s.Drop(x)
 	what, again = s.asked[x]

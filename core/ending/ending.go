@@ -19,7 +19,7 @@ type Ending struct {
 	over     bool
 }
 
-// Fail reports a failure. It does nothing once the decision is made.
+// Fail records a failure. It does nothing once the decision is made.
 func (e *Ending) Fail(now time.Time, f *Failure) {
 	if e.made || e.best != nil && !f.Explains(e.best) {
 		return
@@ -32,8 +32,8 @@ func (e *Ending) Fail(now time.Time, f *Failure) {
 	e.Tick(now)
 }
 
-// Deadline is when the decision is made unless a failure comes that explains the others. ok is false
-// if there is none, or the decision is made.
+// Deadline returns the time when the decision is made, unless a failure comes that explains the
+// others. ok is false if nothing has failed, or the decision is made.
 func (e *Ending) Deadline() (at time.Time, ok bool) { return e.deadline, e.best != nil && !e.made }
 
 // Tick makes the decision if its time has come.
@@ -49,10 +49,11 @@ func (e *Ending) Close() { e.made = true }
 // Made reports whether the decision is made.
 func (e *Ending) Made() bool { return e.made }
 
-// Failing reports whether the job ends: something has failed, whatever is to blame for it.
+// Failing reports whether the job ends because something has failed, whatever the cause is.
 func (e *Ending) Failing() bool { return e.best != nil }
 
-// Cause is the failure that is to blame: nil before the decision, and if nothing failed.
+// Cause returns the failure that is to blame. It returns nil before the decision, and if nothing
+// failed.
 func (e *Ending) Cause() *Failure {
 	if !e.made {
 		return nil
@@ -60,8 +61,8 @@ func (e *Ending) Cause() *Failure {
 	return e.best
 }
 
-// ProcEnded takes the end of a proc's process. The result is nil unless the proc is the first that
-// failed after its Finalize: then it is that failure, which the operator is to be told of.
+// ProcEnded records the end of a proc's process. The result is nil unless the proc is the first
+// that failed after its Finalize: then it is that failure, which is to be reported to the operator.
 func (e *Ending) ProcEnded(now time.Time, p Proc, x Exit) (late *Failure) {
 	switch f := p.ended(x); {
 	case f == nil:
@@ -74,8 +75,8 @@ func (e *Ending) ProcEnded(now time.Time, p Proc, x Exit) (late *Failure) {
 	}
 }
 
-// ProcAborted takes a proc's call of MPI_Abort, with the result of ProcEnded. One that comes after
-// its Finalize ends the job, too, if that is not over before it can.
+// ProcAborted records a proc's call of MPI_Abort. The result is like that of ProcEnded. A call
+// after the proc's Finalize ends the job too, unless the job is over before.
 func (e *Ending) ProcAborted(now time.Time, p Proc, code int, reason string) (late *Failure) {
 	f := p.aborted(code, reason, now)
 	if p.Phase == Finished {
@@ -85,14 +86,15 @@ func (e *Ending) ProcAborted(now time.Time, p Proc, code int, reason string) (la
 	return late
 }
 
-// ProcUnlinked takes the loss of a proc's link to another one, named peer, for why. It ends the job:
-// nobody knows what was on the link, and procs that receive from any source would wait for it.
+// ProcUnlinked records the loss of a proc's link to another proc, named peer, for the reason why.
+// It ends the job: the data on the link is unknown, and procs that receive from any source would
+// wait for it.
 func (e *Ending) ProcUnlinked(now time.Time, p Proc, peer, why string) {
 	e.Fail(now, p.unlinked(peer, why))
 }
 
-// Late notes the failure of a proc that had passed Finalize, which another host of the site has
-// reported: the job goes on, and fails by it only if by nothing else.
+// Late records the failure of a proc that had passed Finalize, which another host of the site has
+// reported. The job continues; this becomes its failure only if there is no other.
 func (e *Ending) Late(f *Failure) { _ = e.noteLate(f) }
 
 // noteLate records f as the first late failure and returns it; it returns nil if there was one
@@ -105,11 +107,11 @@ func (e *Ending) noteLate(f *Failure) *Failure {
 	return f
 }
 
-// FirstLate is the first failure of a proc that had passed Finalize, or nil.
+// FirstLate returns the first failure of a proc that had passed Finalize, or nil.
 func (e *Ending) FirstLate() *Failure { return e.late }
 
-// ProcLost takes the end of a proc in MPI without which the job goes on. The result is the failure that
-// the job fails by if by nothing else, or nil if the proc has ended in order.
+// ProcLost records the end of a proc in MPI without which the job continues. The result is the
+// failure of the job if it meets no other, or nil if the proc has ended in order.
 func (e *Ending) ProcLost(p Proc, x Exit) *Failure {
 	f := p.ended(x)
 	if f != nil {
@@ -118,9 +120,9 @@ func (e *Ending) ProcLost(p Proc, x Exit) *Failure {
 	return f
 }
 
-// Inherit takes the failure of a world that procs of this site have spawned and are connected with:
-// it is one of their own job. If that is over it is that of the job that has spawned it, to which
-// the caller passes it on.
+// Inherit records the failure of a world that procs of this site have spawned and are connected
+// with, as a failure of their own job. If that job is over, passOn is true: the caller passes the
+// failure on to the job that has spawned this one.
 func (e *Ending) Inherit(now time.Time, o Outcome) (passOn bool) {
 	if e.over {
 		return true
@@ -144,13 +146,13 @@ func (e *Ending) Over(f *Failure) Outcome {
 
 // Outcome is how a site's part of a job has ended.
 type Outcome struct {
-	Failure *Failure // nil: well
+	Failure *Failure // nil: no failure
 	Late    bool     // the failure came after the end of its job
 }
 
-// OfWorld is how a spawned world has ended for the site that spawned it, which has parts of it and
-// its server: what the site has found out counts more than what others have told it, and what is
-// told to a part more than what the server says by itself.
+// OfWorld returns the outcome of a spawned world for the site that spawned it, which has parts of
+// the world and its server: a failure that the site has detected takes precedence over one reported
+// by other sites, and one reported to a part over one reported by the server alone.
 func OfWorld(parts []Outcome, server *Failure) (o Outcome) {
 	for _, p := range parts {
 		if p.Failure != nil && (o.Failure == nil || o.Failure.Remote) {

@@ -23,10 +23,10 @@ const (
 type Weight int
 
 const (
-	// Unlinked is the loss of a link of a proc that goes on. What was on it may never come, so the
-	// job cannot, but whatever ends one of the two procs says more.
+	// Unlinked is the loss of a link of a proc that continues. Data on the link may never come, so
+	// the job cannot continue, but the end of one of the two procs explains more.
 	Unlinked Weight = iota
-	// Consequence is the end of a proc that had lost its link to another proc before. That
+	// Consequence is the end of a proc that had lost its link to another proc before. The other
 	// proc may have died, or its machine may be lost.
 	Consequence
 	// Lost is the end of a connection of the node. The process at its other end knows the
@@ -43,13 +43,13 @@ const (
 // Longest is the longest time that a failure waits for one that explains it.
 const Longest = 4 * time.Second
 
-// Settle is how long a failure of this weight is held back for one that explains it. One
-// from another site arrives after that site's own wait and the way through the
-// server. For procs that ended the wait is the same at all sites, so that of two sites the
-// one whose proc ended first reports first.
+// Settle returns the time for which a failure of this weight is held back for one that explains it.
+// A failure from another site arrives after that site's own wait and the way through the server.
+// For procs that ended the wait is the same at all sites, so that of two sites the one whose proc
+// ended first reports first.
 func (w Weight) Settle() time.Duration {
 	switch w {
-	case Unlinked: // longer than what may come of it at another site
+	case Unlinked: // longer than the wait at another site for what follows from it
 		return Longest
 	case Consequence, Lost:
 		return Longest / 2
@@ -60,24 +60,25 @@ func (w Weight) Settle() time.Duration {
 	}
 }
 
-// Failure is why a site's part of a job ended early. Its text names the rank, the site and how.
+// Failure describes why a site's part of a job ended early. Its text names the rank, the site and
+// how it failed.
 type Failure struct {
 	Text   string
 	Status int  // exit status for the node
-	Remote bool // another site found it out and told us
+	Remote bool // another site detected and reported it
 	Early  bool // before the job had begun at this site
-	Told   bool // the head of the site has decided it, and has told its operator
+	Told   bool // the head of the site has decided it, and has reported it to its operator
 	Weight Weight
-	At     time.Time // when a proc ended; zero for what is no proc's end
-	Cause  error     // that the node met; nil if it was none
-	Proc   int       // 1 + the number at its site of the proc that is to blame; 0: none
-	Lost   int       // procs that the job has gone on without
+	At     time.Time // when the proc ended; zero: not a proc's end
+	Cause  error     // error that the node met; or nil
+	Proc   int       // 1 + the number at its site of the failed proc; 0: none
+	Lost   int       // number of procs that the job has continued without
 }
 
-// Error is the text.
+// Error returns the text.
 func (f *Failure) Error() string { return f.Text }
 
-// Unwrap returns the error that the node met, if it was one.
+// Unwrap returns the error that the node met, or nil.
 func (f *Failure) Unwrap() error { return f.Cause }
 
 // Explains reports whether f is a better cause than o, which was reported earlier. Of two
@@ -92,36 +93,36 @@ func (f *Failure) Explains(o *Failure) bool {
 	return f.At.Before(o.At)
 }
 
-// NodeFailed is a failure of the node itself.
+// NodeFailed returns a failure of the node itself.
 func NodeFailed(err error) *Failure {
 	return &Failure{Text: err.Error(), Status: StatusNode, Weight: Decided, Cause: err}
 }
 
-// Misconfigured is the failure of a job whose file, key or installation does not fit.
+// Misconfigured returns the failure of a job whose file, key or installation does not fit.
 func Misconfigured(err error) *Failure {
 	return &Failure{Text: err.Error(), Status: StatusConfig, Weight: Decided, Cause: err}
 }
 
-// TimedOut is the failure of a step that took longer than its limit.
+// TimedOut returns the failure of a step that took longer than its limit.
 func TimedOut(format string, args ...any) *Failure {
 	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, Weight: Decided}
 }
 
-// ToldBy is the verdict of another site.
+// ToldBy returns a failure that another site has reported.
 func ToldBy(text string) *Failure {
 	return &Failure{Text: text, Status: StatusRemote, Remote: true, Weight: Decided}
 }
 
-// Ended is the failure of a spawned world that those who have spawned it end.
+// Ended returns the failure of a spawned world that its parents end.
 func Ended(text string) *Failure { return &Failure{Text: text, Status: 1, Weight: Decided} }
 
-// ConnectionLost is the failure of a job whose other side went away silently.
+// ConnectionLost returns the failure of a job whose other side went away silently.
 func ConnectionLost(text string, cause error) *Failure {
 	return &Failure{Text: text, Status: StatusRemote, Weight: Lost, Cause: cause}
 }
 
-// ChannelLost is the failure of a job whose channel to a host ended before the job did, by err of
-// its agent. host names it.
+// ChannelLost returns the failure of a job whose channel to a host ended before the job did, with
+// the error err of its agent. host is the name of that host.
 func ChannelLost(host string, err error) *Failure {
 	var told *agent.FailedError
 	if errors.As(err, &told) {
@@ -146,24 +147,25 @@ func ChannelLost(host string, err error) *Failure {
 	return f
 }
 
-// SpawnedFailed is the failure of a job by that of a world which one of its procs has spawned.
+// SpawnedFailed returns the failure of a job caused by the failure f of a world that one of its
+// procs has spawned.
 func SpawnedFailed(world, by string, f *Failure) *Failure {
 	up := *f
 	up.Text = fmt.Sprintf("%s, which %s has spawned, failed: %s", world, by, f.Text)
 	return &up
 }
 
-// Absence is what a node knows of a site that has failed.
+// Absence is a node's view of a site that has failed.
 type Absence struct {
 	Joined  bool // it has begun to join the job
-	Spawned bool // its job is a spawned world: who has spawned it hears of its end otherwise
-	Head    bool // the node speaks for the site
+	Spawned bool // its job is a spawned world, whose parents get its end in another way
+	Head    bool // the node reports for the site
 	Alone   bool // the server is in this node, and waits for no other site
-	Taken   bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first goes on
+	Taken   bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first continues
 }
 
-// Declines reports whether the server is told that a site which has failed with f will not join.
-// Without that the other sites would wait for it until the limit of the start.
+// Declines reports whether the node should inform the server that a site which has failed with f
+// will not join. Otherwise the other sites would wait for it until the limit of the start.
 func (f *Failure) Declines(a Absence) bool {
 	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.Alone && !a.Taken
 }

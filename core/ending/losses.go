@@ -7,14 +7,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Losses are the procs that a job goes on without. The zero value has none. Only one goroutine may use
-// it at a time.
+// Losses are the lost procs that a job continues without. The zero value has none. Only one
+// goroutine may use it at a time.
 type Losses struct {
-	all   []wire.Lost // in the order in which they came to be known, without common ranks
+	all   []wire.Lost // in the order in which they became known; no rank is in two of them
 	procs int
 }
 
-// Take notes that procs are lost, and returns what of it is new: runs of ranks that were not lost
+// Take records that procs are lost, and returns the new losses: runs of ranks that were not lost
 // before.
 func (l *Losses) Take(x wire.Lost) (news []wire.Lost) {
 	for r := x.First; r <= x.Last; r++ {
@@ -45,10 +45,11 @@ func (l *Losses) HasHostOf(r wire.WorldRank) bool {
 	return slices.ContainsFunc(l.all, func(x wire.Lost) bool { return x.Host && x.First <= r && r <= x.Last })
 }
 
-// All are the losses, in the order in which they came to be known.
+// All returns the losses, in the order in which they became known.
 func (l *Losses) All() []wire.Lost { return l.all }
 
-// WentOn adds to the text of a loss of some procs that the job went on, though so many were lost in all.
+// WentOn appends to the text of a loss of some procs that the job continued, and how many procs
+// were lost in all.
 func WentOn(text string, lost, of int) string {
 	if lost <= of {
 		return text + "; the job went on without it"
@@ -56,8 +57,8 @@ func WentOn(text string, lost, of int) string {
 	return fmt.Sprintf("%s; %d procs are lost in all; the job went on without them", text, lost)
 }
 
-// Failure is what a job fails by that has gone on without the procs and has met no other failure; nil if
-// no proc is lost.
+// Failure returns the failure of a job that has continued without the lost procs and has met no
+// other failure. It returns nil if no proc is lost.
 func (l *Losses) Failure() *Failure {
 	if len(l.all) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Phase is how far a proc's life has got.
+// Phase is the stage of a proc's life that it has reached.
 type Phase int32
 
 // The phases in their order.
@@ -16,20 +16,20 @@ const (
 	Finished              // it has passed Finalize
 )
 
-// Proc is what a proc's node knows of it when it ends.
+// Proc describes a proc at its end, as its node sees it.
 type Proc struct {
-	Name    string // in messages
-	Number  int    // at its site
+	Name    string // name in messages
+	Number  int    // number at its site
 	Phase   Phase
-	Loss    string // what happened to it before, as "it had lost its link to rank 2"; empty: nothing
-	Aborted bool   // it has called MPI_Abort, and ProcAborted knows
+	Loss    string // earlier event, such as "it had lost its link to rank 2"; empty: none
+	Aborted bool   // it has called MPI_Abort, and ProcAborted was called
 }
 
-// Exit is how a process has ended.
+// Exit describes how a process has ended.
 type Exit struct {
 	Text   string // completes a sentence that begins with the proc's name
 	Status int    // as a shell would report it
-	Unseen bool   // somebody else has seen the status
+	Unseen bool   // another process has collected the status
 	At     time.Time
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ByServer makes a failure of the error with which a side of startup ended. joined: startup was over
-// by then, so that others may know why the server went away. name names a client.
+// ByServer returns a failure for the error with which a side of startup ended. joined is true if
+// startup was over by then, so that others may know why the server went away. name returns the name
+// of a client.
 func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
@@ -19,12 +20,12 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 		f := ToldBy(WithNames(text[i+len(marker):], name))
 		switch {
 		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
-			f.Status = StatusTimeout // the server's own limit, which is everybody's
+			f.Status = StatusTimeout // the server's own limit, which applies to all sites
 		case strings.HasPrefix(f.Text, startup.ErrBusy.Error()):
-			f.Status, f.Remote, f.Cause = StatusTimeout, false, err // for as long as we may wait
+			f.Status, f.Remote, f.Cause = StatusTimeout, false, err // longer than this site may wait
 			f.Text += ": somebody keeps it so with connections that say nothing; its log has their addresses"
 		case strings.HasPrefix(f.Text, startup.ErrAuth.Error()):
-			f.Status, f.Remote = StatusNode, false // it is us whom the server refused
+			f.Status, f.Remote = StatusNode, false // the server refused this site
 			f.Text += ": the site and the server must have the same key, or the same auth block"
 		}
 		return f
@@ -44,12 +45,12 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 
 // ServerLoss is what a site knows when its connection to the server has ended.
 type ServerLoss struct {
-	Err     error // that of startup
+	Err     error // error of startup
 	Runs    bool  // the job runs at this site
-	Within  bool  // a node or a launcher of the job has the server, or one of the job that has spawned it: that is lost, too
+	Within  bool  // the server is in a node or a launcher of this job, or of the job that has spawned it, which is lost too
 	Dialect wire.Dialect
-	Apart   bool // the sites are not connected by channels from the start: none would hear of the failure of another
-	Told    bool // all sites tell each other of failures by their channels
+	Apart   bool // the sites are not connected by channels from the start: none would notice the failure of another
+	Told    bool // all sites report failures to each other by their channels
 }
 
 // GoesOn reports whether the job goes on without its server: once it runs all sites know what the
@@ -64,13 +65,14 @@ func (l ServerLoss) GoesOn() bool {
 	return lost && l.Runs && !l.Within && !l.Apart && l.Dialect != wire.Draft
 }
 
-// How the server names clients: one with its address, or a set of them.
+// How the server's texts name clients: one with its address, or a set of them.
 var (
 	oneClient = regexp.MustCompile(`\bclient (\d+) \(([^)]*:\d+)\)`)
 	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
 )
 
-// WithNames puts the sites' names where the server, which does not know them, speaks of clients. name names one.
+// WithNames inserts the sites' names where a text of the server, which does not know them, names
+// clients. name returns the name of a client.
 func WithNames(text string, name func(wire.ClientRank) string) string {
 	list := func(ranks string) string {
 		var names []string

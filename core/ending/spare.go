@@ -6,36 +6,36 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Spare decides when the job is over for a spare site, which has no procs in it: the job's server says
-// so or, once that is lost, the hosts that have procs do, each for itself. The zero value knows of no
-// host.
+// Spare decides when the job is over for a spare site, which has no procs in it: when the job's
+// server reports it or, once the server is lost, when all hosts that have procs have reported it,
+// each for itself. In the zero value there are no hosts.
 type Spare struct {
-	hosts  []wire.HostRank // that may say something yet
-	lost   string          // why the server is; empty: it is not
-	well   bool            // a host has said that its part went well
-	failed string          // what a host has said or, if none has, why the last one is lost
-	told   bool            // failed is a host's word
+	hosts  []wire.HostRank // hosts that may still report
+	lost   string          // reason why the server is lost; empty: it is not
+	well   bool            // a host has reported success
+	failed string          // failure that a host has reported; if none has, why the last host is lost
+	told   bool            // failed was reported by a host
 	over   bool
 	why    *Failure
 }
 
-// Knows says that a host of the job may say how it ends.
+// Knows records that a host of the job may report how the job ends.
 func (s *Spare) Knows(h wire.HostRank) {
 	if !slices.Contains(s.hosts, h) {
 		s.hosts = append(s.hosts, h)
 	}
 }
 
-// ServerSaid is the server's word that the job is over. f is nil if it went well.
+// ServerSaid records the server's report that the job is over. f is nil for success.
 func (s *Spare) ServerSaid(f *Failure) { s.end(f) }
 
-// ServerLost says that the server is lost. The job may go on without it.
+// ServerLost records that the server is lost. The job may continue without it.
 func (s *Spare) ServerLost(why string) {
 	s.lost = why
 	s.decide()
 }
 
-// HostOver is a host's word that its part of the job is over. The failure is empty if it went well.
+// HostOver records a host's report that its part of the job is over. failure is empty for success.
 func (s *Spare) HostOver(h wire.HostRank, failure string) {
 	if s.forget(h) {
 		switch {
@@ -48,7 +48,7 @@ func (s *Spare) HostOver(h wire.HostRank, failure string) {
 	}
 }
 
-// HostLost says that a host is lost: it cannot be reached any more.
+// HostLost records that a host is lost: it cannot be reached any more.
 func (s *Spare) HostLost(h wire.HostRank, why string) {
 	if s.forget(h) {
 		if !s.told {

@@ -17,8 +17,8 @@ var ErrLimits = errors.New("flow: impossible window")
 
 // Limits are two constants of the job, in packets: the smallest that any host proposed.
 type Limits struct {
-	AckMark uint32 // a PROTOACK stands for exactly so many packets
-	HiWater uint32 // most packets on their way to one proc
+	AckMark uint32 // number of packets that a PROTOACK stands for, exactly
+	HiWater uint32 // maximum packets on their way to one proc
 }
 
 // Check returns an error for limits that no job can have.
@@ -48,8 +48,8 @@ func New(l Limits) Window { return Window{limits: l} }
 // Open reports whether one more counted packet may be sent.
 func (w *Window) Open() bool { return w.sent < int64(w.limits.HiWater) }
 
-// Sent counts a packet that is sent. The caller calls it only for packet types that are
-// counted, and only while the window is open.
+// Sent counts a packet that is sent. It must be called only for packet types that are counted, and
+// only while the window is open.
 func (w *Window) Sent() { w.sent++ }
 
 // Acked handles a PROTOACK of the peer. IMPI ch.3, Packet Protocol: it carries no count and
@@ -70,9 +70,9 @@ func (w *Window) Received() (ack bool) {
 	return true
 }
 
-// Unacknowledged is how many packets are on their way as far as this side knows. It is
-// negative if the peer acknowledged more than was sent.
+// Unacknowledged returns the number of packets that are on their way as far as this side knows. It
+// is negative if the peer acknowledged more than was sent.
 func (w *Window) Unacknowledged() int64 { return w.sent }
 
-// Owed is how many packets were received since the last PROTOACK that was sent.
+// Owed returns the number of packets received since the last PROTOACK was sent.
 func (w *Window) Owed() int64 { return w.rcvd }

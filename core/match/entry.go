@@ -2,18 +2,18 @@ package match
 
 import "iter"
 
-// Entry is an element of a queue. It is embedded in what waits there, to which Value points
-// back. The zero Entry is in no queue.
+// Entry is an element of a queue. It is embedded in the message or receive that waits there, to
+// which Value points back. The zero Entry is in no queue.
 type Entry[V any] struct {
 	Value V
 
 	key    Key
-	class  class // of a receive's pattern
+	class  class // class of a receive's pattern
 	Own    bool  // a receive of the library's own: see Posted.Own
 	queued bool
 	seq    uint64
-	order  hook[V]          // among all entries
-	equal  [classes]hook[V] // among those of equal key, for each class
+	order  hook[V]          // links among all entries
+	equal  [classes]hook[V] // links among the entries of equal key, for each class
 }
 
 // Queued reports whether the entry is in a queue.
@@ -37,7 +37,7 @@ type queue[V any] struct {
 	steps      uint64
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (q *queue[V]) Len() int { return q.len }
 
 // All returns the entries' values, oldest first. The value just returned may be removed.
@@ -53,7 +53,7 @@ func (q *queue[V]) All() iter.Seq[V] {
 	}
 }
 
-// Backward is All from the youngest entry on.
+// Backward is All in the other order: youngest first.
 func (q *queue[V]) Backward() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for e := q.tail; e != nil; {

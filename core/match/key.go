@@ -25,7 +25,7 @@ const (
 	AnyTag    wire.Tag      = -1
 )
 
-// Key is what is matched: of a message, or the pattern of a receive.
+// Key is the key of a message, or the pattern of a receive.
 type Key struct {
 	Context wire.ContextID
 	Source  wire.CommRank

@@ -22,7 +22,7 @@ func (p *Posted[V]) Add(e *Entry[V], pattern Key) {
 }
 
 // Match removes and returns the oldest receive whose pattern admits the message: of several
-// receives that could take it, MPI wants the one that was posted first (MPI-4.1, 3.5).
+// receives that match it, MPI requires the one that was posted first (MPI-4.1, 3.5).
 func (p *Posted[V]) Match(msg Key) (v V, ok bool) {
 	e := p.find(msg)
 	if e == nil {
@@ -72,7 +72,7 @@ func (p *Posted[V]) lookup(msg Key) (oldest *Entry[V]) {
 	return oldest
 }
 
-// Remove takes e out of the queue.
+// Remove removes e from the queue.
 func (p *Posted[V]) Remove(e *Entry[V]) {
 	if p.indexed {
 		p.table.remove(e, e.class)
@@ -84,5 +84,6 @@ func (p *Posted[V]) Remove(e *Entry[V]) {
 	p.unlink(e)
 }
 
-// Own is the number of receives of the library's own, in contexts in which the program receives nothing.
+// Own returns the number of receives of the library's own, in contexts in which the program
+// receives nothing.
 func (p *Posted[V]) Own() int { return p.own }

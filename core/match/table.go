@@ -4,7 +4,7 @@ package match
 // linear probing. A list that becomes empty is removed at once and later slots are moved
 // up, so that the table does not fill with empty lists.
 type table[V any] struct {
-	slots []slot[V] // a power of two, at most half used
+	slots []slot[V] // length is a power of two, at most half is used
 	used  int
 	steps uint64
 }

@@ -4,7 +4,7 @@ package match
 // Unexpected is empty.
 type Unexpected[V any] struct {
 	queue[V]
-	asked [classes]bool // classes that the table has lists for, besides exact
+	asked [classes]bool // classes for which the table has lists, in addition to exact
 }
 
 // Add adds message e, which waits for a receive.
@@ -33,7 +33,7 @@ func (u *Unexpected[V]) index(e *Entry[V]) {
 
 // Find returns the oldest message that pattern admits and leaves it in the queue. Messages of one
 // sender are found in the order in which they were sent (MPI-4.1, 3.5), since their first packets
-// arrive in it.
+// arrive in this order.
 func (u *Unexpected[V]) Find(pattern Key) (v V, ok bool) {
 	if u.len == 0 {
 		return v, false
@@ -72,7 +72,7 @@ func (u *Unexpected[V]) lookup(pattern Key, c class) *Entry[V] {
 	return u.table.first(pattern, c)
 }
 
-// Remove takes message e out of the queue.
+// Remove removes message e from the queue.
 func (u *Unexpected[V]) Remove(e *Entry[V]) {
 	if u.indexed {
 		u.table.remove(e, exact)

@@ -7,28 +7,29 @@ import (
 	"slices"
 )
 
-// ErrCount means a count of procs that no host can have.
+// ErrCount means a count of procs that is not valid for any host.
 var ErrCount = errors.New("a malformed count of procs")
 
-// Count is how many procs a host has, as it tells the head.
+// Count is a host's number of procs, as the host reports it to the head.
 type Count struct {
 	Host  int `json:"host"`
 	Procs int `json:"procs"`
 }
 
-// Question returns what the host asks the head: what all hosts have.
+// Question returns the host's question to the head: the numbers of procs of all hosts.
 func (x Count) Question() []byte {
-	b, _ := json.Marshal(x) // numbers
+	b, _ := json.Marshal(x) // cannot fail: numbers only
 	return b
 }
 
-// Counts gather, at the head, how many procs each host has, where only the hosts themselves know that.
+// Counts collect, at the head, the number of procs of each host, if only the hosts themselves know
+// it.
 type Counts struct {
-	procs []int // by host; 0: it has not said so
+	procs []int // by host; 0: not reported yet
 	most  int
 }
 
-// NewCounts makes the counts of so many hosts, of which each has 1 to most procs.
+// NewCounts returns the empty counts of that many hosts, of which each has 1 to most procs.
 func NewCounts(hosts, most int) *Counts { return &Counts{make([]int, hosts), most} }
 
 // Take takes a host's question, which it may repeat.
@@ -41,19 +42,20 @@ func (c *Counts) Take(question []byte) error {
 	return nil
 }
 
-// Whole reports whether all hosts have said how many procs they have.
+// Whole reports whether all hosts have reported their number of procs.
 func (c *Counts) Whole() bool { return !slices.Contains(c.procs, 0) }
 
-// Answer returns the answer to a host: what all have, or that it is to ask again.
+// Answer returns the answer to a host: the numbers of all hosts, or that it should ask again.
 func (c *Counts) Answer() []byte {
 	if !c.Whole() {
 		return []byte("[]")
 	}
-	b, _ := json.Marshal(c.procs) // numbers
+	b, _ := json.Marshal(c.procs) // cannot fail: numbers only
 	return b
 }
 
-// ReadCounts reads the head's answer to one of so many hosts. It returns nil if the host is to ask again.
+// ReadCounts parses the head's answer to one of that many hosts. It returns nil if the host should
+// ask again.
 func ReadCounts(answer []byte, hosts int) (procs []int, err error) {
 	if err := json.Unmarshal(answer, &procs); err != nil || len(procs) != 0 && len(procs) != hosts {
 		return nil, fmt.Errorf("%w: %.100q", ErrCount, answer)

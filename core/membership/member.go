@@ -9,13 +9,13 @@ import (
 
 // Errors of a Member's inputs, and of the steps Lost and Missing.
 var (
-	// ErrUnknownHost: a connection of a host that has no place here.
+	// ErrUnknownHost: a connection of a host that is not a child of this host.
 	ErrUnknownHost = errors.New("it is not one of the hosts that connect here")
 	// ErrTwice: a second connection of a host that is connected.
 	ErrTwice = errors.New("this host has joined already")
-	// ErrPart: a report has hosts that are not below its sender, or has one twice.
+	// ErrPart: a report contains hosts that are not below its sender, or one twice.
 	ErrPart = errors.New("a report about hosts that are not below its sender")
-	// ErrSilent: nothing was heard of a host for too long.
+	// ErrSilent: no message came from a host for too long.
 	ErrSilent = errors.New("nothing was heard of it")
 	// ErrMissing: hosts have not come in time.
 	ErrMissing = errors.New("hosts are missing")
@@ -26,8 +26,8 @@ type Config struct {
 	Tree
 	Self    int
 	Beat    time.Duration // time between two signs of life
-	Silence time.Duration // a host from which nothing came for so long is lost
-	Until   time.Time     // when the site must be complete; only the head looks at it
+	Silence time.Duration // a host from which nothing came for this time is lost
+	Until   time.Time     // when the site must be complete; used by the head only
 }
 
 // Part is what one host submits to the whole site before the job begins. The Member does not
@@ -37,32 +37,33 @@ type Part struct {
 	Data []byte
 }
 
-// Kind is what a Step is about.
+// Kind is the kind of a Step.
 type Kind uint8
 
 // The kinds of steps.
 const (
-	// Report: send Parts to the parent: all hosts below, and this one, are there.
+	// Report: send Parts to the parent: this host and all below it have submitted theirs.
 	Report Kind = iota
-	// Whole: at the head, the site is complete; Parts are those of all hosts, in their order.
+	// Whole: at the head, the site is complete; Parts are those of all hosts, in the order of the
+	// hosts.
 	Whole
-	// Wait: tell the parent that Hosts are missing. At the head, tell the operator.
+	// Wait: report to the parent that Hosts are missing. At the head, report it to the operator.
 	Wait
 	// Beat: send a sign of life to Hosts, which are the parent or children.
 	Beat
-	// Finished: tell the parent that this host and all below it have finished. At the head: all
-	// hosts have.
+	// Finished: report to the parent that this host and all below it have finished. At the head:
+	// all hosts have finished.
 	Finished
-	// Lost: Hosts[0], the parent or a child, is lost, for Err. The site cannot go on.
+	// Lost: Hosts[0], the parent or a child, is lost, for the reason Err. The site cannot continue.
 	Lost
 	// Missing: at the head, Hosts have not come in time.
 	Missing
-	// Without: Hosts, a child and all below it, are lost, for Err, and the site goes on without them: see
-	// GoOn.
+	// Without: Hosts, a child and all below it, are lost, for the reason Err, and the site
+	// continues without them: see GoOn.
 	Without
 )
 
-// Step is something to be done.
+// Step is an action for the owner of a Member.
 type Step struct {
 	Kind  Kind
 	Hosts []int
@@ -72,9 +73,9 @@ type Step struct {
 
 type neighbour struct {
 	there    bool
-	heard    time.Time // when something came from it last
-	parts    []Part    // of it and those below; nil: not submitted yet
-	missing  []int     // hosts below it that it has last said are missing
+	heard    time.Time // when the last message came
+	parts    []Part    // of this neighbour and the hosts below it; nil: not submitted yet
+	missing  []int     // hosts below it that it last reported as missing
 	finished bool
 	left     bool // it has finished, and may close its connection
 }
@@ -85,11 +86,11 @@ type Member struct {
 	neighbours map[int]*neighbour
 	own        []byte
 	ready      bool // this host's own part was submitted
-	reported   bool // all hosts below are there, and the parent or the owner was told
-	finished   bool // this host has finished
-	told       bool // the parent or the owner was told that all below and this one have finished
+	reported   bool // all hosts below have joined, which was reported to the parent or the owner
+	finished   bool
+	told       bool // it was reported that this host and all below it have finished
 	over       bool // the job is over: no host is reported as lost or missing any more
-	goesOn     bool // without children that are lost
+	goesOn     bool // the site continues without lost children
 	said       []int
 	beat       time.Time // when the next sign of life is due
 	now        time.Time
@@ -111,7 +112,7 @@ func New(cfg Config, now time.Time) (*Member, error) {
 		m.cfg.Below(c, func(h int) { m.neighbours[c].missing = append(m.neighbours[c].missing, h) })
 		slices.Sort(m.neighbours[c].missing)
 	}
-	if cfg.Self != 0 { // the parent assumes so until it hears something else; the head's owner knows nothing
+	if cfg.Self != 0 { // the parent assumes this; the head's owner does not
 		m.said = m.Missing()
 	}
 	return m, nil
@@ -165,7 +166,7 @@ func (m *Member) Submit(data []byte, now time.Time) {
 	m.gather()
 }
 
-// Take handles the report of a child: its Part and those of all hosts below it.
+// Take handles the report of a child: the Parts of the child and of all hosts below it.
 func (m *Member) Take(child int, parts []Part, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -239,8 +240,8 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
-// GoOn says that from now on the site goes on without children that are lost: what they have not finished is
-// not waited for. The hosts below them are lost with them, as they lose their parent.
+// GoOn sets that from now on the site continues without children that are lost, and does not wait
+// for them to finish. The hosts below them are lost with them, as they lose their parent.
 func (m *Member) GoOn() { m.goesOn = true }
 
 // End records that the job is over, for whatever reason: from then on no host is reported as lost
@@ -317,7 +318,7 @@ func (m *Member) there() (list []int) {
 	return list
 }
 
-// Missing returns the hosts below that are not there yet, in order.
+// Missing returns the hosts below this one that have not joined yet, in order.
 func (m *Member) Missing() (list []int) {
 	for who, n := range m.neighbours {
 		if who > m.cfg.Self {

@@ -5,11 +5,11 @@ const Fan = 32
 
 // Tree is the shape of a site: host i > 0 is a child of host (i-1)/Fan.
 type Tree struct {
-	Hosts int // of the site
-	Fan   int // children of a host, at most
+	Hosts int // number of hosts of the site
+	Fan   int // maximum number of children of a host
 }
 
-// Parent returns the host above another, -1 for the head.
+// Parent returns the host above another, or -1 for the head.
 func (t Tree) Parent(host int) int {
 	if host == 0 {
 		return -1
@@ -23,7 +23,7 @@ func (t Tree) Children(host int) (first, end int) {
 	return first, min(first+t.Fan, t.Hosts)
 }
 
-// Toward returns the child of host that is to, or below which to is; -1 if to is not below host.
+// Toward returns the child of host that is to or an ancestor of to, or -1 if to is not below host.
 func (t Tree) Toward(host, to int) int {
 	if to >= t.Hosts {
 		return -1

@@ -22,7 +22,7 @@ const headData = 1 << minClass
 // the receiver raises the allowance when a quarter is used up.
 const leastAllowance = 64 << 10
 
-// LeastAllowance is the result of Config.UnexpectedOf for a proc that knows of allowances but has
+// LeastAllowance is the result of Config.UnexpectedOf for a proc that supports allowances but has
 // not announced its limit.
 const LeastAllowance = -1
 
@@ -39,8 +39,8 @@ func cost(n int64) int64 {
 	return envelopeCost + 1<<max(minClass, bits.Len64(uint64(n-1)))
 }
 
-// Allowance is what each of peers may have at a proc that keeps at most limit bytes of
-// unexpected messages, before that proc has granted anything.
+// Allowance returns the allowance in bytes of each of peers at a proc that keeps at most limit
+// bytes of unexpected messages, before the proc has granted more.
 func Allowance(limit int64, peers int) int64 {
 	return max(leastAllowance, limit/2/int64(max(1, peers)))
 }
@@ -55,7 +55,7 @@ func Allowance(limit int64, peers int) int64 {
 // unexpected messages came before it: a program that MPI promises progress (MPI-4.1, 3.5) does not
 // hang because this memory is full.
 type allowance struct {
-	on bool // both sides know of allowances
+	on bool // both sides support allowances
 
 	// As a sender.
 	spent int64 // bytes charged for the first packets sent so far
@@ -63,12 +63,12 @@ type allowance struct {
 
 	// As a receiver.
 	came  int64 // bytes charged for the first packets that came
-	held  int64 // bytes of these, and of fast-box messages, that are kept because no receive has matched them
-	said  int64 // what the peer may be charged in total, as it was told last
-	next  int64 // the peer is told again when it has used up this much in total
-	base  int64 // bytes that the peer may have here at any time
-	extra int64 // bytes that it may have on top, taken from the pool
-	due   bool  // the peer is still to be told its new allowance
+	held  int64 // part of came, and of fast-box messages, that is kept because no receive has matched it
+	said  int64 // total that the peer may be charged, as sent to it last
+	next  int64 // total use at which the peer gets a new allowance
+	base  int64 // bytes that this proc always keeps for the peer
+	extra int64 // further bytes for the peer, taken from the pool
+	due   bool  // the new allowance must still be sent to the peer
 }
 
 // pool is the memory that is given to peers beyond their base.
@@ -191,8 +191,8 @@ func (e *linkTable) review(p *peer) {
 	}
 }
 
-// Review raises the allowances of peers that have used up enough of theirs by fast-box
-// messages. A driver calls it after others, such as C code, have taken fast-box messages.
+// Review raises the allowances of peers that have used up enough of theirs by fast-box messages. A
+// driver calls it after other code, such as C code, has taken fast-box messages.
 func (e *linkTable) Review() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {

@@ -7,18 +7,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// BsendOverhead is what each buffered send takes of the attached buffer besides its data, in bytes.
-// It is MPI_BSEND_OVERHEAD (MPI-4.1, 3.6.1).
+// BsendOverhead is the space in bytes that each buffered send takes in the attached buffer in
+// addition to its data. It is MPI_BSEND_OVERHEAD (MPI-4.1, 3.6.1).
 const BsendOverhead = 512
 
 // Unlimited is the size of a BufferSpace without a limit.
 const Unlimited = math.MaxInt
 
-// BufferSpace limits the buffered sends that are under way, in bytes, as the buffer does that a program
-// attaches with MPI_Buffer_attach (MPI-4.1, 3.6). It is only a count: the memory is the engine's.
-// The zero value has no buffer attached.
+// BufferSpace limits the number of bytes of buffered sends that are in progress, like the buffer
+// that a program attaches with MPI_Buffer_attach (MPI-4.1, 3.6). It is only a count: the memory is
+// the engine's. The zero value has no buffer attached.
 type BufferSpace struct {
-	// Next is the one that sends use if nothing is attached here; nil means the engine's
+	// Next is the BufferSpace that sends use if nothing is attached here; nil means the engine's
 	// own.
 	Next *BufferSpace
 
@@ -27,7 +27,7 @@ type BufferSpace struct {
 }
 
 // Attach allows buffered sends of size bytes altogether, each counted with its BsendOverhead until
-// it has left. The error wraps ErrBuffer if something is attached already, or size is negative.
+// it has left. The error wraps ErrBuffer if a buffer is attached already, or size is negative.
 func (o *BufferSpace) Attach(size int) error {
 	switch {
 	case o.on:
@@ -39,9 +39,9 @@ func (o *BufferSpace) Attach(size int) error {
 	return nil
 }
 
-// Detach removes what was attached and returns its size. If buffered sends are still under way done
-// is false and nothing has changed: the driver makes progress and calls it again. If nothing is
-// attached the size is 0. MPI_Buffer_detach blocks until done is true (MPI-4.1, 3.6).
+// Detach removes the attached buffer and returns its size. If buffered sends are still in progress,
+// done is false and nothing has changed: the driver makes progress and calls Detach again. If no
+// buffer is attached the size is 0. MPI_Buffer_detach blocks until done is true (MPI-4.1, 3.6).
 func (o *BufferSpace) Detach() (size int, done bool) {
 	if o.used > 0 {
 		return 0, false
@@ -51,14 +51,15 @@ func (o *BufferSpace) Detach() (size int, done bool) {
 	return size, true
 }
 
-// Used returns how many bytes buffered sends take that have not left yet.
+// Used returns the number of bytes of buffered sends that have not left yet.
 func (o *BufferSpace) Used() int { return o.used }
 
-// BufferSpace returns that of buffered sends, unless UseBufferSpace sets another one for their
-// context.
+// BufferSpace returns the BufferSpace of buffered sends, unless UseBufferSpace sets another one for
+// their context.
 func (e *sender) BufferSpace() *BufferSpace { return &e.room }
 
-// UseBufferSpace sets that of the buffered sends in a context; nil resets it to the engine's.
+// UseBufferSpace sets the BufferSpace of the buffered sends in a context; nil resets it to the
+// engine's.
 func (e *sender) UseBufferSpace(context wire.ContextID, o *BufferSpace) {
 	if o == nil {
 		delete(e.rooms, context)
@@ -117,7 +118,7 @@ func (e *sender) keepData(r *Request) {
 		s := r.peer.link
 		for i := range s.segments.len {
 			if seg := s.segments.at(i); seg.req == r {
-				// Nothing of it was sent: this very call has committed it.
+				// No part of it was sent: it was committed in this call.
 				seg.buf = own[r.pos-int64(len(seg.buf)) : r.pos]
 			}
 		}

@@ -29,7 +29,7 @@ func (e *sender) Cancel(r *Request) {
 	case r.msg != nil:
 		e.cancelSelf(r)
 	case r.cancel == cancelNone:
-		// IMPI ch.3, Cancel: asked at most once, and only before the SYNCACK.
+		// IMPI ch.3, Cancel: CANCEL is sent at most once, and only before the SYNCACK.
 		r.cancel = cancelSent
 		e.answer(r.peer, wire.PkCancel, r.id, 0)
 	}
@@ -97,10 +97,11 @@ func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	return nil
 }
 
-// FailContext gives up a context: all operations in it end with err, those that are under way and later
-// ones. What comes in it is dropped. The members of the context's group have to do the same, since
-// messages are cut in the middle. Only data that a link has been given are still sent, and only packets
-// that have begun to come are still read. The context's ID is never used again.
+// FailContext gives up a context: all operations in it end with err, both those in progress and
+// later ones. Messages that arrive in it are dropped. The members of the context's group have to do
+// the same, since messages are cut in the middle. Only data that was passed to a link is still
+// sent, and only packets that have begun to arrive are still read. The context's ID is never used
+// again.
 func (e *Engine) FailContext(c wire.ContextID, err error) {
 	if e.failed == nil {
 		e.failed = make(map[wire.ContextID]error)
@@ -123,7 +124,7 @@ func (e *Engine) FailContext(c wire.ContextID, err error) {
 	e.dropUnexpected(c, err)
 }
 
-// Failed returns the error of FailContext, nil for a context that was not given up.
+// Failed returns the error of FailContext, or nil for a context that was not given up.
 func (e *matcher) Failed(c wire.ContextID) error {
 	if len(e.failed) == 0 {
 		return nil
@@ -157,7 +158,7 @@ func (e *Engine) giveUp(r *Request, err error) {
 	case r.kind == kindRecv:
 		e.giveUpInput(r)
 		e.end(r, err)
-	case r.state == stateSent && !r.needAck: // the link has all of it
+	case r.state == stateSent && !r.needAck: // the link has taken all of it
 	default:
 		if r.status.Err == nil {
 			r.status.Err = err

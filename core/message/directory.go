@@ -6,27 +6,27 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Directory numbers the procs of a job. It does not change, so that all engines of a
-// program may share one, from any goroutine. Nothing else in this package grows with the
-// size of the job.
+// Directory maps the procs of a job to numbers. It does not change, so that all engines of a
+// program may share one, from any goroutine. Nothing else in this package grows with the size of
+// the job.
 type Directory struct {
 	procs  []wire.Proc
 	byProc map[wire.Proc]Peer
-	from   Procs // instead of both
+	from   Procs // used instead of the other fields
 }
 
-// Procs is a table of a job's procs that is kept elsewhere. It does not change, and no proc is in it
-// twice.
+// Procs is a table of a job's procs outside of this package. It does not change, and no proc is in
+// it twice.
 type Procs interface {
-	// Size is the number of procs.
+	// Size returns the number of procs.
 	Size() int
-	// Identity is that of a proc, by its number, which is below Size.
+	// Identity returns the identity of a proc, by its number, which is below Size.
 	Identity(number int) wire.Proc
-	// Find is the number of a proc.
+	// Find returns the number of a proc; known is false if it is not in the table.
 	Find(proc wire.Proc) (number int, known bool)
 }
 
-// DirectoryOf makes a directory that looks up all procs in a table, and keeps nothing of them.
+// DirectoryOf returns a directory that looks up all procs in a table, and keeps no copy of them.
 func DirectoryOf(s Procs) *Directory { return &Directory{from: s} }
 
 // NewDirectory makes the directory in which procs[i] is Peer(i). It keeps procs, which must
@@ -42,7 +42,7 @@ func NewDirectory(procs []wire.Proc) (*Directory, error) {
 	return d, nil
 }
 
-// Len is the number of procs.
+// Len returns the number of procs.
 func (d *Directory) Len() int {
 	if d.from != nil {
 		return d.from.Size()
@@ -58,7 +58,7 @@ func (d *Directory) Proc(p Peer) wire.Proc {
 	return d.procs[p]
 }
 
-// Find returns the number of a proc.
+// Find returns the number of a proc; known is false if it is not in the directory.
 func (d *Directory) Find(proc wire.Proc) (p Peer, known bool) {
 	if d.from != nil {
 		n, known := d.from.Find(proc)

@@ -54,7 +54,7 @@ func (e *sender) emitData(s *linkState, p *peer) bool {
 // packetRoom reserves memory for the header of the next packet of r, and for its
 // n data bytes if they are to be copied there.
 func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
-	packed := r.apart == nil || r.apart.packed == r.pos // contiguous, or the next to be packed
+	packed := r.apart == nil || r.apart.packed == r.pos // the data is contiguous, or is packed next
 	if n <= e.cfg.StageLimit && packed {
 		return s.reserve(headerSize + n)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Peer is an index into the engine's table of procs. The first ones are the
-// world ranks in order, AddWorld appends.
+// Peer is an index into the engine's table of procs. The first ones are the world ranks in order,
+// AddWorld appends further ones.
 type Peer int32
 
 // NoPeer stands for no particular peer.
@@ -25,7 +25,7 @@ const defaultStageLimit = 2 << 10
 type Config struct {
 	Self      Peer
 	Directory *Directory // of the job
-	MaxData   uint32     // C_DATALEN of the job: most data bytes in one packet
+	MaxData   uint32     // C_DATALEN of the job: maximum data bytes in one packet
 	AckMark   uint32
 	HiWater   uint32
 	Dialect   wire.Dialect
@@ -35,20 +35,20 @@ type Config struct {
 	// world.
 	RankOf func(wire.ContextID, Peer) wire.CommRank
 
-	// Unexpected is how many bytes of unexpected messages this proc keeps from procs that
-	// know of allowances, and UnexpectedOf the same for another proc of the job. 0: there
-	// is no limit, or that proc does not know of allowances; LeastAllowance: both procs begin with
-	// the least allowance at each other.
+	// Unexpected is the number of bytes of unexpected messages that this proc keeps from procs that
+	// support allowances, and UnexpectedOf returns the same for another proc of the job. 0 means
+	// that there is no limit, or that the proc does not support allowances; LeastAllowance means
+	// that both procs begin with the least allowance at each other.
 	Unexpected   int64
 	UnexpectedOf func(Peer) int64
 
-	StageLimit   int    // packets with up to so many data bytes are copied into the link's staging memory; 0: default
+	StageLimit   int    // packets with up to this many data bytes are copied into the link's staging memory; 0: default
 	FirstRequest uint64 // the first request ID; 0: 1
 }
 
-// Engine is the point-to-point engine of one proc. Only one goroutine at a time may use it.
-// It is made in layers, each of which knows those before it: procs and operations, links,
-// matching of messages and receives, sending, reading.
+// Engine is the point-to-point engine of one proc. Only one goroutine at a time may use it. It is
+// made in layers, each of which uses only those before it: procs and operations, links, matching of
+// messages and receives, sending, reading.
 type Engine struct {
 	reader
 }
@@ -56,14 +56,14 @@ type Engine struct {
 // procs are the procs that the engine can talk to, and how it deals with each.
 type procs struct {
 	cfg       Config
-	own       worldTerms // towards the procs of the job
+	own       worldTerms // terms for the procs of the own job
 	self      *peer
 	directory *Directory
-	worlds    []*met // by AddWorld, ascending
-	next      Peer   // where the next world begins
+	worlds    []*met // added by AddWorld, ascending
+	next      Peer   // first number of the next world
 	peers     peers
 	lost      int  // peers that are down
-	pool      pool // of memory for unexpected messages
+	pool      pool // memory for unexpected messages
 }
 
 // operations are the requests under way, and the memory of requests that is reused.
@@ -72,7 +72,7 @@ type operations struct {
 	requests  slab[Request]
 	aparts    slab[scattered]
 	buffers   buffers
-	sends     int // that are not finished inside the engine
+	sends     int // sends that are not finished inside the engine
 	completed uint64
 	events    uint64
 }
@@ -81,10 +81,10 @@ type operations struct {
 type linkTable struct {
 	procs
 	operations
-	links    []*linkState // of attached links, by LinkID; nil: not attached
+	links    []*linkState // attached links, by LinkID; nil: not attached
 	unrouted fifo[*peer]
 	counters Counters
-	in       wire.Packet // the one that is being handled
+	in       wire.Packet // the packet that is being handled
 }
 
 // matcher is the receiving side: it matches messages with receives (IMPI ch.3, Message Matching;
@@ -96,15 +96,15 @@ type matcher struct {
 	messages   slab[Message]
 	there      func([]byte) bool // reports whether memory of a receive can be written; nil: all can
 	failed     map[wire.ContextID]error
-	gaveUp     bool // some context has failed, so packets may come that nobody waits for any more
+	gaveUp     bool // a context has failed, so packets may come that no request waits for
 }
 
 // sender turns sends into packets (IMPI ch.3, Message Passing Protocols).
 type sender struct {
 	matcher
-	room  BufferSpace                     // of buffered sends
-	rooms map[wire.ContextID]*BufferSpace // of those in some contexts
-	out   wire.Packet                     // the one that is being written
+	room  BufferSpace                     // for buffered sends
+	rooms map[wire.ContextID]*BufferSpace // for buffered sends in some contexts
+	out   wire.Packet                     // the packet that is being written
 }
 
 // reader takes packets and fast-box messages from links and passes them to sender and matcher.
@@ -112,13 +112,13 @@ type reader struct {
 	sender
 }
 
-// Counters count what peers do that is unusual but harmless.
+// Counters count unusual but harmless actions of peers.
 type Counters struct {
-	StraySyncAcks  uint64 // no send waits for it
-	StrayCancelNos uint64 // no cancel waits for it
-	ShortPackets   uint64 // a packet that could have carried more of its message
-	UnknownDestReq uint64 // a continuation packet without our pk_drqid, found by its pk_srqid
-	LatePackets    uint64 // of a peer that is down, by the link of others; or of a context that was given up
+	StraySyncAcks  uint64 // SYNCACKs that no send waits for
+	StrayCancelNos uint64 // CANCELNOs that no cancel waits for
+	ShortPackets   uint64 // packets that could have carried more of their message
+	UnknownDestReq uint64 // continuation packets without our pk_drqid, found by their pk_srqid
+	LatePackets    uint64 // packets of a peer that is down, by others' links, or of a context given up
 }
 
 // New makes the engine of the proc cfg.Self. It has no links.
@@ -157,16 +157,16 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// CheckMemory makes the engine call there before it receives into memory, to ask whether it
-// can be written. If it cannot, the message is dropped as it comes, and its receive fails
-// with ErrMemory.
+// CheckMemory sets a function that the engine calls before it receives into memory, and that
+// reports whether the memory can be written. If it cannot, the message is dropped as it comes, and
+// its receive fails with ErrMemory.
 func (e *matcher) CheckMemory(there func(b []byte) bool) { e.there = there }
 
 // Completed returns the number of finished requests, so that a driver that waits for one of
 // many looks at them only when the number has changed.
 func (e *operations) Completed() uint64 { return e.completed }
 
-// Events counts all that a blocked call of MPI may be waiting for: requests that finish, messages
-// that can be probed, buffered sends that have left. A driver that puts goroutines to sleep need
-// not wake them before this number has changed.
+// Events returns the number of events that a blocked MPI call may be waiting for: requests that
+// finish, messages that can be probed, buffered sends that have left. A driver that puts goroutines
+// to sleep need not wake them before this number has changed.
 func (e *operations) Events() uint64 { return e.events }

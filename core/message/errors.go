@@ -9,9 +9,9 @@ import (
 
 // The errors of requests.
 var (
-	// ErrTruncate: the message was longer than the receive's buffer. What fits was stored; the
-	// sender does not notice (MPI-4.1, 3.2.4, MPI_ERR_TRUNCATE; IMPI has no packet that refuses a
-	// message).
+	// ErrTruncate: the message was longer than the receive's buffer. The part that fits was stored;
+	// the sender does not notice (MPI-4.1, 3.2.4, MPI_ERR_TRUNCATE; IMPI has no packet that refuses
+	// a message).
 	ErrTruncate = errors.New("message: longer than the receive buffer")
 	// ErrPeerDown: the other proc, or the link to it, is gone.
 	ErrPeerDown = errors.New("message: peer is down")
@@ -31,19 +31,19 @@ var ErrConfig = errors.New("message: configuration")
 
 var errForgotten = errors.New("its world is not connected any more")
 
-// ProtocolError says how a peer has broken the protocol. The link it came from cannot be
+// ProtocolError describes how a peer has broken the protocol. The link that it came from cannot be
 // used any more.
 type ProtocolError struct {
 	Link   LinkID
-	Peer   Peer      // who sent it, NoPeer if that is what is wrong
-	Proc   wire.Proc // as the packet's pk_src names its sender
+	Peer   Peer      // sender of the packet; NoPeer if the sender is what is wrong
+	Proc   wire.Proc // sender in the packet's pk_src
 	Type   wire.PacketType
 	Field  string // pk_ name of the offending field
 	Value  string
 	Reason string
 }
 
-// Error names link, peer, packet type, field and value.
+// Error returns a text with link, peer, packet type, field and value.
 func (e *ProtocolError) Error() string {
 	who := "unknown proc " + e.Proc.String()
 	if e.Peer != NoPeer {

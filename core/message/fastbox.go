@@ -36,7 +36,7 @@ type apartBoxes interface {
 
 // UseFastBoxes lets short messages over l, which must be the direct link of one peer, leave as
 // fast-box messages. In the draft dialect they stay packets, since a fast-box message cannot
-// express what they say.
+// express all of their fields.
 func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {
 		return
@@ -73,10 +73,10 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	return true
 }
 
-// TakeFastBoxes takes the fast-box messages that have come by l before the next byte of the
-// stream, and reports whether there were any. One call takes no more than there are boxes,
-// so that a peer that sends without end does not keep the driver from other work. Errors
-// are those of Received.
+// TakeFastBoxes takes the fast-box messages that have come by l before the next byte of the stream,
+// and reports whether there were any. One call takes at most as many as there are boxes, so that a
+// peer that sends without end does not keep the driver from other work. Errors are those of
+// Received.
 func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
 	for i := 0; i < link.FastBoxCount && s.err == nil; i++ {
@@ -85,7 +85,7 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 			break
 		}
 		progress = true
-		size := n.Len // read once: the other side can write to it
+		size := n.Len // read only once, since the other side can change it
 		if s.apart != nil && s.apart.FastBoxApart(n) {
 			s.err = e.takeApart(s, n, size)
 		} else {
@@ -178,23 +178,23 @@ func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32, whole bool)
 	}
 }
 
-// FastBoxesOpen reports whether code that uses the fast boxes of l directly, such as C
-// code, may send messages by them and take messages. The engine must also be Unoccupied.
+// FastBoxesOpen reports whether code that uses the fast boxes of l directly, such as C code, may
+// send and take messages by them. The engine must also be Unoccupied.
 func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer
 	return p.down == nil && p.link == s && p.fitsFastBox(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
 }
 
-// Unoccupied reports whether no message waits for a receive, no receive for a message but for those of
-// the library's own, which match no message of the program's, and nothing is to be sent.
+// Unoccupied reports whether no message waits for a receive, no receive waits for a message, except
+// those of the library's own, which match no message of the program's, and nothing is to be sent.
 func (e *Engine) Unoccupied() bool {
 	return e.sends == 0 && e.posted.Len() == e.posted.Own() && e.unexpected.Len() == 0
 }
 
-// EagerLink returns the link by which a receive from p may take a fast-box message with
-// RecvEager. ok is false if the message could match something else, or if something is to
-// be sent that its caller waits for, or if the peer is to be told a new allowance.
+// EagerLink returns the link by which a receive from p may take a fast-box message with RecvEager.
+// ok is false if the message could match another receive, if something is to be sent that the
+// caller waits for, or if a new allowance is to be sent to the peer.
 func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
 	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {

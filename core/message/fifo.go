@@ -2,7 +2,7 @@ package message
 
 // fifo is a queue in a ring that grows and never shrinks.
 type fifo[T any] struct {
-	ring []T // a power of two
+	ring []T // length is a power of two
 	head int
 	len  int
 }

@@ -89,7 +89,7 @@ func (e *reader) origin(s *linkState) (*peer, error) {
 	case s.last != nil && s.last.proc == *src:
 		p = s.last
 	default:
-		i, ok := e.directory.Find(*src) // procs of other worlds have links of their own
+		i, ok := e.directory.Find(*src) // procs of other worlds have their own links
 		if !ok {
 			return nil, e.faultProc(s, "pk_src", src, "no such proc in this job")
 		}

@@ -20,24 +20,24 @@ const (
 type inputState struct {
 	buf     []byte // receive buffer; bytes [r,w) have not been parsed yet
 	r, w    int
-	ahead   int  // how much of buf the next read may fill
+	ahead   int  // number of bytes of buf that the next read may fill
 	tight   bool // buf should be larger
 	inBatch [2][]byte
 
 	payload bool // a packet's data is being received:
 	sender  *peer
-	size    uint32   // all of it
-	dst     []byte   // where the next bytes go
+	size    uint32   // size of all of it
+	dst     []byte   // destination of the next bytes
 	skip    int      // bytes after dst that are read and dropped
-	recv    *Request // that the packet belongs to, or
+	recv    *Request // request that the packet belongs to, or
 	msg     *Message // an unexpected message whose first packet this is
 
-	uncounted bool // it is no packet, but the data of a fast-box message
+	uncounted bool // not a packet, but the data of a fast-box message
 }
 
-// Input returns the memory for the next bytes from l, to be filled as one sequence. It is
-// never empty. The slices are valid until the next call of any method; Received says how
-// many bytes were filled.
+// Input returns the memory for the next bytes from l, to be filled as one sequence. It is never
+// empty. The slices are valid until the next call of any method; Received reports the number of
+// bytes that were filled.
 func (e *reader) Input(l LinkID) [][]byte {
 	s := e.link(l)
 	if s.tight {
@@ -55,9 +55,9 @@ func (e *reader) Input(l LinkID) [][]byte {
 	return s.inBatch[:]
 }
 
-// Received says that n bytes of the last Input were filled. An error means that the peer
-// broke the protocol; it is a *ProtocolError. What came before it has been handled, but the
-// link is useless: close it and call Detach.
+// Received records that n bytes of the last Input were filled. An error means that the peer broke
+// the protocol; it is a *ProtocolError. Everything before the wrong packet has been handled, but
+// the link is useless: close it and call Detach.
 func (e *reader) Received(l LinkID, n int) error {
 	s := e.link(l)
 	if n < 0 || n > len(s.dst)+len(s.buf)-s.w {
@@ -79,10 +79,9 @@ func (e *reader) Received(l LinkID, n int) error {
 	return s.err
 }
 
-// Arrived is Received for bytes that lie in the link's own memory: it takes the complete
-// packets at the front of b and returns how many bytes those are. What is left, and
-// everything while a packet is incomplete, has to come by Input and Received. The other
-// side may write to b at any time.
+// Arrived is Received for bytes that are in the link's own memory: it handles the complete packets
+// at the front of b and returns the number of their bytes. The rest, and everything while a packet
+// is incomplete, has to come by Input and Received. The other side may write to b at any time.
 func (e *reader) Arrived(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.payload && len(s.dst) == 0 {
@@ -116,9 +115,9 @@ func (e *reader) Arrived(l LinkID, b []byte) (n int, err error) {
 	return n, s.err
 }
 
-// Begun is Arrived for the first bytes of a packet that is longer than b: it takes all of
-// b, and the rest has to come by Input and Received. It returns how many bytes it took, 0
-// if b is no such packet.
+// Begun is Arrived for the first bytes of a packet that is longer than b: it handles all of b, and
+// the rest has to come by Input and Received. It returns the number of bytes handled, 0 if b is not
+// the start of such a packet.
 func (e *reader) Begun(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.err != nil || s.payload || s.w > 0 || len(b) < headerSize {

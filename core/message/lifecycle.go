@@ -39,8 +39,8 @@ func (r *Request) finish(e *operations) {
 	e.events++
 }
 
-// Release returns the request to the engine; the caller must not use it any more. One that is not
-// done continues until it is, as after MPI_Request_free (MPI-4.1, 3.7.3).
+// Release returns the request to the engine; the caller must not use it any more. A request that is
+// not done continues until it is, as after MPI_Request_free (MPI-4.1, 3.7.3).
 func (e *operations) Release(r *Request) {
 	if r.freed {
 		panic("message: request is released already")

@@ -2,10 +2,10 @@ package message
 
 import "fmt"
 
-// LinkID names a link. The driver chooses it: small dense integers.
+// LinkID is the number of a link. The driver chooses it: small dense integers.
 type LinkID int32
 
-// NoLink is the LinkID that says that there is no link.
+// NoLink is the LinkID that stands for no link.
 const NoLink LinkID = -1
 
 type linkState struct {
@@ -54,7 +54,7 @@ func (e *linkTable) linkOrNil(l LinkID) *linkState {
 	return e.links[l]
 }
 
-// SetRoute decides by which link packets to p leave, and sends what has waited for that. The
+// SetRoute decides by which link packets to p leave, and sends those that have waited for this. The
 // decision is final: on another link packets might overtake those sent before, and messages must
 // not (MPI-4.1, 3.5). A peer that is down needs no route.
 func (e *linkTable) SetRoute(p Peer, l LinkID) {
@@ -81,8 +81,8 @@ func (e *linkTable) Route(p Peer) (LinkID, bool) {
 	return NoLink, false
 }
 
-// Unrouted returns the next peer to which something is to be sent and that has no route.
-// Each peer is returned once.
+// Unrouted returns the next peer that has no route although something is to be sent to it. Each
+// peer is returned once.
 func (e *linkTable) Unrouted() (Peer, bool) {
 	for e.unrouted.len > 0 {
 		if p := e.unrouted.pop(); p.link == nil && p.down == nil {
@@ -92,9 +92,8 @@ func (e *linkTable) Unrouted() (Peer, bool) {
 	return NoPeer, false
 }
 
-// Detach says that a link is gone; its number may be used again. Peers whose packets left
-// by it, or that were heard by it and have no other route, are down from then on, as after
-// PeerDown.
+// Detach records that a link is gone; its number may be used again. Peers whose packets left by it,
+// or came by it if they have no other route, are down from then on, as after PeerDown.
 func (e *Engine) Detach(l LinkID, cause error) {
 	s := e.link(l)
 	if n := s.incomplete(); n > 0 {
@@ -109,7 +108,7 @@ func (e *Engine) Detach(l LinkID, cause error) {
 		s.peer.boxed += s.boxes.FastBoxesSent()
 		s.peer.fastBoxes = nil
 	}
-	s.segments.clear() // only now: sends end with the bytes that the link has not taken
+	s.segments.clear() // only now, since this ends sends whose bytes the link has not taken
 	s.committed = 0
 	e.links[l] = nil
 }

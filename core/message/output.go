@@ -11,21 +11,21 @@ type outputState struct {
 	stage     stage
 	segments  fifo[segment] // committed, in order
 	committed int           // bytes in segments
-	limit     int           // of committed
+	limit     int           // maximum of committed
 	owing     fifo[*peer]   // peers with PROTOACKs that are due
 	ready     fifo[*peer]   // peers with counted packets that may leave
 	outBatch  [][]byte
 	space     Space      // the link's own memory, if packets can be written there directly
 	placed    int        // bytes written to space since the last Output
-	boxes     FastBoxes  // of the link, if it has any
-	apart     apartBoxes // boxes, if they have messages whose data come apart
-	packed    stage      // data that Sources have packed into memory of the engine
-	unpacked  int        // segments of which a Source has not packed everything yet
+	boxes     FastBoxes  // fast boxes of the link, or nil
+	apart     apartBoxes // boxes, if they support messages with the data apart
+	packed    stage      // memory of the engine for data that Sources have packed
+	unpacked  int        // number of segments that a Source has not packed completely yet
 }
 
 // Space is memory of a link into which packets are written directly, as in link.Memory.
 type Space interface {
-	// Reserve returns the next n bytes, or nil if there is no room in one piece.
+	// Reserve returns the next n bytes, or nil if there is no contiguous room.
 	Reserve(n int) []byte
 }
 
@@ -36,15 +36,15 @@ func (e *linkTable) InPlace(l LinkID, space Space) {
 	e.link(l).space = space
 }
 
-// Keeps says that l goes on reading up to n bytes of Output's memory after they were written, as a
-// link does that lends memory; Sent counts them once it is done with them. So up to n bytes may be
-// committed to it.
+// Keeps records that l continues to read up to n bytes of Output's memory after they were written,
+// as a link does that lends memory; Sent counts the bytes once the link is done with them. So up to
+// n bytes may be committed to it.
 func (e *linkTable) Keeps(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)
 }
 
-// Fresh reports whether Output would return more than the last time.
+// Fresh reports whether Output would return more than it did the last time.
 func (e *linkTable) Fresh(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && (s.owing.len > 0 || s.ready.len > 0 && s.committed < s.limit)
@@ -60,10 +60,10 @@ func (e *linkTable) Packing(l LinkID) bool {
 // segment is bytes that are committed to a link: in staging memory, or the data of a send.
 type segment struct {
 	buf    []byte
-	req    *Request // the send whose data this is; nil: nobody waits for it
+	req    *Request // the send whose data this is; nil: no send waits for it
 	staged bool
-	end    int // in staging memory: the offset behind it
-	rest   int // bytes behind buf that req's Source has not packed yet
+	end    int // end offset in staging memory
+	rest   int // bytes after buf that req's Source has not packed yet
 }
 
 // HasOutput reports whether Output might return something. It is cheap.
@@ -76,9 +76,9 @@ func (s *outputState) busy() bool {
 	return s.committed > 0 || s.placed > 0 || s.owing.len > 0 || s.ready.len > 0
 }
 
-// Output returns the bytes to write to l now, as one sequence; nil if there are none. The
-// slices are valid until the next call of any method; Sent says how much was written, even
-// if that is nothing.
+// Output returns the bytes to write to l now, as one sequence, or nil if there are none. The slices
+// are valid until the next call of any method; Sent must then be called with the number of bytes
+// written, even if it is 0.
 func (e *sender) Output(l LinkID) [][]byte {
 	s := e.linkOrNil(l)
 	if s == nil {
@@ -102,7 +102,7 @@ func (e *sender) Output(l LinkID) [][]byte {
 	return s.outBatch
 }
 
-// Sent says that the link has taken the next n bytes of the last Output.
+// Sent records that the link has taken the next n bytes of the last Output.
 func (e *linkTable) Sent(l LinkID, n int) {
 	s := e.link(l)
 	if n < 0 || n > s.committed {

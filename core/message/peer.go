@@ -10,25 +10,25 @@ import (
 type peer struct {
 	index     Peer
 	proc      wire.Proc
-	as        *worldTerms // what holds between this proc and the procs of the peer's world
+	as        *worldTerms // terms between this proc and the procs of the peer's world
 	window    flow.Window
-	down      error      // why it cannot be reached, wraps ErrPeerDown; nil: it can
-	link      *linkState // by which packets to it leave; nil: no route yet
-	from      *linkState // by which its last packet came
+	down      error      // reason why the peer cannot be reached, wraps ErrPeerDown; nil: it can
+	link      *linkState // link of packets to the peer; nil: no route yet
+	from      *linkState // link of the last packet from the peer
 	fastBoxes *linkState // the direct link, if it has fast boxes
-	asked     bool       // Unrouted returns it or has returned it
+	asked     bool       // Unrouted has returned the peer, or will
 
 	allowance
 	acks    int           // PROTOACKs that are to be sent
 	control fifo[control] // counted packets without data
-	firsts  requests      // sends none of whose packets is committed, in the order in which MPI was called
-	rests   requests      // sends with continuation packets to go
+	firsts  requests      // sends of which no packet is committed, in the order of the MPI calls
+	rests   requests      // sends that still have continuation packets
 	turn    bool          // the next packet is one of rests, if both lists have something
-	ready   bool          // it is in the link's queue ready
-	owing   bool          // it is in the link's queue owing
-	sent    uint64        // messages, for pk_seqnum
-	boxed   uint64        // fast-box messages by links that are gone
-	bytes   uint64        // of data of messages to it
+	ready   bool          // the peer is in the link's queue ready
+	owing   bool          // the peer is in the link's queue owing
+	sent    uint64        // number of messages, for pk_seqnum
+	boxed   uint64        // number of fast-box messages by links that are gone
+	bytes   uint64        // bytes of data of messages to the peer
 }
 
 // control is a packet without data that waits until the window opens.
@@ -100,9 +100,9 @@ func (e *linkTable) received(p *peer) {
 	e.review(p)
 }
 
-// PeerDown says that p is gone. What has come from it completely can still be received. All
-// other requests that need it fail, now and later, with ErrPeerDown, which wraps cause.
-// Receives with AnySource go on waiting for others. Packets of p that still come by a
+// PeerDown records that p is gone. Messages that have come from it completely can still be
+// received. All other requests that need p fail, now and later, with ErrPeerDown, which wraps
+// cause. Receives with AnySource continue to wait for others. Packets of p that still come by a
 // shared link are dropped.
 func (e *Engine) PeerDown(p Peer, cause error) {
 	q := e.peer(p)

@@ -13,9 +13,9 @@ import (
 // job those are few, such as neighbours in trees, so it is a small hash table with open
 // addressing, at most half full, instead of an array.
 type peers struct {
-	slots []*peer // a power of two
-	shift uint8   // by how much a hash is shifted to give a place in slots
-	made  []*peer // in the order in which they were added
+	slots []*peer // length is a power of two
+	shift uint8   // number of bits by which a hash is shifted to get an index in slots
+	made  []*peer // in the order of creation
 }
 
 const firstPeers = 16
@@ -88,7 +88,7 @@ func (e *procs) Proc(p Peer) wire.Proc {
 	return proc
 }
 
-// Down returns why p cannot be reached; nil if it can, as far as is known.
+// Down returns the reason why p cannot be reached, or nil if it can, as far as is known.
 func (e *procs) Down(p Peer) error {
 	if q := e.peers.find(p); q != nil {
 		return q.down
@@ -99,7 +99,7 @@ func (e *procs) Down(p Peer) error {
 // SomeDown reports whether Down returns an error for a peer.
 func (e *procs) SomeDown() bool { return e.lost > 0 }
 
-// SentTo counts the messages whose first packet has left for p, or waits to.
+// SentTo returns the number of messages whose first packet has left for p, or waits to leave.
 func (e *procs) SentTo(p Peer) uint64 {
 	q := e.peers.find(p)
 	switch {
@@ -111,7 +111,8 @@ func (e *procs) SentTo(p Peer) uint64 {
 	return q.sent + q.boxed
 }
 
-// BytesTo counts the bytes of data of these messages, but for those that C code has sent by itself.
+// BytesTo returns the number of data bytes of these messages, except those that C code has sent by
+// itself.
 func (e *procs) BytesTo(p Peer) uint64 {
 	if q := e.peers.find(p); q != nil {
 		return q.bytes

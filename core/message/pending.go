@@ -10,10 +10,10 @@ import (
 type Pending struct {
 	What  string // "send", "recv" or "message"
 	Why   string // what it waits for
-	Peer  Peer   // the other side; NoPeer if that may be anybody
+	Peer  Peer   // the other side; NoPeer if it may be any
 	Env   Envelope
 	Bytes int64 // moved so far
-	Total int64 // of the message; -1 if not known yet
+	Total int64 // bytes of the message; -1 if not known yet
 }
 
 // String returns the description in one line.

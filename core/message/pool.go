@@ -13,7 +13,7 @@ const (
 // two.
 type buffers struct {
 	free [maxClass + 1][][]byte
-	kept int // bytes in free
+	kept int // bytes kept in free
 }
 
 func sizeClass(n int) int { return max(minClass, bits.Len(uint(n-1))) }
@@ -52,7 +52,7 @@ func (p *buffers) put(b []byte) {
 type slab[T any] struct {
 	free  []*T
 	chunk []T
-	size  int // of the last chunk
+	size  int // size of the last chunk
 }
 
 // Records are allocated in chunks, which become larger with the number of records.

@@ -7,15 +7,15 @@ import (
 
 // Recv starts a receive into buf, which belongs to the engine until the request is done. from is
 // the only peer whose messages match, or NoPeer with AnySource. If that peer goes down the receive
-// fails; what the peer had sent before is still received. A longer message than buf ends with
-// ErrTruncate (MPI-4.1, 3.2.4).
+// fails; messages that the peer had sent before are still received. For a message longer than buf
+// the error is ErrTruncate (MPI-4.1, 3.2.4).
 func (e *matcher) Recv(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.post(r, env, from)
 	return r
 }
 
-// RecvOwn is Recv for a receive that the library posts for whatever may come in a context of its own, in
+// RecvOwn is Recv for a receive that the library posts for any message in a context of its own, in
 // which the program receives nothing.
 func (e *matcher) RecvOwn(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)

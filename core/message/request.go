@@ -12,21 +12,21 @@ const (
 	AnyTag    = match.AnyTag
 )
 
-// Envelope is what messages are matched by (MPI-4.1, 3.2.3).
+// Envelope is the part of a message by which it is matched (MPI-4.1, 3.2.3).
 type Envelope struct {
 	Context wire.ContextID
-	Rank    wire.CommRank // of the sender in the communicator; AnySource to receive from everybody
+	Rank    wire.CommRank // rank of the sender in the communicator; AnySource to receive from any
 	Tag     wire.Tag      // AnyTag to receive every tag
 }
 
-// Mode is when a send completes (MPI-4.1, 3.4).
+// Mode determines when a send completes (MPI-4.1, 3.4).
 type Mode uint8
 
 // The modes of MPI.
 const (
 	Standard    Mode = iota // when the buffer can be reused
-	Synchronous             // also after the matching receive has started
-	Buffered                // at once; the data is copied, which a BufferSpace bounds
+	Synchronous             // like Standard, but not before the matching receive has started
+	Buffered                // at once; the data is copied, within the limit of a BufferSpace
 	Ready                   // as Standard; the caller guarantees that the receive is posted
 )
 
@@ -36,8 +36,8 @@ type Status struct {
 	Peer      Peer          // the sender
 	Tag       wire.Tag
 	Cancelled bool
-	Len       int64 // bytes of the message, or what of it was stored
-	Err       error // why it failed, such as ErrTruncate or ErrPeerDown, or nil
+	Len       int64 // bytes of the message, or of the part that was stored
+	Err       error // the reason of a failure, such as ErrTruncate or ErrPeerDown, or nil
 }
 
 // Request is a send or a receive under way (MPI-4.1, 3.7.1). It belongs to the engine: it may be
@@ -49,8 +49,8 @@ type Request struct {
 	course
 	gen   uint32
 	freed bool                  // Release was called before the request was done
-	entry match.Entry[*Request] // of a posted receive
-	prev  *Request              // in a peer's queue
+	entry match.Entry[*Request] // queue entry of a posted receive
+	prev  *Request              // neighbours in a peer's queue
 	next  *Request
 }
 
@@ -61,7 +61,7 @@ type course struct {
 	kind    requestKind
 	state   requestState
 	mode    Mode
-	done    bool // as the user sees it
+	done    bool // complete for the user
 	busy    bool // the engine still holds references
 	needAck bool // sends: SYNCACK has not come yet
 	cancel  cancelState
@@ -70,15 +70,15 @@ type course struct {
 	from    Peer  // receives: the only possible source, or NoPeer
 	flights int32 // parts of data that the link has not taken yet
 	env     Envelope
-	room    int64        // sends: of the attached buffer, returned at the end; receives: bytes of the message that fit
-	taken   *BufferSpace // sends: where room was taken from
+	room    int64        // sends: taken in the attached buffer, returned at the end; receives: bytes of the message that fit
+	taken   *BufferSpace // sends: BufferSpace of room
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's ID for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer
-	apart   *scattered     // instead of data, if it is not contiguous
+	apart   *scattered     // used instead of data, if the data is not contiguous
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message
-	count   int64          // informational: number of items and their type, of this send or as the sender of the received message gave them
+	count   int64          // informational: number of items and their type, of this send or from the sender of the received message
 	dtype   uint64
 	seq     uint64
 	msg     *Message // sends to self: the message that waits for a receive; receives: the message that is still arriving
@@ -110,8 +110,8 @@ func (r *Request) Done() bool { return r.done }
 // Posted reports whether the request is a receive that has not been matched.
 func (r *Request) Posted() bool { return r.state == statePosted }
 
-// Side reports whether the request is a receive, and the other side; NoPeer of a receive that any may
-// match.
+// Side reports whether the request is a receive, and returns the other side, which is NoPeer for a
+// receive from any source.
 func (r *Request) Side() (receives bool, peer Peer) {
 	if peer = r.from; r.peer != nil {
 		peer = r.peer.index
@@ -124,20 +124,20 @@ func (r *Request) Side() (receives bool, peer Peer) {
 // Context returns the context of the request.
 func (r *Request) Context() wire.ContextID { return r.env.Context }
 
-// Status describes what was received, once the request is done. For a send only Cancelled
-// and Err have a meaning.
+// Status returns the description of the received message, once the request is done. For a send only
+// Cancelled and Err have a meaning.
 func (r *Request) Status() Status { return r.status }
 
 // Result returns a pointer to the Status, which is valid until Release.
 func (r *Request) Result() *Status { return &r.status }
 
-// Sent returns what the sender of a received message has said about it, for information:
-// how many items it has, and their type. Fast-box messages have neither.
+// Sent returns information from the sender of a received message: the number of items, and their
+// type. Fast-box messages have neither.
 func (r *Request) Sent() (count int64, dtype uint64) { return r.count, r.dtype }
 
 // Err returns why the request failed, once it is done.
 func (r *Request) Err() error { return r.status.Err }
 
-// Generation changes with every Release, so that the owner of a handle can find out that
-// its request has been reused.
+// Generation returns a number that changes with every Release, so that the owner of a handle can
+// find out that its request has been reused.
 func (r *Request) Generation() uint32 { return r.gen }

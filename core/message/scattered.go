@@ -3,25 +3,25 @@ package message
 // A Source provides the data of a send that is not contiguous in memory, or is converted (MPI-4.1,
 // 5.1.11 and 3.3.2).
 type Source interface {
-	// Pack writes the message's bytes from off on into dst, as many as dst has. It is
-	// called once for each byte of the message, in order.
+	// Pack writes the message's bytes from off on into dst, len(dst) of them. It is called once for
+	// each byte of the message, in order.
 	Pack(dst []byte, off int64)
 }
 
-// A Sink takes the data of a receive that is not contiguous in memory, or is converted.
+// A Sink stores the data of a receive that is not contiguous in memory, or is converted.
 type Sink interface {
-	// Matched says who sends the message and how long it is, before any of its data. It
-	// returns how many of the bytes fit; the others are dropped.
+	// Matched is called with the sender and the length of the message, before any of its data. It
+	// returns the number of bytes that fit; the others are dropped.
 	Matched(from Peer, total int64) (room int64)
-	// Unpack takes the message's bytes from off on, each byte once, in order. src may be
-	// memory that the sender can write to.
+	// Unpack stores the message's bytes from off on, each byte once, in order. src may be memory
+	// that the sender can write to.
 	Unpack(src []byte, off int64)
 }
 
 // scattered is the data of a request that has a Source or a Sink.
 type scattered struct {
-	source Source // sends
-	sink   Sink   // receives
+	source Source // for a send
+	sink   Sink   // for a receive
 	packed int64  // bytes that source has packed
 }
 
@@ -37,7 +37,7 @@ func (e *operations) putApart(r *Request) {
 	r.apart = nil
 }
 
-// How much a Source packs at a time into memory of the engine.
+// The number of bytes that a Source packs at a time into memory of the engine.
 const (
 	packAhead = stageSize / 2
 	// packBeside is the same for a link that has memory of its own, but no room in it.

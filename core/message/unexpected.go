@@ -5,21 +5,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Message is a message that has come and has no receive: an unexpected one, or an MPI_Message
+// Message is a message that has arrived and has no receive: an unexpected one, or an MPI_Message
 // (MPI-4.1, 3.8.2). Take returns one to the caller, who must call RecvMessage for it.
 type Message struct {
 	entry  match.Entry[*Message]
 	peer   *peer
 	total  int64          // bytes of the message
 	buf    []byte         // data of its first packet
-	srcReq wire.RequestID // the sender's ID for it
+	srcReq wire.RequestID // the sender's ID for the message
 	sync   bool           // it came as DATASYNC
 	whole  bool           // the first packet is complete
 	req    *Request       // the receive that has matched the message before its first packet was complete
-	count  int64          // informational, as the sender gave it
+	count  int64          // informational, from the sender
 	dtype  uint64
-	cost   int64    // bytes that its sender is charged for it while it is kept
-	send   *Request // of a message from this proc itself, whose data is still in the sender's buffer
+	cost   int64    // bytes charged to its sender while it is kept
+	send   *Request // for a message from this proc itself: the send, whose buffer still holds the data
 }
 
 func (e *matcher) newMessage(p *peer, total int64) *Message {
@@ -135,7 +135,7 @@ func (e *matcher) RecvMessageInto(m *Message, sink Sink) *Request {
 	return r
 }
 
-// Waiting returns how many messages wait for a receive, and how many receives wait for a
+// Waiting returns the numbers of messages that wait for a receive, and of receives that wait for a
 // message.
 func (e *matcher) Waiting() (messages, receives int) {
 	for range e.unexpected.All() {

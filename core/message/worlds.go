@@ -10,19 +10,19 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// World is the procs of another job to which this one has connected, by MPI_Comm_connect, accept or
-// spawn (MPI-4.1, 11.9). Packets to and from them use links of their own, and identities other than
-// those in the job itself, which may be the same in two jobs.
+// World describes the procs of another job to which this one has connected, by MPI_Comm_connect,
+// accept or spawn (MPI-4.1, 11.9). Packets to and from them use links of their own, and identities
+// other than those in the job itself, which may be the same in two jobs.
 type World struct {
-	Host wire.HostID // of all of them; their pids are their ranks, from 0
+	Host wire.HostID // host ID of all of them; their pids are their ranks, from 0
 	Size int
-	Self wire.Proc // the identity of this proc for them
+	Self wire.Proc // identity of this proc for the other world
 
-	// The values that hold for both jobs; see Config.
+	// The values that apply to both jobs; see Config.
 	MaxData          uint32
 	AckMark, HiWater uint32
 
-	Allows bool // both jobs know of allowances; each proc begins with the least allowance
+	Allows bool // both jobs support allowances; each proc begins with the least allowance
 }
 
 // worldTerms are the limits that hold between this proc and the procs of one world.
@@ -109,7 +109,7 @@ func (e *Engine) ForgetWorld(first Peer) {
 }
 
 // Renew resets the state of a proc of another world, whose link has been detached, to that of a
-// proc with which nothing was ever exchanged. Requests that wait for it fail.
+// proc with which nothing was ever exchanged. Requests that wait for the proc fail.
 func (e *Engine) Renew(p Peer) {
 	q := e.peers.find(p)
 	if q == nil {

@@ -1,7 +1,7 @@
 package mpi
 
-// The types of this package are those of the engine's rooms by other names: what is here turns
-// one into the other, which costs nothing.
+// The types of this package are those of the engine's packages under other names: the functions
+// below convert them, which costs nothing.
 
 import (
 	"unsafe"

@@ -4,10 +4,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The predefined handlers. An impi job cannot go on without some of its procs,
-// so that ErrorsAbort ends all of it, as ErrorsAreFatal does.
+// The predefined handlers. An impi job cannot continue without some of its procs, so ErrorsAbort
+// ends the whole job, as ErrorsAreFatal does.
 var (
-	// ErrorsReturn lets the function return its error. It is the default.
+	// ErrorsReturn makes the function return its error. It is the default.
 	ErrorsReturn = (*Errhandler)(proc.ErrorsReturn)
 	// ErrorsAreFatal ends the job: the function does not return.
 	ErrorsAreFatal = (*Errhandler)(proc.ErrorsAreFatal)

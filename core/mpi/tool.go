@@ -6,17 +6,17 @@ import (
 	"github.com/openimpi/impi/internal/engine/tool"
 )
 
-// Who has to set a control variable.
+// Which procs have to set a control variable.
 const (
-	ScopeConstant = tool.Constant // nobody can
-	ScopeLocal    = tool.Local    // each proc by itself
-	ScopeAllEqual = tool.AllEqual // all procs alike
+	ScopeConstant = tool.Constant // none can
+	ScopeLocal    = tool.Local    // each proc independently
+	ScopeAllEqual = tool.AllEqual // all procs, to the same value
 )
 
-// What a performance variable tells.
+// Classes of performance variables.
 const (
-	ClassLevel   = tool.Level   // how things are now
-	ClassCounter = tool.Counter // what has been since Init
+	ClassLevel   = tool.Level   // current state
+	ClassCounter = tool.Counter // count since Init
 )
 
 // The errors of control variables.
@@ -27,7 +27,7 @@ var (
 	ErrToolNever = tool.ErrNever
 	// ErrToolNotAccessible means that the variable has no value before Init or after Finalize.
 	ErrToolNotAccessible = tool.ErrNotAccessible
-	// ErrToolValue means a value that the variable cannot have.
+	// ErrToolValue means a value that is not valid for the variable.
 	ErrToolValue = tool.ErrValue
 )
 
@@ -35,22 +35,24 @@ var (
 // and is a Switch, which is 0 or 1, or a number.
 type ControlVariable tool.Control
 
-// ControlVariables returns all of them. They can be used at any time, before Init as well.
+// ControlVariables returns all control variables. They can be used at any time, before Init as
+// well.
 func ControlVariables() []ControlVariable {
 	return inner[ControlVariable](slices.Clone(tool.Controls))
 }
 
-// Read returns the value. No error handler hears of errors (MPI_T_cvar_read).
+// Read returns the value. Errors are not passed to an error handler (MPI_T_cvar_read).
 func (v *ControlVariable) Read() (int, error) { return (*tool.Control)(v).Read() }
 
-// Write sets the value. No error handler hears of errors (MPI_T_cvar_write).
+// Write sets the value. Errors are not passed to an error handler (MPI_T_cvar_write).
 func (v *ControlVariable) Write(n int) error { return (*tool.Control)(v).Write(n) }
 
-// PerformanceVariable is something that the library counts or measures of itself (MPI_T_pvar). It
-// has a Name, a Description and a Class. All of them always run, and cannot be reset.
+// PerformanceVariable is a count or measurement of the library itself (MPI_T_pvar). It has a Name,
+// a Description and a Class. All of them always run, and cannot be reset.
 type PerformanceVariable tool.Measure
 
-// PerformanceVariables returns all of them. Measure gives most of their values at one moment.
+// PerformanceVariables returns all performance variables. Measure returns most of their values at
+// one moment.
 func PerformanceVariables() []PerformanceVariable {
 	return inner[PerformanceVariable](slices.Clone(tool.Measures))
 }

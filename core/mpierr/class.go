@@ -2,8 +2,8 @@ package mpierr
 
 import "strconv"
 
-// Class is an MPI error class, numbered as MPI's standard ABI has it, or a code of one: every class
-// is a code.
+// Class is an MPI error class, with its number in MPI's standard ABI, or an error code of a class:
+// every class is also a code.
 type Class int
 
 // LastCode is the largest code that MPI reserves; a program's own classes
@@ -23,8 +23,8 @@ var extensions = [...]struct{ name, text string }{
 	{"MPIX_ERR_REVOKED", "communicator is revoked"},
 }
 
-// OfLoss reports whether an operation with this class has failed because procs are lost, or because the
-// communicator is revoked, so that the program can go on.
+// OfLoss reports whether an operation with this class has failed because procs are lost, or because
+// the communicator is revoked, so that the program can continue.
 func (c Class) OfLoss() bool { return c.extends() }
 
 func (c Class) extends() bool { return c >= ProcFailed && c <= Revoked }

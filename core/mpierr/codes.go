@@ -9,8 +9,8 @@ import (
 // it.
 var ErrCode = errors.New("invalid error code")
 
-// MaxString is the most bytes of the text of an error (MPI_MAX_ERROR_STRING,
-// which counts a terminator).
+// MaxString is the maximum size in bytes of the text of an error (MPI_MAX_ERROR_STRING, which also
+// counts a terminator).
 const MaxString = 511
 
 const maxCode = 1<<31 - 1
@@ -23,7 +23,7 @@ type Error struct {
 	Text  string
 }
 
-// Error returns the text, or the number where there is none.
+// Error returns the text, or the number if there is no text.
 func (e *Error) Error() string {
 	switch {
 	case e.Text != "":
@@ -43,14 +43,14 @@ func (e *Error) Is(target error) bool {
 // Codes are the error classes and codes that a program has added to those of MPI. The zero
 // value has none. The owner must serialize calls.
 type Codes struct {
-	last Class // given out; 0: none
+	last Class // last one added; 0: none
 	own  map[Class]*ownCode
 }
 
 type ownCode struct {
 	class Class
 	text  string
-	codes int // of a class: those that belong to it
+	codes int // for a class: the number of its codes
 }
 
 // Add makes a class. Numbers of classes and codes are never reused.
@@ -86,7 +86,7 @@ func (c *Codes) add(class Class) (Class, error) {
 	return c.last, nil
 }
 
-// SetText sets the text of an own class or code.
+// SetText sets the text of a class or code that the program has added.
 func (c *Codes) SetText(code Class, text string) error {
 	own, err := c.find(code)
 	switch {
@@ -145,7 +145,7 @@ func (c *Codes) Class(code Class) (Class, error) {
 	return Unknown, fmt.Errorf("%w: %d", ErrCode, int(code))
 }
 
-// Text returns the text of a code or class: empty where an own one has none.
+// Text returns the text of a code or class. It is empty for an added one without a text.
 func (c *Codes) Text(code Class) (string, error) {
 	if code.Valid() {
 		return code.Text(), nil
@@ -156,7 +156,7 @@ func (c *Codes) Text(code Class) (string, error) {
 	return "", fmt.Errorf("%w: %d", ErrCode, int(code))
 }
 
-// New makes an error of a code. For an unknown code its class is Unknown.
+// New returns an error with a code. For an unknown code its class is Unknown.
 func (c *Codes) New(code Class) *Error {
 	class, _ := c.Class(code)
 	text, _ := c.Text(code)

@@ -4,8 +4,8 @@ package mpierr
 
 import "errors"
 
-// Of returns the class of an error: Success for nil, that of the first sentinel in the
-// table that err wraps, and otherwise Other.
+// Of returns the class of an error: Success for nil, the class of the first sentinel in the table
+// that err wraps, and otherwise Other.
 func Of(err error) Class {
 	if err == nil {
 		return Success
@@ -16,14 +16,13 @@ func Of(err error) Class {
 	return Other
 }
 
-// Row gives a sentinel its class.
+// Row assigns a class to a sentinel error.
 type Row struct {
 	Err   error
 	Class Class
 }
 
-// Lookup returns the class of the first row whose sentinel err wraps, if there is
-// one.
+// Lookup returns the class of the first row whose sentinel err wraps; ok is false if there is none.
 func Lookup(err error, rows []Row) (c Class, ok bool) {
 	for _, r := range rows {
 		if errors.Is(err, r.Err) {

@@ -1,43 +1,44 @@
 package names
 
-// Client decides what a node does with its connection to a server: when it makes one, what it says
-// there first, when it asks again, and when it needs the connection no more. The zero value is ready.
+// Client decides how a node uses its connection to a server: when it makes one, which requests it
+// repeats there first, when it asks again, and when it does not need the connection any more. The
+// zero value is ready.
 type Client struct {
 	Published
 	open bool // there is a connection
-	used bool // since the last Look
+	used bool // used since the last Look
 }
 
-// Action is what a Step wants.
+// Action is the action of a Step.
 type Action uint8
 
 // The actions.
 const (
-	Over    Action = iota // nothing more; the last error is the result
+	Over    Action = iota // the exchange is over; the last error is the result
 	Connect               // make a connection; then Connected or Unanswered
 	Renew                 // publish Request again; then Answered or Unanswered
 	Ask                   // make the request; then Answered or Unanswered
 )
 
-// Step is what an Exchange wants done.
+// Step is the next action of an Exchange.
 type Step struct {
 	Action  Action
-	Request Request // Renew
-	Again   bool    // Ask: it was made before, on a connection that broke before the answer
+	Request Request // the request for Renew
+	Again   bool    // Ask: the request was sent before, on a connection that broke before the answer
 }
 
 // Exchange is one request on its way. A Client has one at a time.
 type Exchange struct {
 	c     *Client
-	renew []Request // that are still to be made on a new connection
-	alone bool      // it is for the connection alone
+	renew []Request // requests that are still to be repeated on a new connection
+	alone bool      // the exchange only makes a connection
 	retry bool      // another connection may be tried
 	asked bool
 	over  bool
 }
 
-// Begin begins a request. If the connection is one of before, it may have broken without anybody
-// having noticed: then another one is tried.
+// Begin begins a request. A connection that was made earlier may have broken unnoticed: then
+// another one is tried.
 func (c *Client) Begin() *Exchange {
 	c.used = true
 	return &Exchange{c: c, retry: c.open}
@@ -58,10 +59,10 @@ func (e *Exchange) Next() Step {
 	return Step{Action: Ask, Again: e.asked}
 }
 
-// Connected says that there is a connection.
+// Connected records that there is a connection.
 func (e *Exchange) Connected() { e.c.open, e.renew = true, e.c.All() }
 
-// Answered says that the server has answered, whatever it said.
+// Answered records that the server has answered, whatever the answer is.
 func (e *Exchange) Answered() {
 	if len(e.renew) > 0 {
 		e.renew = e.renew[1:]
@@ -70,19 +71,20 @@ func (e *Exchange) Answered() {
 	}
 }
 
-// Unanswered says that a connection could not be made, or was closed since there was no answer. final
-// says that another one is of no use.
+// Unanswered records that a connection could not be made, or was closed since there was no answer.
+// final is true if another connection is of no use.
 func (e *Exchange) Unanswered(final bool) {
 	e.asked = e.asked || e.c.open && len(e.renew) == 0
 	e.c.open, e.renew = false, nil
 	e.over, e.retry = final || !e.retry, false
 }
 
-// Lost says that the connection is gone.
+// Lost records that the connection is gone.
 func (c *Client) Lost() { c.open = false }
 
-// Look decides, now and then, about a connection that nobody uses. If hangUp is true it is not needed
-// any more; if e is not nil there are names and no connection, and e makes one.
+// Look is called from time to time, for a connection that is not in use. If hangUp is true the
+// connection is not needed any more; if e is not nil there are names and no connection, and e makes
+// one.
 func (c *Client) Look() (hangUp bool, e *Exchange) {
 	hangUp = c.open && c.Len() == 0 && !c.used
 	c.open, c.used = c.open && !hangUp, false
@@ -92,5 +94,5 @@ func (c *Client) Look() (hangUp bool, e *Exchange) {
 	return hangUp, e
 }
 
-// Keeps reports whether there is anything to look after.
+// Keeps reports whether Look has to be called: there is a connection, or names.
 func (c *Client) Keeps() bool { return c.open || c.Len() > 0 }

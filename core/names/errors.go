@@ -2,7 +2,7 @@ package names
 
 import "errors"
 
-// The ways in which a request is refused.
+// Reasons why a request is refused.
 var (
 	// ErrPublished means that the service is published already.
 	ErrPublished = errors.New("the service is published already")
@@ -14,6 +14,6 @@ var (
 	ErrFull = errors.New("the server for names has no room")
 	// ErrName means that a name, or a port, is malformed and cannot be published.
 	ErrName = errors.New("malformed name")
-	// ErrScope means a scope that cannot be one.
+	// ErrScope means a scope that is not valid.
 	ErrScope = errors.New("bad scope")
 )

@@ -2,17 +2,17 @@ package names
 
 import "fmt"
 
-// ScopeOfJob is what procs call the scope that only their job sees.
+// ScopeOfJob is the name of the scope that only the own job sees, for procs.
 const ScopeOfJob = "job"
 
-// Home is where a site's names are kept unless a proc says otherwise.
+// Home is where a site's names are kept unless a proc sets a scope.
 type Home struct {
-	Shared bool   // by a server that several jobs share; false: by the job's own
-	Scope  string // there, where the proc gives none
+	Shared bool   // kept by a server that several jobs share; false: by the job's own
+	Scope  string // scope at that server if the proc gives none
 }
 
-// Of returns at which server a name is kept, and what the scope is called there. given is false if
-// the proc says nothing about the scope. It fails with ErrScope.
+// Of reports whether a name is kept at the server that several jobs share, and returns the scope
+// there. given is false if the proc gives no scope. It fails with ErrScope.
 func (h Home) Of(scope string, given bool) (shared bool, at string, err error) {
 	switch {
 	case len(scope) > MaxScope:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits of what is published, in bytes.
+// Limits of published names and ports, in bytes.
 const (
 	MaxScope   = 64
 	MaxService = 255
@@ -47,8 +47,8 @@ func Compare(a, b Name) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Service, b.Service))
 }
 
-// Owner proves from which job a request comes. All sites of a job have the same, and no
-// other job knows it.
+// Owner proves from which job a request comes. It is the same at all sites of a job, and no other
+// job knows it.
 type Owner [32]byte
 
 // OwnerOf derives from the job's token the proof that a request comes from the job. It does

@@ -12,15 +12,16 @@ type Request struct {
 	Renew bool // it replaces an entry of the same owner
 }
 
-// Published is what a node has published at a server. The server forgets it when the connection
-// ends: then all of it is published again on the next one. The zero value is empty.
+// Published is the set of names that a node has published at a server. The server forgets them when
+// the connection ends: then all of them are published again on the next one. The zero value is
+// empty.
 type Published struct{ ports map[Name]string }
 
-// Len is how many names there are.
+// Len returns the number of names.
 func (p *Published) Len() int { return len(p.ports) }
 
-// Request returns the request that publishes port. again means that it was sent before, on a
-// connection that broke before the answer: the server may have carried it out.
+// Request returns the request that publishes port. again is true if the request was sent before, on
+// a connection that broke before the answer: the server may have carried it out.
 func (p *Published) Request(n Name, port string, again bool) Request {
 	_, mine := p.ports[n]
 	return Request{n, port, again && !mine}
@@ -36,7 +37,8 @@ func (p *Published) All() []Request {
 }
 
 // Answered records the server's answer to a request. It reports whether a name is lost that the
-// node had published: somebody else has taken it meanwhile, or there is no room for it any more.
+// node had published: another job has taken it in the meantime, or there is no room for it any
+// more.
 func (p *Published) Answered(r Request, err error) (lost bool) {
 	if err == nil {
 		if p.ports == nil {

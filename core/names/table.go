@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Limits bound a table, in names.
+// Limits are the maximum numbers of names in a table.
 type Limits struct {
 	Scope int // in one scope; 0: 4096
 	Total int // 0: 16384
@@ -36,7 +36,7 @@ type Table struct {
 type entry struct {
 	name   Name
 	port   string
-	owner  [sha256.Size]byte // hash of the owner, which alone may unpublish
+	owner  [sha256.Size]byte // hash of the owner; only the owner may unpublish
 	holder Holder
 }
 
@@ -48,7 +48,7 @@ func NewTable(l Limits) *Table {
 	}
 }
 
-// Len is how many names are published, in all scopes.
+// Len returns the number of published names, in all scopes.
 func (t *Table) Len() int { return len(t.names) }
 
 // Enter registers a connection, which may then publish.
@@ -94,7 +94,7 @@ func (t *Table) Unpublish(o *Owner, n Name) error {
 	return nil
 }
 
-// Lookup returns the port that a name stands for.
+// Lookup returns the port that is published under a name.
 func (t *Table) Lookup(n Name) (port string, err error) {
 	if e := t.names[n]; e != nil {
 		return e.port, nil
@@ -102,7 +102,7 @@ func (t *Table) Lookup(n Name) (port string, err error) {
 	return "", fmt.Errorf("%w: %v", ErrNotFound, n)
 }
 
-// Leave removes the names that a connection has published, and returns how many there were.
+// Leave removes the names that a connection has published, and returns their number.
 func (t *Table) Leave(by Holder) int {
 	n := len(t.held[by])
 	for e := range t.held[by] {

@@ -13,15 +13,15 @@ type State uint8
 // The states. In Apart the driver makes another underlying link. In one of the last three
 // it may release the Link, but see End in the package comment for Done.
 const (
-	Apart   State = iota // no underlying link: one is needed
+	Apart   State = iota // no underlying link: the driver has to make one
 	Joining              // dialler: the acceptor has not answered yet
 	Up                   // bytes move
 	Done                 // all bytes were acknowledged and received, in both directions, ends included
-	Failed               // given up; the user gets an error
+	Failed               // given up; calls of the user return an error
 	Closed               // closed by the user
 )
 
-// String is the name of the constant.
+// String returns the name of the constant.
 func (s State) String() string {
 	names := [...]string{"Apart", "Joining", "Up", "Done", "Failed", "Closed"}
 	if int(s) < len(names) {
@@ -30,10 +30,10 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Status is what the driver of a Link has to know of it.
+// Status is the part of a Link's state that its driver needs.
 type Status struct {
 	State State
-	Epoch uint64 // of the last underlying link; 0 before the first
+	Epoch uint64 // epoch of the last underlying link; 0 before the first
 	Acked uint64 // bytes that the peer's user has received, as far as is known
 	Err   error  // Apart: why the last underlying link was lost, nil before the first; Failed: why
 }
@@ -124,8 +124,8 @@ func (l *state) over() error {
 	return l.err
 }
 
-// Lost says that the driver knows that the underlying link of an epoch is useless, and why.
-// It does nothing if that link is not in use any more.
+// Lost records that the driver has found the underlying link of an epoch useless, and why. It does
+// nothing if that link is not in use any more.
 func (l *Link) Lost(epoch uint64, why error) {
 	l.lock()
 	defer l.unlock()
@@ -143,10 +143,10 @@ func (l *Link) Fail(why error) {
 	l.fail(why)
 }
 
-// Pump moves what can be moved without the user: it receives as far as the window allows
-// and sends what is pending. The driver calls it when what Wants asks for has happened on
-// the underlying link; Send and Recv do the same by themselves. It reports whether anything
-// was received; if so, there may be more.
+// Pump makes the progress that does not need the user: it receives as far as the window allows and
+// sends what is pending. The driver calls it when an event of Wants has happened on the underlying
+// link; Send and Recv do the same by themselves. It reports whether anything was received; if so,
+// there may be more.
 func (l *Link) Pump() (received bool) {
 	l.lock()
 	defer l.unlock()
@@ -158,7 +158,7 @@ func (l *Link) Pump() (received bool) {
 	return received
 }
 
-// Wants returns what to wait for on the underlying link, 0 if there is none.
+// Wants returns the events to wait for on the underlying link, 0 if there is none.
 func (l *Link) Wants() link.Interest {
 	l.lock()
 	defer l.unlock()

@@ -6,7 +6,8 @@ import (
 	"hash/crc32"
 )
 
-// Version is the version of the protocol of docs/decisions/0015-link-resume.md that this package speaks.
+// Version is the version of the protocol of docs/decisions/0015-link-resume.md that this package
+// implements.
 const Version = 1
 
 const headerSize = 32
@@ -21,7 +22,7 @@ const (
 	kindGone
 )
 
-// String is the name in the package's comment.
+// String returns the name in the package's comment.
 func (k kind) String() string {
 	names := [...]string{"HELLO", "DATA", "ACK", "FIN", "GONE"}
 	if k >= kindHello && k <= kindGone {
@@ -33,7 +34,7 @@ func (k kind) String() string {
 // Flags of a frame.
 const (
 	flagSum     = 1 << 0 // both checksums are present
-	flagWantSum = 1 << 1 // HELLO: all frames should have them
+	flagWantSum = 1 << 1 // HELLO: all frames should have checksums
 )
 
 // header is the header of a frame (see Frames in the package comment).
@@ -43,7 +44,7 @@ type header struct {
 	length uint32
 	seq    uint64
 	ack    uint64
-	sum    uint32 // of the body
+	sum    uint32 // checksum of the body
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -13,8 +13,8 @@ const helloBody = 40
 // HelloSize is the length of a HELLO, in bytes.
 const HelloSize = headerSize + helloBody
 
-// Session names a Link to both of its ends: random bytes, chosen by the dialler. See
-// "Who asks whom" in docs/decisions/0015-link-resume.md for what else a dialler must show.
+// Session is the name of a Link at both of its ends: random bytes, chosen by the dialler. See "Who
+// asks whom" in docs/decisions/0015-link-resume.md for what else a dialler must prove.
 type Session [16]byte
 
 // String returns the session's first bytes, enough to tell sessions apart.
@@ -24,11 +24,11 @@ func (s Session) String() string { return fmt.Sprintf("%x", s[:4]) }
 // package comment). Positions count the bytes of a stream, and its end as one more.
 type Hello struct {
 	Session  Session
-	Epoch    uint64 // of the underlying link; the acceptor echoes the dialler's
+	Epoch    uint64 // epoch of the underlying link; the acceptor echoes the dialler's
 	Oldest   uint64 // position in the sender's stream from which it can replay
 	Received uint64 // position in the receiver's stream from which it must continue
 	Ack      uint64 // position in the receiver's stream up to which all was delivered
-	Window   uint32 // most bytes that may be under way to the sender, and from it
+	Window   uint32 // maximum bytes that may be on their way to the sender, and from it
 	Checksum bool   // the sender wants checksums
 }
 
@@ -49,8 +49,7 @@ func (h *Hello) put(b []byte) {
 	head.put(b)
 }
 
-// ParseHello reads a HELLO from b[:HelloSize]. It does not check the positions; Accept
-// does.
+// ParseHello parses a HELLO from b[:HelloSize]. It does not check the positions; Accept does.
 func ParseHello(b []byte) (Hello, error) {
 	if len(b) < HelloSize {
 		return Hello{}, fmt.Errorf("resume: %w: HELLO of %d bytes instead of %d", ErrFrame, len(b), HelloSize)
@@ -102,8 +101,8 @@ type Arrival struct {
 	n   int
 }
 
-// Read reads what has come of the HELLO, and nothing behind it. It does not block: ok says
-// that the HELLO is complete. After an error l is useless.
+// Read reads the bytes of the HELLO that have arrived, and none after it. It does not block: ok is
+// true if the HELLO is complete. After an error l is useless.
 func (a *Arrival) Read(l link.Link) (h Hello, ok bool, err error) {
 	for a.n < len(a.buf) {
 		n, err := l.Recv([][]byte{a.buf[a.n:]})

@@ -16,7 +16,7 @@ const maxSteps = 256
 type reader struct {
 	n    int             // bytes of buf that have come
 	left uint64          // DATA: bytes that have not come yet
-	got  uint64          // DATA with a checksum: bytes in the ring beyond have
+	got  uint64          // DATA with a checksum: bytes in the ring after have
 	buf  [HelloSize]byte // the header, and the rest of a HELLO
 	head header          // complete once n is at least headerSize
 }
@@ -159,7 +159,7 @@ func (l *state) enter(h *header) error {
 			return fmt.Errorf("GONE: %w: position %d instead of 0", ErrSequence, h.seq)
 		}
 		l.fail(ErrGone)
-	case kindAck, kindHello: // ACK has nothing but the acknowledgement, which was handled; HELLO never gets here
+	case kindAck, kindHello: // ACK contains only the acknowledgement, which was handled; a HELLO never gets here
 	}
 	return nil
 }

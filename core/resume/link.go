@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Defaults for what a Config leaves out, and the largest window, in bytes.
+// Defaults for a Config, and the largest window, in bytes.
 const (
 	DefaultWindow = 1 << 20
 	DefaultFrame  = 64 << 10
@@ -22,10 +22,10 @@ type Config struct {
 	// Dialler is set at the end that makes the underlying links (docs/decisions/0015-link-resume.md).
 	Dialler bool
 
-	// Window is the number of bytes that are kept for replay, and the number that are
-	// received ahead of the user, so a Link needs memory for twice as many; it is allocated
-	// when first needed. The smaller window of the two ends counts for both directions. It
-	// should be at least what the path holds in one round trip. 0 means DefaultWindow.
+	// Window is the number of bytes that are kept for replay, and the number that are received
+	// ahead of the user, so a Link needs twice that much memory; it is allocated when first needed.
+	// The smaller window of the two ends applies to both directions. It should be at least the
+	// number of bytes that the path transfers in one round trip. 0 means DefaultWindow.
 	Window int
 
 	// Ack is the number of delivered bytes after which an acknowledgement is sent if no
@@ -33,7 +33,7 @@ type Config struct {
 	// the window.
 	Ack int
 
-	// Frame is the most bytes of one DATA frame; 0 means DefaultFrame.
+	// Frame is the maximum number of bytes of one DATA frame; 0 means DefaultFrame.
 	Frame int
 
 	// Checksum asks for a CRC-32C of all frames, in both directions; see
@@ -46,8 +46,8 @@ type Config struct {
 	// nil, calls must not overlap.
 	Guard Locker
 
-	// Handle is what the Link's Handle reports; 0 means link.NoHandle. It must not
-	// be the handle of an underlying link, which does not last.
+	// Handle is the handle that the Link's method Handle returns; 0 means link.NoHandle. It must
+	// not be the handle of an underlying link, which does not last.
 	Handle int
 }
 
@@ -65,8 +65,8 @@ type Locker interface {
 // be called by several goroutines. No method blocks.
 type Link struct {
 	state
-	_      [40]byte                     // aligns what follows to a cache line
-	memory [headerSize + quickSize]byte // of quick
+	_      [40]byte                     // aligns the next field to a cache line
+	memory [headerSize + quickSize]byte // memory of quick
 }
 
 func (l *Link) lock() {
@@ -86,16 +86,16 @@ func (l *Link) unlock() {
 type state struct {
 	config Config
 	plain  link.Link // for frames sent or read by the quick path, see setPlain and Bare; nil if it cannot be used
-	window uint64    // of both directions; before the first handshake, this side's own
-	told   uint64    // acknowledgement in the last frame
-	due    uint64    // an acknowledgement must be higher than told by this much to be worth a frame
+	window uint64    // window of both directions; before the first handshake, this side's own
+	told   uint64    // acknowledgement sent in the last frame
+	due    uint64    // an acknowledgement is worth a frame if it is at least this much higher than told
 	hurry  bool      // the next acknowledgement is sent at once
 	quick  []byte    // memory for a frame in one piece
 
-	scratch   [][]byte  // for a call of lower or plain
+	scratch   [][]byte  // slices for a call of lower or plain
 	slices    [4][]byte // initial memory of scratch
-	peeked    int       // bytes that the last Peek gave,
-	peekedAck uint64    // and what their frame acknowledges
+	peeked    int       // bytes that the last Peek returned,
+	peekedAck uint64    // and the acknowledgement in their frame
 
 	out outgoing
 	in  incoming
@@ -113,7 +113,7 @@ type state struct {
 	closed bool
 
 	batch [][]byte // copy of the user's batch in Recv
-	dst   [][]byte // what is left of it
+	dst   [][]byte // rest of batch to fill
 }
 
 // Bare is implemented by an underlying link that wraps another one and has nothing to do
@@ -134,7 +134,7 @@ func New(c Config) *Link {
 	return l
 }
 
-// Init is New for memory that the caller provides. It must be zero.
+// Init is New for memory that the caller provides. The memory must be zero.
 func (l *Link) Init(c Config) {
 	if c.Window < 0 || c.Window > MaxWindow || c.Ack < 0 || c.Frame < 0 {
 		panic(fmt.Sprintf("resume: window of %d bytes, ack after %d, frames of %d", c.Window, c.Ack, c.Frame))
@@ -179,11 +179,11 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// Lend sends bytes without copying them: the caller's memory is what they are replayed
-// from, and is the caller's again once the peer's user has the bytes. Unlike link.Lender,
-// it allows a Send of the same bytes after it, which copies those that the peer has not
-// acknowledged. Ending the stream while bytes are lent gives the Link up. See "Long messages are lent"
-// in docs/decisions/0015-link-resume.md.
+// Lend sends bytes without copying them: they are replayed from the caller's memory, which is the
+// caller's again once the peer's user has the bytes. Unlike link.Lender, it allows a Send of the
+// same bytes after it, which copies those that the peer has not acknowledged. Ending the stream
+// while bytes are lent gives the Link up. See "Long messages are lent" in
+// docs/decisions/0015-link-resume.md.
 func (l *Link) Lend(batch [][]byte) (int, error) {
 	l.lock()
 	defer l.unlock()
@@ -208,8 +208,7 @@ func (l *Link) Owes() bool {
 	return l.out.owed > 0
 }
 
-// Lending reports whether bytes are lent that no Lend or Send has returned to the caller
-// yet.
+// Lending reports whether there are lent bytes that no Lend or Send has returned to the caller yet.
 func (l *Link) Lending() bool {
 	l.lock()
 	defer l.unlock()
@@ -225,8 +224,8 @@ func (l *Link) Behind() bool {
 	return l.lower != nil && !l.joining && (l.tx.busy() || o.next < min(o.shown, o.acked+l.window))
 }
 
-// Acknowledge sends an acknowledgement if least or more bytes were delivered that the peer
-// does not know of. A driver with nothing else to do calls it, so that the peer can release
+// Acknowledge sends an acknowledgement if least or more bytes were delivered whose delivery the
+// peer does not know of. A driver with nothing else to do calls it, so that the peer can release
 // its memory.
 func (l *Link) Acknowledge(least int) {
 	l.lock()
@@ -246,10 +245,9 @@ func (l *state) sendError() error {
 	}
 }
 
-// Recv delivers what has come. Bytes that are still in the underlying link are read
-// straight into batch, unless they have a checksum. If lent bytes have been returned to the
-// user, Recv first returns 0 once: a user that waits for those may want the following bytes
-// in other memory.
+// Recv returns data that has arrived. Bytes that are still in the underlying link are read straight
+// into batch, unless they have a checksum. If lent bytes have been returned to the user, Recv first
+// returns 0 once: a user that waits for those may want the following bytes in other memory.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	l.lock()
 	defer l.unlock()
@@ -282,10 +280,10 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 // Handle returns Config.Handle.
 func (l *Link) Handle() int { return l.config.Handle }
 
-// Arm reports whether one of want holds, after moving what it can. If it returns false, the
-// underlying link is armed for what may change that: the driver must wake everybody who
-// sleeps on Handle when what Wants asks for has happened on the underlying link, and after
-// each call of its own.
+// Arm reports whether an event of want has happened, after making progress. If it returns false,
+// the underlying link is armed for whatever may change that: the driver must wake all who sleep on
+// Handle when an event of Wants has happened on the underlying link, and after each call of its
+// own.
 func (l *Link) Arm(want link.Interest) bool {
 	l.lock()
 	defer l.unlock()
@@ -355,8 +353,8 @@ func (l *Link) CloseSend() error {
 	return nil
 }
 
-// Close releases the Link and its underlying link. It tells the peer if that can be sent at
-// once; bytes that were not sent are lost.
+// Close releases the Link and its underlying link. It informs the peer if the message can be sent
+// at once; bytes that were not sent are lost.
 func (l *Link) Close() error {
 	l.lock()
 	defer l.unlock()

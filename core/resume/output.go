@@ -2,10 +2,10 @@ package resume
 
 // writer is the frame that is being sent.
 type writer struct {
-	size int    // of head
+	size int    // size of head
 	off  int    // bytes of head that were sent
 	left uint64 // bytes of the stream that follow head
-	err  error  // of the underlying link; nil while it works
+	err  error  // error of the underlying link; nil while it works
 	kind kind
 	head [HelloSize]byte
 }

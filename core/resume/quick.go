@@ -14,8 +14,8 @@ const quickSize = 2 << 10
 // (docs/decisions/0015-link-resume.md: checksums are a choice).
 const plainData = uint32(Version)<<24 | uint32(kindData)<<16
 
-// SendQuick sends batch if it can leave at once in one frame, which is the usual case. It
-// takes all of batch or nothing; after nothing the caller uses Send.
+// SendQuick sends batch if it can leave at once in one frame, which is the usual case. It takes all
+// of batch or nothing; in the latter case the caller uses Send.
 func (l *Link) SendQuick(batch [][]byte) (n int) {
 	l.lock()
 	n = l.sendQuick(batch)
@@ -31,7 +31,7 @@ func (l *state) sendQuick(batch [][]byte) int {
 	if l.plain == nil || (o.next-o.end)|o.owed|w.left|uint64(w.size-w.off) != 0 {
 		return 0
 	}
-	size := uint64(link.Len(batch)) // for 0, size-1 below is huge
+	size := uint64(link.Len(batch)) // for 0, size-1 in the next line is huge
 	if size-1 >= uint64(l.config.Frame) || o.end-o.acked+size > l.window {
 		return 0
 	}
@@ -39,8 +39,8 @@ func (l *state) sendQuick(batch [][]byte) int {
 	binary.BigEndian.PutUint32(quick[4:], uint32(size))
 	binary.BigEndian.PutUint64(quick[8:], o.next)
 	binary.BigEndian.PutUint64(quick[16:], ack)
-	// A short batch is copied behind the header, since the kernel takes one slice faster
-	// than several.
+	// A short batch is copied after the header, since the kernel accepts one slice faster than
+	// several.
 	at, long := headerSize, batch
 	for len(long) > 0 && len(long[0]) <= len(quick)-at {
 		at += copy(quick[at:], long[0])
@@ -72,7 +72,7 @@ func (o *outgoing) keep(batch [][]byte) {
 		o.restart(o.end)
 	}
 	for _, b := range batch {
-		if i := o.end - o.origin; i+uint64(len(b)) <= uint64(len(o.buf)) { // nearly always
+		if i := o.end - o.origin; i+uint64(len(b)) <= uint64(len(o.buf)) { // the usual case: no wrap
 			copy(o.buf[i:], b)
 		} else {
 			o.write(o.end, b)
@@ -101,9 +101,9 @@ func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
 	return data, whole
 }
 
-// Discard must be the next call after Peek. It says that the first n bytes that Peek
-// returned were delivered; Recv or Rest must read the others. It returns how many bytes of
-// raw were used and, like Feed, whether Flush must be called.
+// Discard must be the next call after Peek. It records that the first n bytes that Peek returned
+// were delivered; Recv or Rest must read the others. It returns the number of bytes of raw that
+// were used and, like Feed, whether Flush must be called.
 func (l *Link) Discard(n int) (used int, answer bool) {
 	if n == 0 {
 		return 0, false
@@ -112,7 +112,7 @@ func (l *Link) Discard(n int) (used int, answer bool) {
 	in := &l.in
 	in.have += uint64(n)
 	in.delivered = in.have
-	l.out.acked = l.peekedAck // acknowledges copied bytes only: lent ones are not returned by Peek
+	l.out.acked = l.peekedAck // copied bytes only: Peek refuses frames that return lent ones
 	l.rx.left = uint64(l.peeked - n)
 	answer = in.have-l.told >= l.due || l.tx.busy()
 	l.unlock()
@@ -176,13 +176,13 @@ func (l *state) came(n int, ack uint64) {
 // answers reports whether something has to be sent because bytes were delivered.
 func (l *state) answers() bool { return l.tx.busy() || l.ackIsDue(l.in.delivered) }
 
-// Feed is Recv for bytes that the caller has received from the underlying link; raw must be
-// all that came since the last call of any method that receives. It takes DATA frames from
-// the start of raw that are complete, in order and fit into batch, and returns how many
-// bytes of raw those were and how many bytes batch got. The underlying link's Recv must
-// return the rest again. If answer is set, something has to be sent: the caller calls Flush
-// once the used bytes are removed from the underlying link. If answer is set and n is 0,
-// lent bytes are the user's again, which is reported before any further bytes: see Recv.
+// Feed is Recv for bytes that the caller has received from the underlying link; raw must be all
+// bytes that arrived since the last call of any method that receives. It takes DATA frames from the
+// start of raw that are complete, in order and fit into batch, and returns the number of bytes of
+// raw used and the number of bytes stored in batch. The underlying link's Recv must return the rest
+// again. If answer is set, something has to be sent: the caller calls Flush once the used bytes are
+// removed from the underlying link. If answer is set and n is 0, lent bytes are the user's again,
+// which is reported before any further bytes: see Recv.
 func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	l.lock()
 	defer l.unlock()
@@ -214,8 +214,8 @@ func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	return used, n, n > 0 && l.answers()
 }
 
-// Rest returns how many bytes are still to come of a DATA frame that has begun and may be
-// read straight into the user's memory; 0 if Recv has to be used. Took follows.
+// Rest returns the number of bytes still to arrive of a DATA frame that has begun, if they may be
+// read straight into the user's memory, and 0 if Recv has to be used. Took follows.
 func (l *Link) Rest() (n int) {
 	l.lock()
 	if l.plain != nil && l.in.delivered == l.in.have {
@@ -225,8 +225,8 @@ func (l *Link) Rest() (n int) {
 	return n
 }
 
-// Took says that the caller has read n of the bytes of Rest into the user's memory. It
-// reports whether Flush must be called.
+// Took records that the caller has read n of the bytes of Rest into the user's memory. It reports
+// whether Flush must be called.
 func (l *Link) Took(n int) (answer bool) {
 	l.lock()
 	l.rx.left -= uint64(n)
@@ -236,7 +236,7 @@ func (l *Link) Took(n int) (answer bool) {
 	return answer
 }
 
-// Flush sends what is pending, as far as the underlying link takes it.
+// Flush sends pending bytes, as far as the underlying link accepts them.
 func (l *Link) Flush() {
 	l.lock()
 	defer l.unlock()

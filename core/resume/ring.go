@@ -7,7 +7,7 @@ import "github.com/openimpi/impi/plugins/sdk/link"
 type ring struct {
 	buf    []byte
 	size   uint64
-	origin uint64 // position of buf[0], not above any that is held
+	origin uint64 // position of buf[0], not above any held byte
 }
 
 // restart says that nothing is held and that position at comes next. Memory that was just
@@ -52,17 +52,17 @@ func sum(parts [][]byte) (sum uint32) {
 // in the ring; those from end to shown are in the memory that the user has lent.
 type outgoing struct {
 	ring
-	acked   uint64 // the peer's user has what is before this position
-	next    uint64 // this underlying link has taken what is before this position
-	reached uint64 // some underlying link has taken what is before this position
-	end     uint64 // bytes accepted from the user: copied, or lent and acknowledged
+	acked   uint64 // the peer's user has the bytes before this position
+	next    uint64 // this underlying link has taken the bytes before this position
+	reached uint64 // some underlying link has taken the bytes before this position
+	end     uint64 // end of the bytes accepted from the user: copied, or lent and acknowledged
 	fin     bool   // the stream ends at end
 
-	shown  uint64   // the user has lent or sent what is before this position
+	shown  uint64   // the user has lent or sent the bytes before this position
 	owed   uint64   // lent bytes before end that Lend or Send has not returned to the user yet
 	lent   [][]byte // during Lend: the user's memory
-	lentAt uint64   // position of its first byte
-	stop   uint64   // position after its last byte
+	lentAt uint64   // position of the first byte of lent
+	stop   uint64   // position after the last byte of lent
 }
 
 func (o *outgoing) room() uint64 {

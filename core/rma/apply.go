@@ -16,11 +16,11 @@ type Items struct {
 	Rep   datatype.Representation
 }
 
-// Size is how many bytes the items take when they are sent.
+// Size returns the number of bytes of the items in a message.
 func (x *Items) Size() int64 { return int64(x.Count) * x.Type.Packed(x.Rep) }
 
-// Whole reports whether the items are sent in no more bytes than the memory that they touch
-// has. That holds for the items of accumulates, which may not overlap.
+// Whole reports whether the items take no more bytes in a message than the memory that they touch.
+// That is so for the items of accumulates, which may not overlap.
 func (x *Items) Whole() bool {
 	lo, hi, err := x.Type.Span(x.Count)
 	return err == nil && int64(x.Count)*x.Type.Packed(datatype.Native) <= hi-lo
@@ -28,7 +28,7 @@ func (x *Items) Whole() bool {
 
 const batch = 4096
 
-// Scratch is memory for the elements that are combined. It can be reused.
+// Scratch is memory for combining elements. It can be reused.
 type Scratch struct{ in, inout [batch / 8]uint64 } // aligned for every kind
 
 func room(words *[batch / 8]uint64, n int) []byte {
@@ -36,8 +36,8 @@ func room(words *[batch / 8]uint64, n int) []byte {
 }
 
 // Accumulate combines each item by op with the corresponding item of data (MPI-4.1, 12.3.4), which
-// has Size bytes in the representation Rep. If old is not nil it is filled with the items as they
-// were before, in the same form. The caller has checked op against the datatype.
+// has Size bytes in the representation Rep. If old is not nil it is filled with the previous values
+// of the items, in the same representation. The caller has checked op against the datatype.
 func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error {
 	if old != nil {
 		x.Type.Encode(x.Rep, old, x.Mem, x.Count, 0)
@@ -108,8 +108,8 @@ func Swappable(k datatype.Kind) bool {
 	}
 }
 
-// CompareAndSwap replaces the single element of x by the first half of data if it equals
-// the second half, and fills old with the element as it was before.
+// CompareAndSwap replaces the single element of x by the first half of data if it equals the second
+// half, and fills old with the previous value of the element.
 func (x *Items) CompareAndSwap(data, old []byte) {
 	n := len(data) / 2
 	x.Type.Encode(x.Rep, old, x.Mem, 1, 0)

@@ -9,14 +9,14 @@ type Assert int
 
 // The assertions.
 const (
-	NoCheck   Assert = 1024  // no other lock conflicts, or all of the others have called
+	NoCheck   Assert = 1024  // no conflicting lock exists, or all other procs have called
 	NoPrecede Assert = 2048  // this proc has begun no operations before the fence
-	NoPut     Assert = 4096  // nobody will change this window
-	NoStore   Assert = 8192  // this proc has not changed it by itself
-	NoSucceed Assert = 16384 // nobody will begin operations after the fence
+	NoPut     Assert = 4096  // no proc will change this window
+	NoStore   Assert = 8192  // this proc has not changed the window by local stores
+	NoSucceed Assert = 16384 // no operations will begin after the fence
 )
 
-// The assertions that each synchronisation takes.
+// The assertions that each synchronisation accepts.
 const (
 	FenceAsserts = NoStore | NoPut | NoPrecede | NoSucceed
 	PostAsserts  = NoCheck | NoStore | NoPut

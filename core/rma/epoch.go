@@ -7,8 +7,8 @@ import (
 
 // Epochs are the epochs that one proc has open on a window: at most one access epoch, in which it
 // may begin operations, and one exposure epoch, in which others may access its memory (MPI-4.1,
-// 12.5). The zero value has none open. A call that does not fit what is open returns ErrSync and
-// changes nothing.
+// 12.5). In the zero value none is open. A call that does not fit the open epochs returns ErrSync
+// and changes nothing.
 type Epochs struct {
 	access  access
 	used    bool  // operations were begun since the fence
@@ -51,8 +51,8 @@ func (e *Epochs) MayFence() error {
 	return nil
 }
 
-// Fence records a fence, which has ended all epochs before it (MPI-4.1, 12.5.1). more says whether
-// it opens new ones, which a fence with NoSucceed does not.
+// Fence records a fence, which has ended all epochs before it (MPI-4.1, 12.5.1). more is true if it
+// opens new ones, which a fence with NoSucceed does not.
 func (e *Epochs) Fence(more bool) {
 	e.access, e.used = noAccess, false
 	if more {
@@ -69,7 +69,7 @@ func (e *Epochs) Start(targets []int) error {
 	return nil
 }
 
-// Started returns the targets of Start, sorted; ErrSync without Start.
+// Started returns the targets of Start, sorted, or ErrSync without Start.
 func (e *Epochs) Started() ([]int, error) {
 	if e.access != byStart {
 		return nil, e.wrong("Complete")
@@ -92,7 +92,7 @@ func (e *Epochs) Post(origins []int) error {
 	return nil
 }
 
-// Posted returns the origins of Post; ErrSync without Post.
+// Posted returns the origins of Post, or ErrSync without Post.
 func (e *Epochs) Posted() ([]int, error) {
 	if !e.open {
 		return nil, fmt.Errorf("%w: Wait or Test without Post", ErrSync)
@@ -123,7 +123,7 @@ func (e *Epochs) Lock(target int, t LockType) {
 	e.access, e.locks[target] = byLock, t
 }
 
-// Locked returns the type of the lock that this proc has on a target; ErrSync if it has none.
+// Locked returns the type of the lock that this proc has on a target, or ErrSync if it has none.
 func (e *Epochs) Locked(target int) (LockType, error) {
 	t, ok := e.locks[target]
 	if !ok {
@@ -164,15 +164,16 @@ func (e *Epochs) UnlockAll() { e.access = noAccess }
 // Use records that operations of the access epoch were begun by code that has not asked Operate.
 func (e *Epochs) Use() { e.used = true }
 
-// Scope reports whether operations may begin at all targets, rather than at those that Admits names,
-// and whether the access epoch is of locks, so that operations may be flushed.
+// Scope returns every, which is true if operations may begin at all targets, and not only at those
+// that Admits allows, and passive, which is true if the access epoch was opened by a lock, so that
+// operations may be flushed.
 func (e *Epochs) Scope() (every, passive bool) {
 	return e.access == byFence || e.access == byLockAll, e.access >= byLock
 }
 
-// Operate returns an error if no operation at a target can begin. passive reports whether it
-// belongs to an epoch opened by a lock. request says that the operation returns a request, which
-// only such epochs allow (MPI-4.1, 12.3.5).
+// Operate returns an error if no operation at a target can begin. passive reports whether the
+// operation belongs to an epoch opened by a lock. request is true for an operation that returns a
+// request, which is allowed only in such epochs (MPI-4.1, 12.3.5).
 func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	passive, fits := e.Admits(target)
 	if !fits || request && !passive {
@@ -182,7 +183,8 @@ func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	return passive, nil
 }
 
-// Admits reports whether an operation may begin at a target, and whether by a lock.
+// Admits returns fits, which is true if an operation may begin at a target, and passive, which is
+// true if the epoch was opened by a lock.
 func (e *Epochs) Admits(target int) (passive, fits bool) {
 	switch e.access {
 	case byFence:

@@ -18,18 +18,18 @@ var (
 	ErrAttach = errors.New("memory cannot be attached")
 	// ErrShared means that members cannot share memory.
 	ErrShared = errors.New("memory cannot be shared")
-	// ErrFlavor means a window that was made in another way than the call is for.
+	// ErrFlavor means a window of a kind that the call does not support.
 	ErrFlavor = errors.New("wrong flavour of window")
-	// ErrBase means no memory where there should be some.
+	// ErrBase means that memory is missing where it is required.
 	ErrBase = errors.New("invalid base of a window")
 	// ErrSize means a size below 0, or too large.
 	ErrSize = errors.New("invalid size of a window")
 	// ErrDisp means a displacement below 0, or an invalid unit of them.
 	ErrDisp = errors.New("invalid displacement")
-	// ErrAssert means an assertion that the function does not take.
+	// ErrAssert means an assertion that the function does not accept.
 	ErrAssert = errors.New("invalid assertion")
 	// ErrLockType means a lock that is neither shared nor exclusive.
 	ErrLockType = errors.New("invalid type of lock")
-	// ErrHeader means a message of another member that no correct one sends.
+	// ErrHeader means a message that no correct member sends.
 	ErrHeader = errors.New("not a message of a window")
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Kind is what a header asks for.
+// Kind is the kind of a Header.
 type Kind uint8
 
 // The kinds. Operations come first.
@@ -18,17 +18,17 @@ const (
 	GetAccumulate
 	CompareAndSwap
 	Lock     // answered by a Code once it is granted
-	Unlock   // answered once all before it is done
-	Flush    // the same, and nothing else
+	Unlock   // answered once all operations before it are done
+	Flush    // answered once all operations before it are done
 	Post     // the exposure epoch of the sender is open
-	Complete // the sender's access epoch is over, all before it is done
+	Complete // the sender's access epoch is over, and all operations before it are done
 	kinds
 )
 
 var kindNames = [...]string{Put: "Put", Get: "Get", Accumulate: "Accumulate", GetAccumulate: "GetAccumulate",
 	CompareAndSwap: "CompareAndSwap", Lock: "Lock", Unlock: "Unlock", Flush: "Flush", Post: "Post", Complete: "Complete"}
 
-// String names the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if k == 0 || k >= kinds {
 		return fmt.Sprintf("kind %d", uint8(k))
@@ -39,7 +39,7 @@ func (k Kind) String() string {
 // Operation reports whether k accesses memory.
 func (k Kind) Operation() bool { return k >= Put && k <= CompareAndSwap }
 
-// Answered reports whether data or a Code comes back.
+// Answered reports whether the target answers with data or a Code.
 func (k Kind) Answered() bool {
 	switch k {
 	case Get, GetAccumulate, CompareAndSwap, Lock, Unlock, Flush:
@@ -59,23 +59,23 @@ func (k Kind) Drains() bool { return k == Unlock || k == Flush || k == Complete 
 // Header is a request of an origin, or a notice between origin and target.
 type Header struct {
 	Kind    Kind
-	Op      *datatype.Op // of Accumulate and GetAccumulate
-	Lock    LockType     // of Lock
-	Passive bool         // an operation of an epoch that locks opened
+	Op      *datatype.Op // operation of Accumulate and GetAccumulate
+	Lock    LockType     // type for Lock
+	Passive bool         // the operation belongs to an epoch opened by a lock
 	Apart   bool         // the target's datatype comes in a message before the data
-	Seq     uint32       // from which DataTag and AnswerTag are made
+	Seq     uint32       // number that determines DataTag and AnswerTag
 	Disp    int64        // in the target's units; an address in dynamic windows
 	Count   int64        // items at the target
 	Len     int64        // bytes of data in the representation that is sent
-	TypeLen int64        // bytes of the target's datatype
-	Type    []byte       // as Type.AppendBinary has it, unless Apart
-	Data    []byte       // all of it, or nil: it comes in a message of its own
+	TypeLen int64        // size of the target's datatype
+	Type    []byte       // result of Type.AppendBinary, unless Apart
+	Data    []byte       // all of the data, or nil: it comes in a message of its own
 }
 
-// HeaderSize is the most bytes of a header with a datatype and data in it.
+// HeaderSize is the maximum size in bytes of a header with a datatype and data in it.
 const HeaderSize = 2048
 
-// Further bounds of a header: MaxTypeLen is the most bytes of a datatype that comes in a
+// Further limits of a header: MaxTypeLen is the maximum size in bytes of a datatype that comes in a
 // message of its own.
 const (
 	fixedLen   = 40
@@ -122,10 +122,10 @@ func Next(seq uint32) uint32 { return seq%maxSeq + 1 }
 // tags and answers have odd ones, since origin and target may be the same proc.
 const HeaderTag = 0
 
-// DataTag is the tag of the messages that follow the header.
+// DataTag returns the tag of the messages that follow the header.
 func (h *Header) DataTag() int32 { return int32(h.Seq) * 2 }
 
-// AnswerTag is the tag of the answer to the header.
+// AnswerTag returns the tag of the answer to the header.
 func (h *Header) AnswerTag() int32 { return int32(h.Seq)*2 + 1 }
 
 // Append appends the header to b. If inline, room for the data is appended too, for the
@@ -164,8 +164,8 @@ func (h *Header) Append(b []byte, inline bool) []byte {
 	return b
 }
 
-// Parse reads a header; its Type and Data are slices of b. What it returns is within the
-// bounds of its kind. The caller must still check it against the datatype and the memory.
+// Parse parses a header; its Type and Data are slices of b. The values in the result are within the
+// limits of its kind. The caller must still check them against the datatype and the memory.
 func Parse(b []byte) (h Header, err error) {
 	if len(b) < fixedLen || len(b) > HeaderSize || b[0] != version {
 		return h, fmt.Errorf("%w: %d bytes, of which version %d has %d to %d", ErrHeader, len(b), version, fixedLen, HeaderSize)

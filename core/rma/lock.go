@@ -2,8 +2,8 @@ package rma
 
 import "slices"
 
-// LockType says whether others may hold a lock at the same time (MPI-4.1, 12.5.3). The values are
-// those of the MPI ABI.
+// LockType determines whether other procs may hold a lock at the same time (MPI-4.1, 12.5.3). The
+// values are those of the MPI ABI.
 type LockType int
 
 // The types of locks.
@@ -15,8 +15,8 @@ const (
 // Valid reports whether t is one of the types.
 func (t LockType) Valid() bool { return t == LockExclusive || t == LockShared }
 
-// Locks is the lock of one proc's window: who holds it, and who waits for it. It is granted
-// in the order of the requests, to several at a time if all are shared. The zero value is
+// Locks is the lock of one proc's window: its holders, and the procs that wait for it. It is
+// granted in the order of the requests, to several at a time if all are shared. The zero value is
 // free.
 type Locks struct {
 	exclusive bool
@@ -29,9 +29,9 @@ type claim struct {
 	t      LockType
 }
 
-// Request asks for the lock for an origin and reports whether it is granted at once;
-// otherwise a later Release grants it. If the origin holds it or waits for it already the
-// error is ErrSync.
+// Request asks for the lock for an origin and reports whether it is granted at once; otherwise a
+// later Release grants it. If the origin already holds the lock or waits for it, the error is
+// ErrSync.
 func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
 	waits := slices.ContainsFunc(l.queue, func(c claim) bool { return c.origin == origin })
 	if waits || slices.Contains(l.holders, origin) {
@@ -41,8 +41,8 @@ func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
 	return len(l.admit(nil)) > 0, nil
 }
 
-// Release gives the lock back and appends to granted the origins that hold it from now on.
-// If the origin does not hold it the error is ErrSync.
+// Release releases the lock and appends to granted the origins that hold it from now on. If the
+// origin does not hold the lock, the error is ErrSync.
 func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	i := slices.Index(l.holders, origin)
 	if i < 0 {
@@ -52,8 +52,8 @@ func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	return l.admit(granted), nil
 }
 
-// Forget removes an origin that is lost: it gives back what it holds, and waits no more. Those that hold
-// the lock from now on are appended to granted.
+// Forget removes an origin that is lost: its lock is released, and it waits no more. The origins
+// that get the lock are appended to granted.
 func (l *Locks) Forget(origin int, granted []int) []int {
 	is := func(x int) bool { return x == origin }
 	l.holders = slices.DeleteFunc(l.holders, is)
@@ -61,8 +61,8 @@ func (l *Locks) Forget(origin int, granted []int) []int {
 	return l.admit(granted)
 }
 
-// Contended returns who holds the lock and who waits for it, in the order of their requests; nil and
-// nil if nobody waits. The slices are the caller's.
+// Contended returns the holders of the lock and the procs that wait for it, in the order of their
+// requests, or nil and nil if none waits. The slices are the caller's.
 func (l *Locks) Contended() (holders, waiters []int) {
 	if len(l.queue) == 0 {
 		return nil, nil

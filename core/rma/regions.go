@@ -37,10 +37,10 @@ func (r *Regions) Detach(addr uint64) error {
 	return nil
 }
 
-// Place finds the memory of count items of t at an address. It returns the beginning of the
-// region in which their first byte is, and the offset of the first item in that region. The
-// items may extend into regions that follow without a gap. If a part of them is not
-// attached the error is ErrRange. Items without elements are accepted at any address.
+// Place finds the memory of count items of t at an address. It returns the start of the region that
+// contains their first byte, and the offset of the first item in that region. The items may extend
+// into regions that follow without a gap. If a part of them is not attached the error is ErrRange.
+// Items without elements are accepted at any address.
 func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil || lo == hi {

@@ -10,22 +10,24 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Features of business cards that say to which clients links of the card's owner are encrypted or
+// Features of business cards that tell to which clients links of the card's owner are encrypted or
 // closed.
 const (
 	TLSFeature    = "tls"
 	ClosedFeature = "closed"
 )
 
-// FloatFeature says on business cards to which clients doubles in messages may travel as floats.
+// FloatFeature is the feature of business cards that tells to which clients doubles in messages may
+// travel as floats.
 const FloatFeature = "float"
 
-// AnyClient stands for clients of other jobs, for which only features without a number hold.
+// AnyClient stands for clients of other jobs, to which only features without a number apply.
 const AnyClient wire.ClientRank = -1
 
-// Features says on business cards to which clients a site's routes are such: to all with the feature's
-// name alone, to client 1 with "name-1", not to it with "no-name-1". such tells it of the i-th of some
-// clients, usual of those that are not among them.
+// Features returns features of business cards that tell to which clients a site's routes have a
+// property: the feature's name alone means all clients, "name-1" means client 1, and "no-name-1"
+// means not client 1. such reports whether the route to the i-th of clients has the property, and
+// usual whether routes to clients that are not among them have it.
 func Features(name string, usual bool, clients []wire.ClientRank, such func(i int) bool) (features []string) {
 	if usual {
 		features = append(features, name)
@@ -53,8 +55,8 @@ func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	return c.Has(name)
 }
 
-// DemandOf returns the secrecy that a card demands of links to a client. A proc without a card demands
-// nothing.
+// DemandOf returns the secrecy that a card demands of links to a client. It is AnyLink for a proc
+// without a card.
 func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 	switch {
 	case c == nil:
@@ -68,9 +70,10 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 }
 
 // Representation returns the form in which data travel between procs of two clients that know each
-// other's card. Both find the same. IMPI ch.1, Data Format: external32, unless both know better. A
-// site can insist on one by a feature such as "external32-to-1", for client 1, or "external32-to-all".
-// Where none does and both sites want it, doubles are floats.
+// other's card. Both ends get the same result. IMPI ch.1, Data Format: external32, unless both
+// sides agree on a better form. A site can insist on one by a feature such as "external32-to-1",
+// for client 1, or "external32-to-all". If none does and both sites allow it, doubles travel as
+// floats.
 func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
 	wa, wb := wish(a, clientB), wish(b, clientA)
 	switch {

@@ -11,27 +11,27 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Between sites that all run this library the algorithms of collective operations are free (IMPI ch.4
-// prescribes those between others), but all members must choose the same one. So it follows from what all
-// sites say on their business cards, which all of them have.
+// Between sites that all run this library the algorithms of collective operations are free (IMPI
+// ch.4 prescribes those between others), but all members must choose the same one. So the choice is
+// derived from the business cards of all sites, which all members have.
 
-// CollectivesChoice says how sites exchange messages in collective operations.
+// CollectivesChoice selects how sites exchange messages in collective operations.
 type CollectivesChoice string
 
 // The choices.
 const (
-	CollectivesAuto   CollectivesChoice = "auto"   // by what was measured
+	CollectivesAuto   CollectivesChoice = "auto"   // according to measurements
 	CollectivesDirect CollectivesChoice = "direct" // all at once
 	CollectivesTree   CollectivesChoice = "tree"   // up and down a tree
 )
 
-// Collectives is how a job's sites exchange messages in collective operations.
+// Collectives describes how a job's sites exchange messages in collective operations.
 type Collectives struct {
-	Direct     int           `json:"direct"`           // up to so many sites all at once, more by trees; 0: trees
-	DirectLong int           `json:"direct_long"`      // bytes from which Allreduce of several sites is done part by part
+	Direct     int           `json:"direct"`           // up to this many sites all at once, more by trees; 0: trees
+	DirectLong int           `json:"direct_long"`      // minimum bytes for Allreduce of several sites part by part
 	RTT        time.Duration `json:"rtt_ns,omitempty"` // the longest that a site has measured; 0: none has
 	Rate       int64         `json:"rate,omitempty"`   // the lowest that a site has measured, bytes per second; 0: none has
-	Why        string        `json:"why"`              // of the choice
+	Why        string        `json:"why"`              // reason of the choice
 }
 
 const (
@@ -39,8 +39,8 @@ const (
 	rttFeature         = "collectives-rtt-us-"
 	rateFeature        = "collectives-rate-kb-"
 
-	usualDirect = 16      // sites, if nothing was measured
-	usualLong   = 1 << 20 // bytes, if nothing was measured
+	usualDirect = 16      // number of sites, if nothing was measured
+	usualLong   = 1 << 20 // number of bytes, if nothing was measured
 	leastLong   = 64 << 10
 
 	// perMessage is what one more message costs the process that stands for a site, to send one and to
@@ -48,8 +48,9 @@ const (
 	perMessage = 10 * time.Microsecond
 )
 
-// CollectivesFeatures returns what a site says on its cards: what its file chooses, the longest round trip to
-// another site, and the lowest rate in bytes per second. What was not measured is 0.
+// CollectivesFeatures returns the features on a site's cards: the choice of its file, the longest
+// round trip to another site, and the lowest rate in bytes per second. Values that were not
+// measured are 0.
 func CollectivesFeatures(choice CollectivesChoice, rtt time.Duration, rate int64) []string {
 	features := []string{collectivesFeature + string(cmp.Or(choice, CollectivesAuto))}
 	if rtt > 0 {
@@ -75,10 +76,11 @@ func number(c *dynamic.Card, feature string) int64 {
 	return 0
 }
 
-// PlanCollectives returns how sites with these cards, one of each, exchange messages. A site without a card, or
-// whose card says nothing of this, knows trees only. name names a site, by its place in cards.
+// PlanCollectives returns how sites with these cards, one for each site, exchange messages. A site
+// without a card, or without one of these features on it, supports trees only. name returns the
+// name of a site, by its index in cards.
 func PlanCollectives(cards []*dynamic.Card, name func(int) string) (c Collectives) {
-	tree, direct := -1, -1 // a site that wants it
+	tree, direct := -1, -1 // first site that chooses each
 	for i, card := range cards {
 		if card == nil || !card.Has(collectivesFeature+string(CollectivesAuto)) && !card.Has(collectivesFeature+string(CollectivesDirect)) &&
 			!card.Has(collectivesFeature+string(CollectivesTree)) {

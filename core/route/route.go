@@ -11,54 +11,55 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Route is what a site wants of links to another one.
+// Route is a site's requirements for links to another site.
 type Route struct {
-	Direct  bool     // links between procs; false: all packets go by the agents
+	Direct  bool     // links between procs are allowed; false: all packets go by the agents
 	Prefer  []string // transports that may be used, best first
-	Planes  []string // data planes that links may have; nil: any
-	Secrecy Secrecy  // that both sites together demand
+	Planes  []string // data planes that links may use; nil: any
+	Secrecy Secrecy  // demand of both sites together
 }
 
-// Secrecy is what links between two sites must be, the weaker demand first.
+// Secrecy is the demand for links between two sites; the weaker demands come first.
 type Secrecy uint8
 
 // The demands.
 const (
 	AnyLink   Secrecy = iota
 	Closed            // encrypted, or of a transport that does not leave the machine
-	Encrypted         // also within one machine
+	Encrypted         // encrypted, also within one machine
 )
 
-// Transport is one that runs at the site.
+// Transport is a transport that runs at the site.
 type Transport interface {
 	Machine() bool              // its links do not leave a machine
 	Encrypts() bool             // its links are encrypted
 	HasPlane(plane string) bool // its links can have a data plane
 }
 
-// Keeps reports whether the links of a transport are what s demands.
+// Keeps reports whether the links of a transport meet the demand s.
 func (s Secrecy) Keeps(t Transport) bool {
 	return s == AnyLink || t.Encrypts() || s == Closed && t.Machine()
 }
 
-// Rule is why a transport is not dialled. Its text is part of what nodes tell of their links.
+// Rule is the reason why a transport is not dialled. Its text is part of the reports of nodes about
+// their links.
 type Rule string
 
 // The rules, in the order in which they are looked at.
 const (
 	NoCards      Rule = "foreign"       // a proc has no business card, as a site of the job does not run impi
-	DirectOff    Rule = "direct"        // the route has no direct links
+	DirectOff    Rule = "direct"        // the route allows no direct links
 	NotPreferred Rule = "prefer"        // the route does not name the transport
-	NotRunning   Rule = "not-running"   // it does not run at the site
-	NotOffered   Rule = "not-offered"   // the peer's card does not offer it
-	OtherMachine Rule = "other-machine" // it does not leave the machine
+	NotRunning   Rule = "not-running"   // the transport does not run at the site
+	NotOffered   Rule = "not-offered"   // the peer's card does not offer the transport
+	OtherMachine Rule = "other-machine" // the transport does not leave the machine
 	NotEncrypted Rule = "require-tls"
-	WrongPlane   Rule = "data-plane"  // it has none of those that the route allows
-	Drained      Rule = "drained"     // the operator is about to replace what makes its links
-	PeerRoutes   Rule = "peer-routes" // the peer's node has refused it for one of the above
+	WrongPlane   Rule = "data-plane"  // the transport has no data plane that the route allows
+	Drained      Rule = "drained"     // the operator is about to replace the process of the transport
+	PeerRoutes   Rule = "peer-routes" // the peer's node has refused the link by one of the rules above
 )
 
-// Unfit returns the demand that the links of a transport do not meet; empty: they meet all.
+// Unfit returns the demand that the links of a transport do not meet, or "" if they meet all.
 func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 	switch {
 	case t.Machine() && !sameMachine:
@@ -71,8 +72,8 @@ func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 	return ""
 }
 
-// Excludes returns the rule for which a peer is not dialled by a transport, which is nil if it does not
-// run; empty: it is dialled. Cards are nil for procs that have none.
+// Excludes returns the rule for which a peer is not dialled by a transport, or "" if it is dialled.
+// t is nil if the transport does not run. Cards are nil for procs that have none.
 func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) Rule {
 	switch {
 	case ours == nil || theirs == nil:
@@ -96,8 +97,8 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) R
 	return ""
 }
 
-// Ways returns the offers by which the owner of a card is dialled, best first. running gives a
-// transport of the site, nil if it does not run.
+// Ways returns the offers by which the owner of a card is dialled, best first. running returns a
+// transport of the site, or nil if it does not run.
 func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.Card) (ways []dynamic.Offer) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
@@ -112,11 +113,11 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 	return ways
 }
 
-// Native reports whether two procs of one site, of this client, talk by the MPI of the site, of which its
-// operator says how many of the preferred transports are better: none of these is dialled. It needs no
-// cards. Both ends find the same, also where the transports of their hosts have different abilities, or
-// the plugin of only one encrypts, by which only that host's route is closed: they go by what both
-// cards demand.
+// Native reports whether two procs of one site, of this client, exchange messages by the site's own
+// MPI. The operator has set that the first better transports in Prefer are better than this MPI:
+// the result is true if none of these is dialled. Cards may be nil. Both ends get the same result,
+// even if the transports of their hosts have different abilities, or the plugin of only one
+// encrypts, so that only that host's route is closed: the demands of both cards decide.
 func (r *Route) Native(client wire.ClientRank, better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
 	both := *r
 	both.Secrecy = max(r.Secrecy, DemandOf(ours, client), DemandOf(theirs, client))
@@ -131,9 +132,9 @@ func (r *Route) Native(client wire.ClientRank, better int, running func(name str
 	return true
 }
 
-// NativeFeatures says on business cards which of the transports that are better than the site's own
-// MPI do not meet the demands of the route, as they are at the card's owner, and which do not if the
-// route is closed.
+// NativeFeatures returns features of business cards that tell which of the transports that are
+// better than the site's own MPI do not meet the demands of the route at the card's owner, and
+// which do not if the route is closed.
 func (r *Route) NativeFeatures(better int, running func(name string) Transport) (features []string) {
 	open := *r
 	open.Secrecy = AnyLink
@@ -158,7 +159,7 @@ func unfitFeature(at int) string { return fmt.Sprintf("unfit-%d", at) }
 
 func plainFeature(at int) string { return fmt.Sprintf("plain-%d", at) }
 
-// Allows reports whether a link may be accepted that has come by a transport.
+// Allows reports whether a link that has arrived by a transport may be accepted.
 func (r *Route) Allows(name string, t Transport) bool {
 	return r.Direct && slices.Contains(r.Prefer, name) && r.Unfit(t, true) == ""
 }

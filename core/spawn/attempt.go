@@ -6,26 +6,26 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Attempt is one spawn, until its procs are in Init or it is refused. Its parts are asked for
-// slots, one after the other, and those that have procs begin together. The caller calls Follow,
-// Next and Answered until Next has no more, then Begin, and InInit for each of Parts. Refuse may
-// come at any time.
+// Attempt is one spawn, until its procs are in Init or it is refused. The sites are asked for slots
+// for its parts, one after the other, and the parts that have procs begin together. The caller
+// calls Follow, Next and Answered until Next has no more, then Begin, and InInit for each of Parts.
+// Refuse may come at any time.
 type Attempt struct {
 	Commands []Command
-	Granted  []int     // how many procs of each command have slots
-	Parts    []*Placed // that have procs, in the order of the new ranks
+	Granted  []int     // number of procs of each command that have slots
+	Parts    []*Placed // parts that have procs, in the order of the new ranks
 
-	plan    []*Placed // not asked yet
+	plan    []*Placed // no site asked yet
 	clients int
 	begun   bool
-	inInit  int // parts
+	inInit  int // number of parts in Init
 	refusal *Refusal
 }
 
-// Reply is a site's answer to a part that it is asked for. After the part has begun, the zero value
-// says that its procs are in Init.
+// Reply is a site's answer to the request for a part. After the part has begun, the zero value
+// means that its procs are in Init.
 type Reply struct {
-	Granted []int    `json:"granted,omitempty"` // procs, by command of the part
+	Granted []int    `json:"granted,omitempty"` // number of procs, by command of the part
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
@@ -37,7 +37,8 @@ func NewAttempt(commands []Command) *Attempt {
 // Follow sets the plan.
 func (t *Attempt) Follow(plan []*Placed) { t.plan = plan }
 
-// Next returns the next part to be asked for; ok is false if all were asked, or the attempt is refused.
+// Next returns the next part for which a site is to be asked; ok is false if there are no more, or
+// the attempt is refused.
 func (t *Attempt) Next() (p *Placed, ok bool) {
 	if t.refusal != nil || len(t.plan) == 0 {
 		return nil, false
@@ -46,9 +47,9 @@ func (t *Attempt) Next() (p *Placed, ok bool) {
 	return p, true
 }
 
-// Answered takes the answer to a part, which [Part.Fits] has checked. It returns false if the part
-// may not begin, since it has no procs or the attempt is refused; what was granted has to be given
-// back.
+// Answered handles the answer to a part, which [Part.Fits] has checked. It returns false if the
+// part may not begin, since it has no procs or the attempt is refused; the slots that were granted
+// have to be released.
 func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
 		return false
@@ -64,7 +65,7 @@ func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	return true
 }
 
-// Clients is how many clients the world has.
+// Clients returns the number of clients of the world.
 func (t *Attempt) Clients() int { return t.clients }
 
 // Begin begins the parts, once Next has no more. It returns why they may not begin, or nil.
@@ -79,8 +80,8 @@ func (t *Attempt) Begin() *Refusal {
 	return nil
 }
 
-// InInit says that the procs of one more part are in Init. It returns true if those of all parts
-// are now.
+// InInit records that the procs of one more part are in Init. It returns true if the procs of all
+// parts are now in Init.
 func (t *Attempt) InInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()
@@ -88,7 +89,7 @@ func (t *Attempt) InInit() (succeeded bool) {
 
 func (t *Attempt) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
 
-// Refuse ends the attempt. It returns false if it has ended before, and r does not count.
+// Refuse ends the attempt. It returns false, and ignores r, if the attempt has ended before.
 func (t *Attempt) Refuse(r *Refusal) bool {
 	if t.refusal != nil || t.succeeded() {
 		return false
@@ -97,8 +98,8 @@ func (t *Attempt) Refuse(r *Refusal) bool {
 	return true
 }
 
-// Refusal is why the attempt has failed; nil if it has not.
+// Refusal returns the reason why the attempt has failed, or nil if it has not.
 func (t *Attempt) Refusal() *Refusal { return t.refusal }
 
-// Codes has the error class of each proc that was asked for.
+// Codes returns the error class of each requested proc.
 func (t *Attempt) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }

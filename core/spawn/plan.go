@@ -9,47 +9,47 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Job is what a plan needs to know of the job whose proc spawns.
+// Job describes, for a plan, the job whose proc spawns.
 type Job struct {
-	Self  wire.ClientRank // the site of the proc
-	By    int             // the host of the proc, among those of its site
+	Self  wire.ClientRank // site of the spawning proc
+	By    int             // host of the spawning proc, as index among those of its site
 	Sites []Site          // by client rank
-	Names []string        // of this machine, which the info key host may give
+	Names []string        // names of this machine that the info key host may contain
 
 	Spares []Site // spare sites that are declared or have come: see Spares
 
-	// Spread says that the hosts of the proc's site are machines: procs are spread over them unless
-	// the info key host says otherwise.
+	// Spread is true if the hosts of the proc's site are machines: procs are spread over them
+	// unless the info key host names hosts.
 	Spread bool
 }
 
 // Site is a site of the job.
 type Site struct {
-	Name  string // empty: the file of the proc's site does not have it
+	Name  string // empty: not in the file of the proc's site
 	Hosts []Host
 }
 
 // Host is a host of a site.
 type Host struct {
-	Addresses []netip.Addr // at least one; the first is how others are told of it
-	Names     []string     // that the info key host may give instead
+	Addresses []netip.Addr // at least one; other procs get the first one
+	Names     []string     // names that the info key host may contain instead
 }
 
 func (h *Host) is(name string, addr netip.Addr) bool {
 	return addr.IsValid() && slices.Contains(h.Addresses, addr) || slices.Contains(h.Names, name)
 }
 
-// Placed is a part and the site that is to start it.
+// Placed is a part and the site that should start it.
 type Placed struct {
 	Part
-	Client wire.ClientRank // of the job of the parents; NoClient: it is a spare site's
-	Spare  string          // the name of that; empty: a site of the job is to start it
-	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
+	Client wire.ClientRank // rank of the site in the parents' job; NoClient: a spare site
+	Spare  string          // name of the spare site; empty: a site of the job
+	Hosts  []int           // hosts of the proc's own site for the part, in the order of new ranks; nil: another site
 
-	As wire.ClientRank // the client of the new world that has it; set by [Attempt.Answered]
+	As wire.ClientRank // client of the new world that the part belongs to; set by [Attempt.Answered]
 }
 
-// NoClient is Placed.Client of a spare site.
+// NoClient is the Client of a Placed at a spare site.
 const NoClient wire.ClientRank = -1
 
 // shares reports whether a part is of the same client of the new world as the one before it: the
@@ -60,8 +60,8 @@ func (p *Placed) shares(before *Placed) bool {
 }
 
 // Plan decides where the commands of a spawn may run. Ranks are in the order of the commands, and
-// those of one host of the new world are in a row: commands that follow each other at the same hosts
-// are therefore one part.
+// those of one host of the new world are consecutive: commands that follow each other at the same
+// hosts are therefore one part.
 func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
 	for _, c := range commands {
 		p, problem := j.locate(c.Info["host"])
@@ -142,7 +142,7 @@ func (j *Job) named(name string) (p Placed, ok bool) {
 	if h := j.Sites[j.Self].Hosts; slices.ContainsFunc(h, own) {
 		p.Client = j.Self
 		for k := range h {
-			if own(h[k]) { // several, where one machine has several
+			if own(h[k]) { // several, if one machine has several hosts
 				p.Hosts = append(p.Hosts, k)
 			}
 		}

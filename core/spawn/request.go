@@ -9,41 +9,42 @@ import (
 
 // Bounds of a spawn.
 const (
-	MaxCommands = 1024    // of one spawn
-	MaxProcs    = 1 << 13 // that one spawn may ask for: an answer has a number for each
-	MaxClients  = 32      // of a world. IMPI ch.2: client_mask has 32 bits
+	MaxCommands = 1024    // commands of one spawn
+	MaxProcs    = 1 << 13 // procs of one spawn: an answer has a number for each
+	MaxClients  = 32      // clients of a world. IMPI ch.2: client_mask has 32 bits
 )
 
 // Command is one program of a spawn.
 type Command struct {
-	Number int               `json:"number"` // among all those of the spawn
+	Number int               `json:"number"` // among all commands of the spawn
 	Path   string            `json:"path"`
 	Args   []string          `json:"args,omitempty"`
 	Procs  int               `json:"procs"`
 	Info   map[string]string `json:"info,omitempty"` // host, wdir, path, soft, env, arch, ...
 }
 
-// Refuse is a refusal that says in its reason which command it is about.
+// Refuse returns a refusal whose reason names the command c.
 func (c *Command) Refuse(reason string) *Refusal {
 	return Refuse(c.Number, "command %d (%s): %s", c.Number, c.Path, reason)
 }
 
-// Refusal is why procs are not started, and the command that it is about, or -1.
+// Refusal is the reason why procs are not started, and the number of the command that it is about,
+// or -1.
 type Refusal struct {
 	Command int    `json:"command"`
 	Reason  string `json:"reason"`
 }
 
-// Error implements error: it is the reason.
+// Error returns the reason.
 func (r *Refusal) Error() string { return r.Reason }
 
-// Refuse is a refusal that is about a command, or about none if that is -1.
+// Refuse returns a refusal that is about a command, or about none if command is -1.
 func Refuse(command int, format string, args ...any) *Refusal {
 	return &Refusal{command, fmt.Sprintf(format, args...)}
 }
 
-// Check checks a request, except where its procs are to run. able reports whether the proc's job
-// can meet other worlds.
+// Check checks a request, except where its procs should run. able is true if the proc's job can
+// connect to other worlds.
 func Check(able bool, commands []Command) *Refusal {
 	if !able {
 		return Refuse(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
@@ -64,10 +65,9 @@ func Check(able bool, commands []Command) *Refusal {
 	return nil
 }
 
-// Codes has the error class of each proc that was asked for (MPI-4.1, 11.8.2,
-// array_of_errcodes). granted is how many procs of each command run. If the spawn has failed
-// with r, none does: the procs of the command that is to blame have class Spawn, all others
-// were not tried.
+// Codes returns the error class of each requested proc (MPI-4.1, 11.8.2, array_of_errcodes).
+// granted is the number of procs of each command that run. If the spawn has failed with r, none
+// runs: the procs of the command that is to blame have class Spawn, all others were not tried.
 func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
 	for i, c := range commands {
 		for k := range c.Procs {
@@ -84,17 +84,17 @@ func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
 	return codes
 }
 
-// Part is what one site is asked to start of a spawned world.
+// Part is one site's share of a spawned world, which it is asked to start.
 type Part struct {
-	World    string    `json:"world"`          // name, for people
-	Host     string    `json:"host,omitempty"` // address of the site's host; empty: on any, or several
+	World    string    `json:"world"`          // name for messages
+	Host     string    `json:"host,omitempty"` // address of the site's host; empty: any host, or several
 	Commands []Command `json:"commands"`
 }
 
 // worldName is how spawned worlds are named: it becomes part of the names of files.
 var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
-// Check checks a part that another site asks for.
+// Check checks a part that another site requests.
 func (p *Part) Check() *Refusal {
 	total := 0
 	for _, c := range p.Commands {

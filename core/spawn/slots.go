@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// SlotWait is how long a part waits for the slots of procs that are about to end.
+// SlotWait is the maximum time that a part waits for the slots of procs that are about to end.
 const SlotWait = 10 * time.Second
 
-// SlotGrace is how long a part waits although no procs are known to end soon: that some have passed
-// Finalize, or have disconnected from their parents, may be on its way from another host while the
-// parents spawn again.
+// SlotGrace is the time that a part waits although no procs are known to end soon: the message that
+// some have passed Finalize, or have disconnected from their parents, may be on its way from
+// another host while the parents spawn again.
 const SlotGrace = 500 * time.Millisecond
 
-// Slots are the places that a site has for spawned procs, shared by all worlds that have procs
-// there. P names a part of a world; what was decided about one comes from [Slots.Next]. The
-// node passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
+// Slots are the places for spawned procs that a site has, shared by all worlds that have procs
+// there. P identifies a part of a world; decisions about parts come from [Slots.Next]. The node
+// passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
 type Slots[P comparable] struct {
-	Site  string // its name
+	Site  string
 	Total int
-	Procs []int // of the job, by host: a host with twice as many gets twice as many spawned ones. nil: all are alike
+	Procs []int // of the job, by host, as weights for spawned procs; nil: all are alike
 
-	// Leaving says whether procs of a part that has slots are about to end, so that waiting
-	// for their slots for longer than SlotGrace makes sense; nil: none ever is.
+	// Leaving reports whether procs of a part that has slots are about to end, so that waiting for
+	// their slots for longer than SlotGrace makes sense. nil means that none ever is.
 	Leaving func(P) bool
 
 	taken     int
-	holders   []holder[P] // in the order in which they came, so that the same happens each time
+	holders   []holder[P] // in order of arrival, for reproducible results
 	waiting   []*slotRequest[P]
-	withdrawn []P // that have not asked yet, the oldest first
+	withdrawn []P // withdrawn before their request came, the oldest first
 	answers   []SlotAnswer[P]
 }
 
@@ -42,15 +42,16 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// SlotRequest is what a part wants: as many procs of each command as its soft key allows, on some
-// hosts.
+// SlotRequest is the request for a part: as many procs of each command as its soft key allows, on
+// some hosts.
 type SlotRequest struct {
 	Commands []Command
 	Soft     []Soft
 	Hosts    []int // at least one, in the order in which they get ranks
 }
 
-// NewSlotRequest is the request for the procs of some commands, whose Info needs only the key soft.
+// NewSlotRequest returns the request for the procs of some commands, whose Info needs only the key
+// soft.
 func NewSlotRequest(commands []Command, hosts []int) (w SlotRequest, r *Refusal) {
 	w = SlotRequest{Commands: commands, Hosts: hosts}
 	for i := range commands {
@@ -68,11 +69,11 @@ type slotRequest[P comparable] struct {
 	part    P
 	asked   time.Time
 	graced  bool     // SlotGrace is over
-	refusal *Refusal // what it hears if it waits in vain
+	refusal *Refusal // answer if it waits in vain
 }
 
-// SlotAnswer is what was decided about a part: how many procs of each command it has slots for, and
-// on which hosts, or why it has none.
+// SlotAnswer is the decision about a part: for how many procs of each command it has slots, and on
+// which hosts, or why it has none.
 type SlotAnswer[P comparable] struct {
 	Part    P
 	Granted []int
@@ -80,7 +81,7 @@ type SlotAnswer[P comparable] struct {
 	Refused *Refusal
 }
 
-// Next is the next answer; ok is false if there is none.
+// Next returns the next answer; ok is false if there is none.
 func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 	if len(s.answers) == 0 {
 		return a, false
@@ -89,10 +90,11 @@ func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 	return a, true
 }
 
-// Taken is how many slots are taken.
+// Taken returns the number of slots that are taken.
 func (s *Slots[P]) Taken() int { return s.taken }
 
-// Reserve asks for slots for a part. The answer may come later, if slots are missing that the site has.
+// Reserve requests slots for a part. The answer may come later, if slots that the site has are not
+// free.
 func (s *Slots[P]) Reserve(now time.Time, part P, request SlotRequest) {
 	w := &slotRequest[P]{SlotRequest: request, part: part, asked: now}
 	if i := slices.Index(s.withdrawn, part); i >= 0 {
@@ -110,8 +112,8 @@ func (s *Slots[P]) Cancel(part P) {
 	s.drop(func(w *slotRequest[P]) bool { return w.part == part })
 }
 
-// Withdraw gives up what a part has asked for, with the slots that it has. If it has not asked yet,
-// as its request is late, it is refused when it does.
+// Withdraw cancels a part's request and releases the slots that it has. If its request has not come
+// yet, the part is refused when it comes.
 func (s *Slots[P]) Withdraw(part P) {
 	known := slices.ContainsFunc(s.waiting, func(w *slotRequest[P]) bool { return w.part == part }) ||
 		slices.ContainsFunc(s.holders, func(h holder[P]) bool { return h.part == part })
@@ -123,11 +125,11 @@ func (s *Slots[P]) Withdraw(part P) {
 	s.Release(part)
 }
 
-// Release gives back the slots of a part, if it has some. Parts that wait get them, the first
-// one first.
+// Release releases the slots of a part, if it has some. Parts that wait get them, the first one
+// first.
 func (s *Slots[P]) Release(part P) { s.release(func(h *holder[P]) bool { return h.part == part }) }
 
-// ReleaseAt gives back the slots that a part has on one host.
+// ReleaseAt releases the slots that a part has on one host.
 func (s *Slots[P]) ReleaseAt(part P, host int) {
 	s.release(func(h *holder[P]) bool { return h.part == part && h.host == host })
 }
@@ -143,7 +145,7 @@ func (s *Slots[P]) release(which func(*holder[P]) bool) {
 	s.waiting = slices.DeleteFunc(s.waiting, s.try)
 }
 
-// Deadline is when the next part has waited for long enough; ok is false if none waits.
+// Deadline returns when the wait of the next part is over; ok is false if none waits.
 func (s *Slots[P]) Deadline() (at time.Time, ok bool) {
 	for _, w := range s.waiting {
 		if until := w.until(); !ok || until.Before(at) {
@@ -161,7 +163,7 @@ func (w *slotRequest[P]) until() time.Time {
 	return w.asked.Add(SlotGrace)
 }
 
-// Tick refuses those who have waited for long enough.
+// Tick refuses the parts whose wait is over.
 func (s *Slots[P]) Tick(now time.Time) {
 	s.drop(func(w *slotRequest[P]) bool {
 		w.graced = w.graced || !now.Before(w.until())

@@ -14,8 +14,8 @@ type Soft []softRange
 
 type softRange struct{ from, to, step int }
 
-// ReadSoft reads an info key soft. Without one all procs are wanted, or nothing. problem says what
-// is wrong with it.
+// ReadSoft parses an info key soft. Without one, the set has only the number procs. problem
+// describes a fault in it.
 func ReadSoft(text string, procs int) (s Soft, problem string) {
 	if text == "" {
 		return Soft{{procs, procs, 1}}, ""
@@ -49,7 +49,7 @@ func ReadSoft(text string, procs int) (s Soft, problem string) {
 	return s, ""
 }
 
-// Most is the largest number of the set that is at most limit; -1 if there is none.
+// Most returns the largest number of the set that is at most limit, or -1 if there is none.
 func (s Soft) Most(limit int) int {
 	best := -1
 	for _, r := range s {

@@ -8,36 +8,36 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// MaxSpares is the most spare sites that a node knows.
+// MaxSpares is the maximum number of spare sites that a node knows.
 const MaxSpares = 32
 
-// Offer is what the node of a spare site says of itself.
+// Offer is the message with which the node of a spare site offers the site.
 type Offer struct {
-	Site     string        // its name
-	Instance uint64        // of its node: another one after it was started again
-	To       wire.HostRank // the host of the job to which it is made: a node may run several
+	Site     string
+	Instance uint64        // number of its node: another one after a restart
+	To       wire.HostRank // the host of the job that gets the offer: a node may run several
 	Hosts    []Host
-	Procs    int // that were spawned there, or are about to be
+	Procs    int // procs that were spawned there, or are about to be
 }
 
-// SpareState is how a spare site is, as a node of the job sees it.
+// SpareState is the state of a spare site, as seen by a node of the job.
 type SpareState string
 
 // The states.
 const (
 	SpareAbsent  SpareState = "absent"  // it is declared and has not come
-	SpareWaiting SpareState = "waiting" // it is there, and has no procs
+	SpareWaiting SpareState = "waiting" // it has come, and has no procs
 	SpareTaken   SpareState = "taken"   // it has procs that were spawned
-	SpareLost    SpareState = "lost"    // it was there
+	SpareLost    SpareState = "lost"    // it has gone
 )
 
-// Spare is a spare site as a node of the job sees it.
+// Spare describes a spare site as seen by a node of the job.
 type Spare struct {
 	Site
 	State SpareState
-	Since time.Time // of State; zero: it was always so
-	Procs int       // that were spawned there, or are about to be
-	Why   string    // it is lost
+	Since time.Time // when State began; zero: it was always so
+	Procs int       // procs that were spawned there, or are about to be
+	Why   string    // reason why it is lost
 }
 
 // Spares are the spare sites of a job, as one of its nodes knows them. Each spare site dials every
@@ -57,7 +57,7 @@ type spareSite[L comparable] struct {
 	Spare
 	instance uint64
 	idle     []idleLink[L] // at most one to each host of this node
-	busy     []L           // that spawns have taken
+	busy     []L           // links that spawns have taken
 }
 
 type idleLink[L comparable] struct {
@@ -72,8 +72,8 @@ type spareWait[W comparable] struct {
 	limit time.Duration
 }
 
-// SpareStep is what the caller must do: close Drop or, if that is the zero value, tell By that it has
-// Link, or that Reason is why it has none.
+// SpareStep is an action for the caller: close Drop or, if that is the zero value, report to By
+// that it has Link, or that it has none, for Reason.
 type SpareStep[L, W comparable] struct {
 	Drop   L
 	By     W
@@ -90,7 +90,7 @@ func (s *Spares[L, W]) Next() (x SpareStep[L, W], ok bool) {
 	return x, true
 }
 
-// Declare says that the job file has a spare site.
+// Declare records that the job file has a spare site.
 func (s *Spares[L, W]) Declare(site Site) {
 	if s.called(site.Name) == nil && len(s.all) < MaxSpares {
 		s.all = append(s.all, &spareSite[L]{Spare: Spare{Site: site, State: SpareAbsent}})
@@ -105,7 +105,7 @@ func (s *Spares[L, W]) List() (list []Spare) {
 	return list
 }
 
-// Refuses says why an offer is not taken; empty: it would be.
+// Refuses returns the reason why an offer would be refused, or "" if it would be accepted.
 func (s *Spares[L, W]) Refuses(o Offer) (reason string) {
 	switch {
 	case o.Site == "":
@@ -118,8 +118,8 @@ func (s *Spares[L, W]) Refuses(o Offer) (reason string) {
 	return ""
 }
 
-// Offer takes a link over which a spare site offers itself. reason says why it is not taken, or is
-// empty. A newer offer of a site takes the place of the one before it.
+// Offer accepts a link over which a spare site offers itself, or returns the reason why it is
+// refused. A newer offer of a site replaces the one before it.
 func (s *Spares[L, W]) Offer(now time.Time, o Offer, l L) (reason string) {
 	if reason := s.Refuses(o); reason != "" {
 		return reason
@@ -129,7 +129,7 @@ func (s *Spares[L, W]) Offer(now time.Time, o Offer, l L) (reason string) {
 		x = &spareSite[L]{Spare: Spare{Site: Site{Name: o.Site}}}
 		s.all = append(s.all, x)
 	}
-	again := x.instance != o.Instance // its node was started again: the links of the one before are of no use
+	again := x.instance != o.Instance // its node was restarted: the links of the previous one are of no use
 	x.idle = slices.DeleteFunc(x.idle, func(old idleLink[L]) bool {
 		if !again && old.to != o.To {
 			return false
@@ -170,8 +170,8 @@ func (s *Spares[L, W]) grant(x *spareSite[L], by W) {
 	s.steps = append(s.steps, SpareStep[L, W]{By: by, Link: l})
 }
 
-// Ended says that a link has ended, idle or taken. A site without a link is lost. It has no effect for a
-// link that is not known, such as one that was dropped.
+// Ended records that a link has ended, idle or taken. A site without a link is lost. It has no
+// effect for an unknown link, such as one that was dropped.
 func (s *Spares[L, W]) Ended(now time.Time, l L, why string) {
 	for _, x := range s.all {
 		before := len(x.idle) + len(x.busy)
@@ -184,8 +184,8 @@ func (s *Spares[L, W]) Ended(now time.Time, l L, why string) {
 	}
 }
 
-// Ask asks for a link to a spare site. The answer comes at once if it is there, and after limit if it
-// has not come by then.
+// Ask requests a link to a spare site. The answer comes at once if the site has come, and after
+// limit if it has not come by then.
 func (s *Spares[L, W]) Ask(now time.Time, by W, site string, limit time.Duration) {
 	if x := s.called(site); x != nil && len(x.idle) > 0 {
 		s.grant(x, by)
@@ -199,7 +199,7 @@ func (s *Spares[L, W]) Cancel(by W) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w spareWait[W]) bool { return w.by == by })
 }
 
-// Deadline is when the next spawn has waited for long enough; ok is false if none waits.
+// Deadline returns when the wait of the next spawn is over; ok is false if none waits.
 func (s *Spares[L, W]) Deadline() (at time.Time, ok bool) {
 	for _, w := range s.waiting {
 		if !ok || w.until.Before(at) {
@@ -209,7 +209,7 @@ func (s *Spares[L, W]) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Tick answers those who have waited for long enough.
+// Tick answers the spawns whose wait is over.
 func (s *Spares[L, W]) Tick(now time.Time) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w spareWait[W]) bool {
 		if now.Before(w.until) {

@@ -2,13 +2,14 @@ package spawn
 
 import "slices"
 
-// Piece is what one host starts of a part.
+// Piece is the share of one host in a part.
 type Piece struct {
-	Host  int   `json:"host"`  // among those of its site
-	Procs []int `json:"procs"` // by command of the part
+	Host  int   `json:"host"`  // index among the hosts of its site
+	Procs []int `json:"procs"` // number of procs, by command of the part
 }
 
-// Of is the part of a host: the commands that it has procs of, with exactly so many.
+// Of returns the part of a host: the commands of p that it has procs of, with exactly these numbers
+// of procs.
 func (x *Piece) Of(p *Part) *Part {
 	q := &Part{World: p.World}
 	for i, n := range x.Procs {

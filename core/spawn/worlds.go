@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 )
 
-// State is how a spawned world is connected with the world of its parents, which end together
-// while they are (MPI-4.1, 11.10.4).
+// State is the state of the connection between a spawned world and the world of its parents. While
+// they are connected they end together (MPI-4.1, 11.10.4).
 type State uint8
 
 // The states, in the order in which a world passes them.
@@ -17,42 +17,42 @@ const (
 	Starting     State = iota // not all of its procs are in Init
 	Connecting                // its procs are in Init and connect to the parents' port
 	Connected                 // the proc that spawned it has a communicator with it
-	Disconnected              // that has none any more: neither's end concerns the other
-	Orphaned                  // they could not connect
+	Disconnected              // the proc has none any more: their ends are independent
+	Orphaned                  // the worlds could not connect
 )
 
 // World is a spawned world, as known to the node of the proc that spawned it.
 type World[P comparable] struct {
 	By      P // the proc that spawned it
 	Request uint64
-	Port    dynamic.World // of the parents, which its procs connect to
+	Port    dynamic.World // port of the parents, to which its procs connect
 
 	state   State
-	awaited bool      // until the port is closed, which says that they have connected
-	until   time.Time // while they connect: for how long they may
+	awaited bool      // the port is not closed yet; closing it means that they have connected
+	until   time.Time // while they connect: end of the time limit
 }
 
-// State is the world's state.
+// State returns the world's state.
 func (w *World[P]) State() State { return w.state }
 
-// Worlds are those that procs of a node have spawned. P names a proc. The caller passes the time,
-// and calls [Worlds.Tick] when [Worlds.Deadline] has come. The zero value is ready.
+// Worlds are the worlds that procs of a node have spawned. P identifies a proc. The caller passes
+// the time, and calls [Worlds.Tick] when [Worlds.Deadline] has come. The zero value is ready.
 type Worlds[P comparable] struct {
-	living []*World[P] // that were started, in that order
+	living []*World[P] // worlds in the order in which they were started
 }
 
-// Started says that all procs of a world are in Init. They and their parents have limit to connect;
-// listens reports whether the parents' port is still open.
+// Started records that all procs of a world are in Init. They and their parents have limit to
+// connect; listens is true if the parents' port is still open.
 func (s *Worlds[P]) Started(now time.Time, w *World[P], limit time.Duration, listens bool) {
 	w.state, w.until, w.awaited = Connecting, now.Add(limit), listens
 	s.living = append(s.living, w)
 }
 
-// NotStarted says that a world could not be started.
+// NotStarted records that a world could not be started.
 func (s *Worlds[P]) NotStarted(w *World[P]) { w.state = Orphaned }
 
-// PortClosed says that parents have closed a port: they have let the procs in that were to connect
-// to it.
+// PortClosed records that parents have closed a port: the procs that had to connect to it have been
+// accepted.
 func (s *Worlds[P]) PortClosed(port dynamic.World) {
 	for _, w := range s.living {
 		if w.awaited && w.Port == port {
@@ -62,15 +62,15 @@ func (s *Worlds[P]) PortClosed(port dynamic.World) {
 	}
 }
 
-// Disconnect says that the proc has no communicator any more with a world that it has spawned.
+// Disconnect records that the proc has no communicator any more with a world that it has spawned.
 func (s *Worlds[P]) Disconnect(by P, request uint64) {
 	if w := s.of(by, request); w != nil {
 		w.move(Disconnected, Connecting, Connected)
 	}
 }
 
-// Cancel says that the proc could not connect with a world that it has spawned. The world is to
-// end; nil if they have connected, or it ends already.
+// Cancel records that the proc could not connect with a world that it has spawned. It returns the
+// world, which has to end, or nil if they have connected, or the world ends already.
 func (s *Worlds[P]) Cancel(by P, request uint64) *World[P] {
 	if w := s.of(by, request); w != nil && w.move(Orphaned, Connecting) {
 		return w
@@ -78,8 +78,8 @@ func (s *Worlds[P]) Cancel(by P, request uint64) *World[P] {
 	return nil
 }
 
-// Gone says that a proc has ended. Its ports are closed, but it has not accepted anybody at
-// them.
+// Gone records that a proc has ended. Its ports are closed, which does not mean that it has
+// accepted connections at them.
 func (s *Worlds[P]) Gone(by P) {
 	for _, w := range s.living {
 		if w.By == by {
@@ -88,8 +88,8 @@ func (s *Worlds[P]) Gone(by P) {
 	}
 }
 
-// ParentsFailed says that the job of the parents has failed, and gives the worlds that are to end
-// with it.
+// ParentsFailed records that the job of the parents has failed, and returns the worlds that have to
+// end with it.
 func (s *Worlds[P]) ParentsFailed() (end []*World[P]) {
 	for _, w := range s.living {
 		if w.state != Disconnected {
@@ -99,8 +99,8 @@ func (s *Worlds[P]) ParentsFailed() (end []*World[P]) {
 	return end
 }
 
-// Deadline is when the next of the worlds that have not connected with their parents runs out
-// of time; ok is false if there is none.
+// Deadline returns when the time limit of the next world that has not connected with its parents is
+// over; ok is false if there is none.
 func (s *Worlds[P]) Deadline() (at time.Time, ok bool) {
 	for _, w := range s.living {
 		if w.state == Connecting && !w.until.IsZero() && (!ok || w.until.Before(at)) {
@@ -110,7 +110,7 @@ func (s *Worlds[P]) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Tick returns the worlds that are to end because they have not connected in time, each once.
+// Tick returns the worlds that have to end because they have not connected in time, each once.
 func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
 	for _, w := range s.living {
 		if w.state == Connecting && !w.until.IsZero() && !now.Before(w.until) {
@@ -121,18 +121,18 @@ func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
 	return end
 }
 
-// End is what the end of a world means to others. Reason is for those who wait at the parents'
-// port.
+// End is the effect of the end of a world on others. Reason is for the procs that wait at the
+// parents' port.
 type End struct {
 	Reason   string
 	TooEarly bool // its parents had not connected with it
-	Fails    bool // it failed, and so the job of its parents does
-	Apart    bool // it failed, which is no matter of its parents: only the operator is told
+	Fails    bool // it failed, so its parents' job fails too
+	Apart    bool // it failed, which does not affect its parents: report it to the operator only
 }
 
-// Ended says that a world that was started has ended, with the text of its failure, or empty.
-// stopped reports whether the node is ending all that was spawned at the site; that is a failure
-// of the site's own job, however the world is connected with it.
+// Ended records that a world that was started has ended, with the text of its failure, or empty.
+// stopped is true if the node is ending everything that was spawned at the site; this is a failure
+// of the site's own job, whatever the state of the world is.
 func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
 	w.move(Orphaned, Connecting)
 	s.living = slices.DeleteFunc(s.living, func(x *World[P]) bool { return x == w })

@@ -10,18 +10,17 @@ import (
 // after its connection has ended.
 type ConnID int64
 
-// ActionKind says what the server's owner must do.
+// ActionKind is the kind of an Action.
 type ActionKind uint8
 
 // The kinds of action.
 const (
 	ActSend  ActionKind = iota // send Bytes on Conn
-	ActClose                   // close Conn once everything is sent; Reason says why
-	ActEvent                   // tell the operator about Event
+	ActClose                   // close Conn once everything is sent; Reason is the reason
+	ActEvent                   // report Event to the operator
 )
 
-// Action is something that the server's owner must do. Actions are done in the order in
-// which they come.
+// Action is an action for the server's owner. Actions are done in the order in which they come.
 type Action struct {
 	Kind   ActionKind
 	Conn   ConnID
@@ -39,14 +38,14 @@ const (
 	EventJoined                     // Client has joined: Conn, Peer
 	EventMoved                      // Client has left for another server: Conn, Peer, Err
 	EventAllHere                    // all clients have joined
-	EventAnswered                   // the answer to Label went to all; Mask has the clients that sent it
+	EventAnswered                   // the answer to Label went to all; Mask: clients that sent values
 	EventDone                       // Client has no more labels
 	EventRunning                    // startup is over
-	EventLost                       // Client is lost, and the job goes on: Peer, Err
+	EventLost                       // Client is lost, and the job continues: Peer, Err
 	EventSpare                      // a spare site has come: Conn, Peer
-	EventSpareGone                  // a spare site has gone, which is no matter of the job: Conn, Peer, Err
+	EventSpareGone                  // a spare site has gone, which does not affect the job: Conn, Peer, Err
 	EventFinished                   // Client has finished
-	EventEnded                      // all clients have
+	EventEnded                      // all clients have finished
 	EventFailed                     // the job is lost: Err
 )
 

@@ -10,16 +10,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Auth says which mechanisms a side has, with their secret (IMPI ch.2, Authentication). The
-// zero value has none, with which nobody can join.
+// Auth contains the mechanisms of a side, with their secret (IMPI ch.2, Authentication). With the
+// zero value no client can join.
 type Auth struct {
 	None   bool
 	HasKey bool
 	Key    uint64 // if HasKey
 }
 
-// ParseKey reads a key as users write it: a decimal 64-bit integer, signed or unsigned. A
-// hexadecimal key is refused, since other implementations read one as 0.
+// ParseKey parses a key from a user: a decimal 64-bit integer, signed or unsigned. A hexadecimal
+// key is refused, since other implementations read one as 0.
 func ParseKey(s string) (uint64, error) {
 	s = strings.TrimSpace(s)
 	if u, err := strconv.ParseUint(s, 10, 64); err == nil {
@@ -32,7 +32,7 @@ func ParseKey(s string) (uint64, error) {
 	return uint64(i), nil
 }
 
-// Mask returns the mechanisms as AUTH offers them.
+// Mask returns the mechanisms in the form of AUTH.
 func (a Auth) Mask() wire.AuthMask {
 	var m wire.AuthMask
 	if a.None {
@@ -44,7 +44,7 @@ func (a Auth) Mask() wire.AuthMask {
 	return m
 }
 
-// String names the mechanisms, and never shows the key.
+// String returns the names of the mechanisms, and never the key.
 func (a Auth) String() string { return a.Mask().String() }
 
 // GoString is String, so that no formatting verb prints the key.

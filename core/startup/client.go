@@ -37,14 +37,14 @@ type Client struct {
 	out      []byte
 	deadline time.Time
 	mech     wire.Mechanism
-	labels   []wire.Label // not answered yet; labels[0] has been sent
+	labels   []wire.Label // labels not answered yet; labels[0] has been sent
 	taken    wire.Label   // the highest label whose answer was handled
 	d        *derivation
-	others   []error // what the server has said of clients that it has lost; see OtherLost
+	others   []error // server's reports of clients that it has lost; see OtherLost
 	err      error
 }
 
-// NewClient makes a client, or reports what is wrong with cfg.
+// NewClient returns a client, or an error if cfg is not valid.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("startup: %s: %w", cfg.Who(), err)
@@ -62,7 +62,7 @@ func (c *Client) Start(now time.Time) {
 	c.out = wire.AppendAuth(c.out, c.cfg.Auth.Mask())
 }
 
-// Output takes the bytes that are to be sent to the server now.
+// Output returns and removes the bytes that are to be sent to the server now.
 func (c *Client) Output() []byte {
 	b := c.out
 	c.out = nil
@@ -85,14 +85,14 @@ func (c *Client) Job() (*Job, bool) {
 	return c.d.job, true
 }
 
-// Waits reports whether the server has not said yet that all clients have come, so that this one may
-// leave for another server.
+// Waits reports whether the server has not reported yet that all clients have come, so that this
+// one may leave for another server.
 func (c *Client) Waits() bool { return c.state < clientColl }
 
 // Err returns the error that ended the client, or nil.
 func (c *Client) Err() error { return c.err }
 
-// Tick tells the time. After the deadline it returns ErrTimeout.
+// Tick sets the current time. After the deadline it returns ErrTimeout.
 func (c *Client) Tick(now time.Time) error {
 	if at, ok := c.Deadline(); ok && !now.Before(at) {
 		c.fail(fmt.Errorf("%w: %v passed while waiting for %s", ErrTimeout, c.cfg.limit(), c.awaited()))
@@ -100,8 +100,7 @@ func (c *Client) Tick(now time.Time) error {
 	return c.err
 }
 
-// Closed says that the connection has ended; cause may be nil. After Finish that is no
-// error.
+// Closed records that the connection has ended; cause may be nil. After Finish that is no error.
 func (c *Client) Closed(cause error) error {
 	if c.state == clientFinished || c.err != nil {
 		return c.err
@@ -152,7 +151,7 @@ func (c *Client) stepAuth() (more bool, err error) {
 		return false, nil
 	}
 	if cmd, _ := wire.ParseCommand(b); cmd == wire.CmdFail {
-		c.state = clientIMPI // the server gives up, and sends a command with the reason instead of its choice
+		c.state = clientIMPI // the server gives up: instead of its choice it sends a command with the reason
 		return true, nil
 	}
 	c.in.raw(wire.AuthChoiceSize)
@@ -192,7 +191,7 @@ func (c *Client) command(f frame, now time.Time) error {
 		c.takeLost(f.payload)
 		return nil
 	case f.cmd == wire.CmdColl && c.state > clientColl:
-		return nil // answers to labels that only others sent
+		return nil // an answer to a label that only other clients sent
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		c.d.settleProcs()
 		if !c.d.job.AllOwn && c.d.job.Clients[c.cfg.Rank].Own {
@@ -214,9 +213,10 @@ func (c *Client) takeLost(payload []byte) {
 	}
 }
 
-// OtherLost removes and returns what the server has said of a client that it has lost, without which the
-// server goes on: the error that the client would have ended with otherwise. If the job does not run yet the
-// owner has to end it by that. nil: the server has said nothing.
+// OtherLost removes and returns the server's report of a client that it has lost, if the server
+// continues without that client: the error with which this client would have ended otherwise. If
+// the job does not run yet, the owner has to end it with this error. The result is nil if there is
+// no report.
 func (c *Client) OtherLost() (said error) {
 	if len(c.others) > 0 {
 		said, c.others = c.others[0], c.others[1:]
@@ -313,8 +313,8 @@ func (c *Client) submit() {
 	c.out = wire.AppendColl(c.out, c.labels[0], c.cfg.submission(c.labels[0]))
 }
 
-// Finish says that all procs of the client have finished (IMPI ch.2, FINI command). The
-// owner sends the output and closes. Before startup is over Finish returns an error.
+// Finish records that all procs of the client have finished (IMPI ch.2, FINI command). The owner
+// sends the output and closes the connection. Before startup is over Finish returns an error.
 func (c *Client) Finish() error {
 	if c.state == clientRunning {
 		c.out = wire.AppendCommand(c.out, wire.CmdFini, 0)

@@ -6,11 +6,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// NoClient is Job.Self at a spare site, which is no client of the job.
+// NoClient is Job.Self at a spare site, which is not a client of the job.
 const NoClient wire.ClientRank = -1
 
-// ErrSpareForeign says that the job cannot have spare sites, as a site of it runs another MPI: its
-// clients have no secret in common.
+// ErrSpareForeign means that the job cannot have spare sites, since one of its sites runs another
+// MPI: its clients have no common secret.
 var ErrSpareForeign = fmt.Errorf("%w: a job with a site of another MPI takes no spare sites", ErrConfig)
 
 // watchJob handles a command of the server at a spare site, which submits nothing and is sent the
@@ -33,7 +33,7 @@ func watchJob(c *Client, f frame) error {
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		return watchDone(c)
 	case f.cmd == wire.CmdColl && c.state == clientRunning:
-		return nil // the server has lost a client and the job goes on: its sites know
+		return nil // the server has lost a client and the job continues: its sites are informed
 	case f.cmd == wire.CmdFini && c.state == clientRunning:
 		c.state = clientFinished
 		return nil

@@ -14,12 +14,12 @@ import (
 type collection struct {
 	clients []submitter
 	pending []*pendingLabel // ascending
-	sent    []wire.Label    // ascending: labels that were answered; there is no second answer to a label
+	sent    []wire.Label    // labels that were answered, in ascending order; no label is answered twice
 }
 
 type submitter struct {
-	highest wire.Label // that it has submitted
-	last    wire.Label // that it submitted last, which is not the highest if they did not ascend
+	highest wire.Label // highest label that it has submitted
+	last    wire.Label // last label submitted, not the highest if they did not ascend
 	count   int        // labels that it has submitted
 	bytes   int        // bytes of its values whose labels are not complete
 	done    bool
@@ -29,7 +29,7 @@ type pendingLabel struct {
 	label wire.Label
 	mask  wire.ClientMask
 	total int
-	data  [][]byte // by client
+	data  [][]byte // values by client
 }
 
 func newCollection(clients int) collection {

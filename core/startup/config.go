@@ -11,7 +11,7 @@ import (
 // Params are the values that every client proposes and on which all clients settle (IMPI
 // ch.2, Client labels and Host labels).
 type Params struct {
-	DataLen   uint32   // user data bytes of a packet, at least 1; the smallest proposal counts
+	DataLen   uint32   // maximum user data bytes of a packet, at least 1; the smallest proposal counts
 	TagUB     wire.Tag // 32767 to 2^31-1; the smallest proposal counts
 	XSize     int32    // bytes, or Unchosen; must be equal everywhere
 	MaxLinear int32    // masters, or Unchosen; must be equal everywhere
@@ -39,8 +39,8 @@ type ClientConfig struct {
 	// Foreign hides that the client is one of ours: it does not list wire.PrivateVersion
 	// and sends no cards.
 	Foreign bool
-	// Versions are listed besides 0.0 and wire.PrivateVersion, in any order. No
-	// implementation speaks them yet.
+	// Versions are listed in addition to 0.0 and wire.PrivateVersion, in any order. No
+	// implementation supports them yet.
 	Versions []wire.Version
 	// Omit has labels that are not sent; they must be optional. The client uses the values
 	// on which the others settle.
@@ -49,21 +49,21 @@ type ClientConfig struct {
 	// Token is random bytes. If all clients are ours, the token of client 0 is the job's.
 	Token [TokenSize]byte
 
-	// Spare makes the client a spare site, which has no rank and no procs and learns the job that
-	// the others make. Of the other fields only Auth, Dialect and Limit count then, and Limit does not
-	// bound how long the others may take.
+	// Spare makes the client a spare site, which has no rank and no procs and learns the result of
+	// the others' startup. Of the other fields only Auth, Dialect and Limit count then, and Limit
+	// does not bound the time that the others take.
 	Spare bool
 
-	// Decline makes the client tell the server its rank and, as the reason why it does not
-	// join, this error. Of the other fields only Rank, Auth and Limit count then.
+	// Decline makes the client send its rank to the server and, as the reason why it does not join,
+	// this error. Of the other fields only Rank, Auth and Limit count then.
 	Decline error
 
-	Limit time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
+	Limit time.Duration // time for all clients to come, and again for DONE; 0 means DefaultLimit
 }
 
 // HostConfig is one host of a client.
 type HostConfig struct {
-	Address wire.HostID // where it listens
+	Address wire.HostID // address where it listens
 	Port    int
 	Procs   []ProcConfig
 }
@@ -82,7 +82,7 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// Who names the client in errors.
+// Who returns the name of the client in errors.
 func (c *ClientConfig) Who() string {
 	if c.Spare {
 		return "spare site"
@@ -97,7 +97,7 @@ func (c *ClientConfig) limit() time.Duration {
 	return DefaultLimit + Grace
 }
 
-// Validate returns the first fault; it wraps ErrConfig.
+// Validate returns the first fault as an error that wraps ErrConfig, or nil.
 func (c *ClientConfig) Validate() error {
 	switch {
 	case c.Spare && c.Auth.Mask() != 0:

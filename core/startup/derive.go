@@ -12,14 +12,14 @@ import (
 // value that is not valid ends it.
 type derivation struct {
 	job     *Job
-	size    int // clients
+	size    int // number of clients
 	dialect wire.Dialect
 
-	// hostMarks has each host's ackmark, 0 if it sent none, until its hiwater comes.
+	// hostMarks contains the ackmark of each host, 0 if it sent none, until its hiwater comes.
 	hostMarks []uint32
 	said      map[wire.Label]bool // labels that at least one client has sent
-	homes     []home              // of the procs, by rank
-	pids      []int64             // by rank
+	homes     []home              // of the procs, in runs by rank
+	pids      []int64             // pid of each proc, by rank
 }
 
 func newDerivation(self wire.ClientRank, size int, dialect wire.Dialect) *derivation {

@@ -14,7 +14,7 @@ import (
 // second half, comes.
 type home struct {
 	id    wire.HostID
-	first int // rank
+	first int // rank of the first proc
 	end   int
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Why a job cannot meet other worlds.
+// Reasons why a job cannot connect to other worlds.
 var (
 	errMeetsForeign = errors.New("this client is another MPI's")
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
-// Describe returns the head of what other worlds have to know about the job, a [dynamic.Description]
-// of which Procs.Describe makes all. All sites get the same; with clients of others in the job each
-// site gets its own, in which it alone can be reached. The error says why the job cannot meet other
-// worlds.
+// Describe returns the head of the job's description for other worlds, from which Procs.Describe
+// makes the whole [dynamic.Description]. The result is the same at all sites; but if the job has
+// foreign clients, each own site gets its own description, in which it alone can be reached. The
+// error is the reason why the job cannot connect to other worlds.
 func (j *Job) Describe() (head []byte, err error) {
 	if !j.Clients[j.Self].Own {
 		return nil, errMeetsForeign
@@ -39,11 +39,11 @@ func (j *Job) Describe() (head []byte, err error) {
 		groups++
 	}
 	head = d.AppendHead(nil, groups)
-	_, err = dynamic.ReadDescription(j.Procs.Describe(head)) // which others do
+	_, err = dynamic.ReadDescription(j.Procs.Describe(head)) // other worlds do so too
 	return head, err
 }
 
-// Describe returns the job's description for other worlds, of which Job.Describe has made the head.
+// Describe returns the job's description for other worlds; head is the result of Job.Describe.
 func (p *Procs) Describe(head []byte) []byte {
 	b, blank := bytes.Clone(head), p.blankCard()
 	for x := range p.groups() {
@@ -61,7 +61,7 @@ func (p *Procs) blankCard() []byte {
 	for x := range p.Runs() {
 		if c, err := dynamic.ParseCard(x.Card); err == nil {
 			c.Node, c.Offers = "", nil
-			b, _ := c.AppendText(nil) // less than what was read
+			b, _ := c.AppendText(nil) // cannot fail: less than was parsed
 			return b
 		}
 	}

@@ -55,7 +55,7 @@ func lost(cause error, when string) error {
 // otherLost begins, after the client's name, what the server says of a client that it has lost after DONE.
 var otherLost = fmt.Sprintf("): %v before FINI (the last it sent was DONE)", ErrLost)
 
-// OtherLost reports whether a connection to the server has ended because that has lost another client,
+// OtherLost reports whether the server has ended its connection because it has lost another client,
 // whose startup was over.
 func OtherLost(err error) bool {
 	if !errors.Is(err, ErrFailed) {
@@ -66,12 +66,13 @@ func OtherLost(err error) bool {
 	return is && strings.HasPrefix(who, "client ") && !strings.Contains(who, "): ")
 }
 
-// AllTakeFail reports whether all clients tell each other's hosts of failures.
+// AllTakeFail reports whether all clients list FailVersion: their hosts send each other PkFail when
+// a job fails.
 func AllTakeFail(j *Job) bool {
 	return !slices.ContainsFunc(j.Clients, func(c ClientInfo) bool { return !c.Lists(wire.FailVersion) })
 }
 
-// Printable replaces what must not get into a terminal or a log from a peer's text.
+// Printable replaces the characters of a peer's text that must not get into a terminal or a log.
 func Printable(b []byte) string {
 	b = b[:min(len(b), wire.MaxFail)]
 	s := strings.Map(func(r rune) rune {

@@ -6,8 +6,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Job is what a client knows when startup is over. It is equal at all clients of a job, except for
-// Self and, in a job with clients of others, for Token and the cards. It does not change after that.
+// Job describes a job, as a client has it when startup is over. It is equal at all clients of a
+// job, except for Self and, in a job with foreign clients, for Token and the cards. It does not
+// change after that.
 type Job struct {
 	Self    wire.ClientRank // the client that this Job was made for
 	Clients []ClientInfo    // by client rank
@@ -21,16 +22,16 @@ type Job struct {
 	AckMark   uint32   // packets that one PROTOACK stands for (IMPI ch.3, Packet Protocol)
 	HiWater   uint32   // most packets that a pair may have unacknowledged
 
-	// AllOwn says that every client listed wire.PrivateVersion. Then Token, a secret, is that of
-	// client 0, and every ProcInfo.Card is set. In a job with clients of others each client of ours
-	// has its own token and the cards of its own procs, so that these have links to each other, and
-	// to procs that they spawn, as in other jobs.
+	// AllOwn is set if every client listed wire.PrivateVersion. Then Token, a secret, is that of
+	// client 0, and every ProcInfo.Card is set. In a job with foreign clients each own client has
+	// its own token and the cards of its own procs, so that these procs have links to each other,
+	// and to procs that they spawn, as in other jobs.
 	AllOwn bool
 	Token  [TokenSize]byte
 
-	// Secret is known to the clients of ours and to nobody else. It is Token if AllOwn or, in a job
-	// with other clients, derived from the key with which this client has joined. It is
-	// zero if there is neither.
+	// Secret is shared by the own clients only. It is Token if AllOwn or, in a job with foreign
+	// clients, derived from the key with which this client has joined. It is zero if there is
+	// neither.
 	Secret [TokenSize]byte
 }
 
@@ -39,8 +40,8 @@ func (j *Job) SharesSecret(with wire.ClientRank) bool {
 	return j.Secret != [TokenSize]byte{} && j.Clients[j.Self].Own && j.Clients[with].Own
 }
 
-// Listens reports whether all hosts of a client listen before anybody knows the job, as those of ours do:
-// one that does not answer then cannot be reached.
+// Listens reports whether all hosts of a client listen before any client has the job, as those of
+// own clients do: a host that does not answer then cannot be reached.
 func (j *Job) Listens(c wire.ClientRank) bool { return c == j.Self || j.Clients[c].Own }
 
 // ClientInfo is one client of a job.
@@ -71,7 +72,7 @@ type ProcInfo struct {
 	ID     wire.Proc // as in the packets' headers; unique
 	Client wire.ClientRank
 	Host   wire.HostRank
-	Card   []byte // business card; nil if it was not told: see Job.AllOwn; empty if the proc has none
+	Card   []byte // business card; nil if unknown: see Job.AllOwn; empty if the proc has none
 }
 
 // Size returns the number of clients.

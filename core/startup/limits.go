@@ -21,9 +21,9 @@ const (
 // TokenSize is the size of a job's token.
 const TokenSize = 32
 
-// DefaultLimit is how long both sides wait for all clients to join, and then for all to say
-// DONE. A client waits Grace longer, so that the server, which knows who is missing,
-// reports it.
+// DefaultLimit is the maximum time that both sides wait for all clients to join, and then for all
+// clients to send DONE. A client waits Grace longer, so that the server, which can name the missing
+// clients, reports them.
 const (
 	DefaultLimit = 60 * time.Second
 	Grace        = 2 * time.Second

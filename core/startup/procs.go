@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Procs lists the procs of a job by their rank in MPI_COMM_WORLD. It takes about 64 bytes and a card
-// for each host, and 2 for each of its procs if their PIDs are not equally spaced. It may look into
-// the bytes of a table: see Table. The zero value has none.
+// Procs lists the procs of a job by their rank in MPI_COMM_WORLD. It uses about 64 bytes and a card
+// for each host, and 2 bytes for each proc of a host whose PIDs are not equally spaced. It may
+// refer to the bytes of a table: see Table. The zero value has no procs.
 type Procs struct {
 	runs    []procRun // by first
 	order   []int32   // the runs by host ID and PID; empty: see Index
-	ends    []uint32  // where cards end in text; the first begins at 0
+	ends    []uint32  // ends of cards in text; the first card begins at 0
 	offsets []int16   // of the PIDs of runs that have any
 	text    []byte
 	n       int
@@ -42,13 +42,13 @@ const absent = -1
 // maxStep keeps multiples of steps within 64 bits.
 const maxStep = 1 << 40
 
-// ProcRun is procs with consecutive ranks of whom the same is known but for their PIDs.
+// ProcRun is procs with consecutive ranks that differ in nothing known except their PIDs.
 type ProcRun struct {
 	First   wire.WorldRank
 	N       int
 	Address []byte // the host half of their identities, not to be changed
 
-	ProcInfo // of the first one
+	ProcInfo // of the run's first proc
 }
 
 // ListProcs makes the list of procs in the order of their ranks.
@@ -124,21 +124,21 @@ func (p *Procs) card(i int32) []byte {
 
 func (p *Procs) pid(r *procRun, i int32) int64 {
 	pid := r.pid + int64(i)*r.step
-	if r.offsets != absent && i > 0 { // that of the first one is 0
+	if r.offsets != absent && i > 0 { // the offset of the first PID is 0
 		pid += int64(p.offsets[r.offsets+i])
 	}
 	return pid
 }
 
 func (p *Procs) run(rank wire.WorldRank) *procRun {
-	// Most jobs have as many procs on each host.
+	// Most jobs have the same number of procs on each host.
 	if k := int(rank) * len(p.runs) / p.n; k < len(p.runs) && p.runs[k].first <= rank && rank-p.runs[k].first < wire.WorldRank(p.runs[k].n) {
 		return &p.runs[k]
 	}
 	return &p.runs[sort.Search(len(p.runs), func(k int) bool { return p.runs[k].first > rank })-1]
 }
 
-// At returns the proc of a rank, which must be one. Nobody may change its card.
+// At returns the proc of a rank, which must exist. The caller must not change its card.
 func (p *Procs) At(rank wire.WorldRank) ProcInfo {
 	r := p.run(rank)
 	return p.info(r, int32(rank-r.first))
@@ -180,7 +180,8 @@ func (p *Procs) describe(r *procRun) ProcRun {
 	return ProcRun{First: r.first, N: int(r.n), Address: r.id[:], ProcInfo: p.info(r, 0)}
 }
 
-// Index prepares Find. Who has a copy of p has to do that too, if p was changed since.
+// Index prepares Find. The owner of a copy of p must call Index for that too, if p was changed
+// since.
 func (p *Procs) Index() {
 	if len(p.order) == len(p.runs) {
 		return
@@ -198,10 +199,10 @@ func (p *Procs) compare(a, b int32) int {
 	return cmp.Or(bytes.Compare(x.id[:], y.id[:]), cmp.Compare(x.pid, y.pid), cmp.Compare(a, b))
 }
 
-// Find returns the rank of an identity, and its host. ok is false if no proc has it. Index must have
-// been called.
+// Find returns the rank and the host of the proc with an identity. ok is false if no proc has it.
+// Index must have been called.
 func (p *Procs) Find(id wire.Proc) (rank wire.WorldRank, host wire.HostRank, ok bool) {
-	low, high := 0, len(p.order) // of the runs in order, those from high on begin behind id
+	low, high := 0, len(p.order) // of the runs in order; runs from high on begin after id
 	for low < high {
 		mid := int(uint(low+high) / 2)
 		r := &p.runs[p.order[mid]]

@@ -19,7 +19,7 @@ const (
 // TableLimit is the most bytes that a table can have.
 const TableLimit = tableHeader + MaxProcs*(runSize+4+4+2) + maxText
 
-// Table returns the procs as bytes that OpenProcs takes, after Index.
+// Table returns the procs as bytes that OpenProcs accepts. Index must have been called.
 func (p *Procs) Table() []byte {
 	p.Index()
 	b := make([]byte, tableHeader, tableHeader+len(p.runs)*(runSize+4)+len(p.ends)*4+len(p.offsets)*2+len(p.text))
@@ -32,9 +32,10 @@ func (p *Procs) Table() []byte {
 	return append(b, p.text...)
 }
 
-// OpenProcs makes a list that looks into the bytes of a table, which must never change. It checks all
-// that methods rely on, but for offsets, so that it takes as long as there are runs: with wrong offsets
-// procs have wrong PIDs, and are found by these or not at all. An error wraps ErrValue.
+// OpenProcs makes a list that refers to the bytes of a table, which must never change. It checks
+// everything that methods rely on, except offsets, so that its time grows with the number of runs:
+// with wrong offsets procs have wrong PIDs, and are found by these or not at all. An error wraps
+// ErrValue.
 func OpenProcs(b []byte) (p Procs, err error) {
 	if len(b) < tableHeader || string(b[:8]) != tableMagic || uintptr(unsafe.Pointer(&b[0]))%8 != 0 {
 		return p, fmt.Errorf("%w: table of procs: %d bytes that are none, or are one of another version", ErrValue, len(b))

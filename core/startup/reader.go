@@ -12,7 +12,7 @@ type reader struct {
 	buf  []byte
 	off  int // buf[:off] has been used
 	skip int // bytes of an unknown command that are still to come
-	want int // bytes of the command that is not complete, its header included
+	want int // size of the incomplete command, with its header
 }
 
 // frame is one command with its payload, which is valid until the next feed.

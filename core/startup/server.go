@@ -9,26 +9,26 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
-// ServerConfig says which job a server serves.
+// ServerConfig describes the job that a server serves.
 type ServerConfig struct {
 	Clients int // 1 to wire.MaxClients
 	Auth    Auth
 
-	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
+	Limit     time.Duration // for all clients to come, and then for all to send DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
 
-	// GoesOn says that the server is no part of a site, so that clients of ours go on without it: it
-	// goes on without one of them, too.
+	// GoesOn is set if the server is no part of a site, so that own clients continue without it,
+	// and it continues without one of them, too.
 	GoesOn bool
 
-	// Spares is how many spare sites may be there at a time: sites without procs, which get what the
-	// clients know of the job and may come at any time before its end. Connections are accepted for
-	// so long if it is not 0. At most MaxSpares.
+	// Spares is the maximum number of spare sites at a time: sites without procs, which receive all
+	// data that clients have of the job and may come at any time before its end. If it is not 0,
+	// connections are accepted until then. At most MaxSpares.
 	Spares int
 
-	// WaitingThere and Waiting bound how many connections that have not named their rank may be
-	// open, from one address and in all. 0 means 64 and 256: all clients of a job may be at one
-	// address and come at once.
+	// WaitingThere and Waiting bound the number of open connections that have not named their rank,
+	// from one address and in all. 0 means 64 and 256: all clients of a job may be at one address
+	// and come at once.
 	WaitingThere, Waiting int
 }
 
@@ -60,7 +60,7 @@ const (
 	connColl // a client of the job from here on
 	connDone
 	connFini
-	connSpare // a spare site, whose end is no matter of the job
+	connSpare // a spare site, whose end does not affect the job
 )
 
 type conn struct {
@@ -106,7 +106,7 @@ type Server struct {
 	unknown  *unproved.Set[ConnID] // connections that have not named their rank
 	slow     unproved.Slow         // sources of wrong keys
 	coll     collection
-	said     [][]byte // to all clients since all have come, for spare sites that come later
+	said     [][]byte // messages to all clients since all have come, for spare sites that come later
 	actions  []Action
 }
 
@@ -142,8 +142,8 @@ func (s *Server) Next() (Action, bool) {
 	return a, true
 }
 
-// Ended reports whether the job is over, and the error with which it has ended. The owner still has
-// to do the actions that Next returns.
+// Ended reports whether the job is over, and the error with which it has ended. The owner must
+// still carry out the actions that Next returns.
 func (s *Server) Ended() (bool, error) { return s.state == serverEnded, s.err }
 
 // Deadline returns the time at which Tick must be called, if there is one.
@@ -167,7 +167,7 @@ func (c *conn) deadline(limit time.Duration) time.Time {
 	return c.answer
 }
 
-// Tick tells the time. Connections that are late are refused, and clients that are late end the
+// Tick passes the time. Connections that are late are refused, and clients that are late end the
 // job.
 func (s *Server) Tick(now time.Time) {
 	for _, c := range slices.Clone(s.conns) {
@@ -191,9 +191,9 @@ func (s *Server) Tick(now time.Time) {
 	}
 }
 
-// Accept tells of a new connection. The id must be new; peer names the connection in
-// messages, and from is what limits count it by. If there are too many connections that
-// have not named their rank, the oldest makes room: real clients do so at once.
+// Accept adds a new connection. The id must be new; peer names the connection in messages, and
+// limits count connections by from. If there are too many connections that have not named their
+// rank, the oldest is closed: real clients name it at once.
 func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.Time) {
 	c := &conn{id: id, peer: peer, from: from, since: now}
 	s.conns = append(s.conns, c)
@@ -207,7 +207,8 @@ func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.T
 	}
 }
 
-// WouldFail returns the client of a server whose connection it is if the job would fail by its end.
+// WouldFail returns the client with a connection, and would reports whether the job would fail if
+// that connection ended.
 func WouldFail(s *Server, id ConnID) (client wire.ClientRank, would bool) {
 	c := s.conn(id)
 	if s.state == serverEnded || c == nil || c.wrong != nil || c.state < connColl || c.state >= connFini {
@@ -216,8 +217,8 @@ func WouldFail(s *Server, id ConnID) (client wire.ClientRank, would bool) {
 	return c.rank, true
 }
 
-// Closed says that a connection has ended; cause is nil for an orderly end. An end of the
-// peer's sending half counts too: a peer that cannot send cannot take part.
+// Closed reports to the server that a connection has ended; cause is nil for an orderly end. An end
+// of the peer's sending half counts too: a peer that cannot send cannot take part.
 func (s *Server) Closed(id ConnID, cause error) {
 	c := s.conn(id)
 	if c == nil {
@@ -241,11 +242,11 @@ func (s *Server) Closed(id ConnID, cause error) {
 	}
 }
 
-// Abort ends the job for a reason of the owner's.
+// Abort ends the job for a reason that the owner gives.
 func (s *Server) Abort(reason error) { s.fail(reason) }
 
-// Leave ends the server for a reason of the owner's. A job that runs goes on at sites of ours, to
-// which this is the loss of the server; before that it is Abort.
+// Leave ends the server for a reason that the owner gives. A running job continues at own sites, to
+// which this is the loss of the server; before the job runs, Leave is Abort.
 func (s *Server) Leave(reason error) {
 	if s.state != serverRunning {
 		s.fail(reason)

@@ -38,15 +38,15 @@ func (s *Server) refuse(c *conn, err error) {
 	s.note(c, err)
 }
 
-// Refuse ends a connection for a reason of the owner's, unless it is a client's.
+// Refuse ends a connection for a reason that the owner gives, unless it is a client's.
 func (s *Server) Refuse(id ConnID, why error) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.refuse(c, why)
 	}
 }
 
-// WrongKey says that a connection has failed a proof of the key that the owner ran. It counts like
-// a wrong key: later answers to its source are delayed.
+// WrongKey reports to the server that a connection has failed a proof of the key that the owner
+// ran. It counts like a wrong key: later answers to its source are delayed.
 func (s *Server) WrongKey(id ConnID, now time.Time) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.takeKey(c, nil, now) // nil is never the key

@@ -7,12 +7,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// A spare site proves itself as a client does (IMPI ch.2, Authentication) and then sends SPAR in the place of its client rank (IMPI ch.2, IMPI command). It
-// has no procs in the job. From then on it is sent what all clients are, and before that what they
-// have been sent already, so that it knows the job as they do, whenever it comes. Its loss, and
-// whatever it does wrong, ends its own connection alone.
+// A spare site proves itself as a client does (IMPI ch.2, Authentication) and then sends SPAR in
+// the place of its client rank (IMPI ch.2, IMPI command). It has no procs in the job. It is sent
+// all messages that clients have been sent before, and from then on all further ones, so that it
+// has the same data of the job as a client, whenever it comes. Its loss, and any error that it
+// makes, ends only its own connection.
 
-// ErrSpares says that a server takes no spare site, or no further one.
+// ErrSpares is the error of a server that accepts no spare site, or no further one.
 var ErrSpares = fmt.Errorf("spare sites: %w", ErrFull)
 
 func spareConns(s *Server) iter.Seq[*conn] {

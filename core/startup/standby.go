@@ -15,9 +15,9 @@ const (
 	Over                  // the job has failed, whatever server the site goes to
 )
 
-// ProspectAfter returns what to expect of a server after the error with which startup has ended there.
-// A server that is lost, stopped or has waited too long may be started again. What a server says of a
-// site that has failed is true at every server.
+// ProspectAfter returns what to expect of a server after the error with which startup has ended
+// there. A server that is lost, stopped or has waited too long may be started again. A server's
+// report that a site has failed holds at every server.
 func ProspectAfter(err error) Prospect {
 	text := err.Error()
 	if i := strings.LastIndex(text, ErrFailed.Error()+": "); errors.Is(err, ErrFailed) && i >= 0 {
@@ -38,10 +38,10 @@ func ProspectAfter(err error) Prospect {
 	return Out
 }
 
-// Stopped begins what a server says that is stopped by its operator.
+// Stopped begins the reason that a server sends when its operator stops it.
 const Stopped = "the server was stopped"
 
-// Decides reports whether the site of a client decides at which server of a list all sites meet: that
-// of client 0 is at one of them at a time, and all others are at all that they reach. So no two
-// servers ever have all clients.
+// Decides reports whether the site of a client decides at which server of a list all sites meet:
+// the site of client 0 is connected to one server at a time, and the other sites to all servers
+// that they reach. So no two servers ever have all clients.
 func (c *ClientConfig) Decides() bool { return c.Rank == 0 && !c.Spare }

@@ -76,8 +76,8 @@ func ParseAuth(payload []byte) (AuthMask, error) {
 	return AuthMask(binary.BigEndian.Uint32(payload)), nil
 }
 
-// AppendAuthChoice appends the server's answer to AUTH: the mechanism, and a length, which
-// is 0 for both of them.
+// AppendAuthChoice appends the server's answer to AUTH: the mechanism, and a length, which is 0 for
+// both mechanisms.
 func AppendAuthChoice(b []byte, m Mechanism) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(m))
 	return binary.BigEndian.AppendUint32(b, 0)

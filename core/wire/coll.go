@@ -38,7 +38,7 @@ func (m ClientMask) String() string {
 	return "{" + strings.Join(s, ",") + "}"
 }
 
-// Sizes of what precedes the values in the payload of a COLL command (IMPI ch.2, COLL command).
+// Sizes of the fields before the values in the payload of a COLL command (IMPI ch.2, COLL command).
 const (
 	SubmissionSize = 4 // client to server: label
 	AnswerSize     = 8 // server to client: label, client mask

@@ -16,25 +16,25 @@ var ErrShort = errors.New("payload is too short")
 // Command is the first word of a message between client and server: four letters.
 type Command uint32
 
-// The commands of IMPI 0.0, and two of our own.
+// The commands of IMPI 0.0, and two extensions.
 const (
 	CmdAuth Command = 0x41555448 // mechanisms that the client has
 	CmdIMPI Command = 0x494D5049 // client rank; answered by the job's size
-	CmdColl Command = 0x434F4C4C // one label's values; answered by everybody's
-	CmdDone Command = 0x444F4E45 // no more labels; answered when all said so
+	CmdColl Command = 0x434F4C4C // one label's values; answered by those of all clients
+	CmdDone Command = 0x444F4E45 // no more labels; answered when all clients have sent it
 	CmdFini Command = 0x46494E49 // the client's procs have finished; no answer
 
 	// CmdFiniReversed is CmdFini as early LAM on little-endian machines wrote it.
 	CmdFiniReversed Command = 0x494E4946
 
-	// CmdFail is ours: text that says why the sender is about to close. A peer that does
-	// not know it skips it, as IMPI ch.2 requires for unknown commands, or gives up, which
+	// CmdFail is an extension: text that states why the sender is about to close. A peer that does
+	// not know the command skips it, as IMPI ch.2 requires for unknown commands, or gives up, which
 	// it has to do anyway.
 	CmdFail Command = 0x4641494C
 
-	// CmdSpare is ours: a site that takes the place of CmdIMPI's client rank by it has no procs in
-	// the job and may come when the job runs already. It is answered as a client is, with all that
-	// the clients submit, and at the end of a job that went well by CmdFini.
+	// CmdSpare is an extension: a site sends it in the place of CmdIMPI's client rank if it has no
+	// procs in the job. The site may come when the job already runs. It is answered as a client is,
+	// with all that the clients submit, and at the end of a job that went well by CmdFini.
 	CmdSpare Command = 0x53504152
 )
 
@@ -63,8 +63,8 @@ func ParseCommand(b []byte) (c Command, n int32) {
 	return Command(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))
 }
 
-// AppendIMPI appends the IMPI command (IMPI ch.2, IMPI command) with v: to the server the
-// client's rank, to the client the number of clients.
+// AppendIMPI appends the IMPI command (IMPI ch.2, IMPI command) with v: the client's rank in the
+// message to the server, the number of clients in the message to the client.
 func AppendIMPI(b []byte, v int32) []byte {
 	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdIMPI, 4), uint32(v))
 }
@@ -77,7 +77,7 @@ func ParseIMPI(payload []byte) (v int32, err error) {
 	return int32(binary.BigEndian.Uint32(payload)), nil
 }
 
-// SpareVersion is the version of what CmdSpare begins.
+// SpareVersion is the version of the protocol that CmdSpare begins.
 const SpareVersion = 1
 
 // AppendSpare appends CmdSpare.

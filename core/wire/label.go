@@ -5,7 +5,7 @@ import "fmt"
 // Label names the data of a COLL command (IMPI ch.2, Collection of startup information).
 type Label int32
 
-// The labels of IMPI 0.0, and the first of ours.
+// The labels of IMPI 0.0, and the first extension label.
 const (
 	NoLabel         Label = 0x0000 // reserved
 	LabelVersion    Label = 0x1000
@@ -28,12 +28,13 @@ const (
 	// preceded by its length as a Uint4.
 	LabelCards Label = 0x49000000
 
-	// LabelLost is sent by the server alone, after DONE, if every client lists LostVersion: the mask
-	// has a client whose connection the server has lost, and the value says how. The job goes on.
+	// LabelLost is sent by the server alone, after DONE, if every client lists LostVersion: the
+	// mask has a client whose connection the server has lost, and the value describes how. The job
+	// continues.
 	LabelLost Label = 0x49000001
 )
 
-// Scope says what a label has one value of: each client, host or proc.
+// Scope is what a label has one value for: each client, host or proc.
 type Scope uint8
 
 // The scopes.
@@ -56,7 +57,7 @@ type LabelInfo struct {
 	Scope    Scope
 	Width    int  // bytes of a value in the published dialect; 0 if they vary
 	OldWidth int  // in the draft, if different
-	Optional bool // some implementation in the field does not send it
+	Optional bool // some implementations in use do not send it
 }
 
 // WidthIn returns the bytes of one value in dialect d, 0 if they vary.
@@ -96,7 +97,7 @@ var labels = [...]LabelInfo{
 	{Label: LabelLost, Name: "X_LOST", Scope: PerClient, Optional: true},
 }
 
-// NumLabels is the number of labels of IMPI 0.0, without ours.
+// NumLabels is the number of labels of IMPI 0.0, without extension labels.
 const NumLabels = len(labels) - 2
 
 // StandardLabels returns the labels of IMPI 0.0 in ascending order.

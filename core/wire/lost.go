@@ -2,11 +2,11 @@ package wire
 
 import "encoding/binary"
 
-// Lost says which procs of a job are lost, and why: what PkLost carries.
+// Lost describes which procs of a job are lost, and why. It is the data of PkLost.
 type Lost struct {
 	First, Last WorldRank
-	Host        bool   // they are lost with their host, which has all of them and no others
-	Status      uint32 // of a proc that has ended, as a shell would report it; 0: nobody knows
+	Host        bool   // they are lost with their host, and are all procs of it
+	Status      uint32 // of a proc that has ended, as a shell would report it; 0: unknown
 	Text        string
 }
 
@@ -32,8 +32,8 @@ func AppendLost(b []byte, l Lost) []byte {
 	return append(b, l.Text[:min(len(l.Text), MaxFail)]...)
 }
 
-// ParseLost reads what AppendLost has written, for a job of so many procs. ok is false if it names procs
-// that there are not.
+// ParseLost parses the bytes that AppendLost has written, for a job of procs procs. ok is false if
+// it names procs that do not exist.
 func ParseLost(b []byte, procs int) (l Lost, ok bool) {
 	if len(b) < lostSize || len(b) > MaxLost {
 		return l, false

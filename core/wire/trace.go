@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// String returns the packet as one line for traces: its type, who sends it to
-// whom, and those fields that the type uses.
+// String returns the packet as one line for traces: its type, its sender and receiver, and those
+// fields that the type uses.
 func (p *Packet) String() string {
 	if p.Type == PkFini {
 		return p.Type.String()

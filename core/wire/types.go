@@ -32,16 +32,15 @@ type ContextID uint64
 // Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB (IMPI ch.2, C_TAGUB).
 type Tag int32
 
-// TagOutOfRange is what a draft tag decodes to that does not fit into 32 bits. No receive
-// can match it.
+// TagOutOfRange is the decoded value of a draft tag that does not fit into 32 bits. No receive can
+// match it.
 const TagOutOfRange Tag = math.MinInt32
 
-// RequestID names a request of a proc in pk_srqid and pk_drqid. Only the proc that chose it
-// can interpret it.
+// RequestID names a request of a proc in pk_srqid and pk_drqid. Only the proc that chose a
+// RequestID can interpret it.
 type RequestID uint64
 
-// MaxClients is the most clients that a job can have: the server's answers
-// carry one bit for each.
+// MaxClients is the maximum number of clients of a job: the server's answers have one bit for each.
 const MaxClients = 32
 
 // HostID is the host part of a proc's identity (IMPI ch.2, Proc labels): 16 bytes in the form of an
@@ -82,18 +81,18 @@ const (
 	PkDataSync  PacketType = 1 // user data, answered by PkSyncAck once matched
 	PkProtoAck  PacketType = 2 // flow control: exactly ackmark packets received
 	PkSyncAck   PacketType = 3 // the message has been matched
-	PkCancel    PacketType = 4 // the sender wants the message back
+	PkCancel    PacketType = 4 // the sender asks to cancel the message
 	PkCancelYes PacketType = 5 // the message is destroyed
-	PkCancelNo  PacketType = 6 // too late
+	PkCancelNo  PacketType = 6 // too late to cancel
 	PkFini      PacketType = 7 // host to host: nothing more comes
 )
 
-// PkFail goes between hosts of ours that list FailVersion: the sender's part of the job has failed,
-// and nothing more comes. Text of pk_len bytes, at most MaxFail, says why.
+// PkFail goes between own hosts that list FailVersion: the sender's part of the job has failed, and
+// nothing more comes. Text of pk_len bytes, at most MaxFail, states why.
 const PkFail PacketType = 0x10001
 
-// PkLost goes between hosts of ours that list SurviveVersion: procs of the job are lost, and it goes on
-// without them. Its pk_len bytes are those of AppendLost.
+// PkLost goes between own hosts that list SurviveVersion: procs of the job are lost, and the job
+// continues without them. Its pk_len bytes are those of AppendLost.
 const PkLost PacketType = 0x10002
 
 var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}

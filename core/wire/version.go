@@ -12,25 +12,25 @@ const VersionSize = 8
 // Version is a version of the protocol.
 type Version struct{ Major, Minor uint32 }
 
-// The versions that our clients list (IMPI ch.2, C_VERSION).
+// The versions that own clients list (IMPI ch.2, C_VERSION).
 var (
 	Version00      = Version{0, 0}
 	PrivateVersion = Version{0, 0x10001} // the client sends our extension labels and keeps to what its cards announce
-	// AllowsVersion is listed by clients of ours whose procs use allowances
-	// (docs/decisions/0035-unexpected-messages-are-bounded.md) in jobs without cards, where
-	// each proc begins with the smallest allowance.
+	// AllowsVersion is listed by own clients whose procs use allowances
+	// (docs/decisions/0035-unexpected-messages-are-bounded.md) in jobs without cards, where each
+	// proc begins with the smallest allowance.
 	AllowsVersion = Version{0, 0x10002}
-	// OnDemandVersion is listed by clients of ours that make channels of large jobs when packets need
-	// them (docs/decisions/0046-channels-on-demand.md). Whoever changes between which hosts takes the
-	// next number for that.
+	// OnDemandVersion is listed by own clients that make channels of large jobs when packets need
+	// them (docs/decisions/0046-channels-on-demand.md). A change of the pairs of hosts for which
+	// they do so requires the next number.
 	OnDemandVersion = Version{0, 0x10003}
-	// FailVersion is listed by clients of ours whose hosts take PkFail
+	// FailVersion is listed by own clients whose hosts accept PkFail
 	// (docs/decisions/0048-jobs-outlive-their-server.md).
 	FailVersion = Version{0, 0x10004}
-	// LostVersion is listed by clients of ours that take LabelLost from the server.
+	// LostVersion is listed by own clients that accept LabelLost from the server.
 	LostVersion = Version{0, 0x10005}
-	// SurviveVersion is listed by clients of ours that go on without procs that are lost, and take PkLost
-	// (docs/decisions/0058-jobs-outlive-their-procs.md).
+	// SurviveVersion is listed by own clients that continue without procs that are lost, and accept
+	// PkLost (docs/decisions/0058-jobs-outlive-their-procs.md).
 	SurviveVersion = Version{0, 0x10006}
 )
 
@@ -39,8 +39,8 @@ func (v Version) Less(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// Compare is negative if v is lower than w, positive if it is higher, and 0 if they are
-// equal.
+// Compare returns a negative number if v is lower than w, a positive one if v is higher, and 0 if
+// they are equal.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor))
 }

@@ -63,7 +63,7 @@ func share(world *mpi.Comm, servers int) (served int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	color := own.Rank() // a server's is its rank, a client's that of its server
+	color := own.Rank() // a server's color is its rank, a client's the rank of its server
 	if side == 1 {
 		color %= servers
 	}

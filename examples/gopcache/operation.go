@@ -7,8 +7,8 @@ import (
 // plan is what the operation computes once for a communicator and all its duplicates.
 type plan struct {
 	references int
-	left       int // who to receive from
-	right      int // who to send to
+	left       int // the rank to receive from
+	right      int // the rank to send to
 }
 
 // How many plans were made in this process, and how many exist.

@@ -27,7 +27,7 @@ func (s side) opposite() side { return s ^ 1 }
 // does not depend on the number of ranks, not even in the last bit.
 type block struct {
 	width, height int       // without the rim
-	now, next     []float64 // with it
+	now, next     []float64 // with the rim
 	rate          []float64 // 0 where the temperature is held
 }
 

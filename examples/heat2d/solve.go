@@ -1,9 +1,9 @@
 package main
 
 type neighbours interface {
-	// start begins to exchange the edges of b with the halos of the others.
+	// start begins to exchange the edges of b with the halos of the other blocks.
 	start(b *block) error
-	// finish waits until the halo of b is there.
+	// finish waits until the halo of b has come.
 	finish(b *block) error
 	// largest returns the largest v of all blocks.
 	largest(v float64) (float64, error)

@@ -29,7 +29,7 @@ func run() error {
 	if world.Size() < 5 {
 		return fmt.Errorf("%w, there are %d", errRanks, world.Size())
 	}
-	// The world cannot be freed, and the service must be.
+	// The world cannot be freed, but the communicator of the service must be.
 	c, err := world.Dup()
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func run() error {
 	if err := play(c); err != nil {
 		return err
 	}
-	if err := c.Free(); err != nil { // which frees the service, too
+	if err := c.Free(); err != nil { // frees the service, too
 		return err
 	}
 	if err := mpi.FreeKeyval(&key); err != nil {

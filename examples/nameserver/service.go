@@ -12,7 +12,7 @@ var (
 	errRequest = errors.New("a request that the server does not know")
 )
 
-// What clients send to the server: a name, or stop.
+// The messages of clients to the server: a name, or stop.
 const (
 	tagAsk = iota
 	tagAnswer

@@ -23,7 +23,7 @@ const (
 	steps  = 3000 // in time
 	every  = 100  // steps between two copies
 	doomed = 1550 // the step before which a site is lost
-	again  = 2250 // the step before which one of those that were spawned for it is lost
+	again  = 2250 // the step before which a site that was spawned for it is lost
 )
 
 var (

@@ -32,7 +32,7 @@ func run(file string, top, repeat, progress int) error {
 	}
 	world := mpi.World()
 	var text []byte
-	var alone *tally // what one process counts
+	var alone *tally // counts of one process
 	if world.Rank() == 0 {
 		var err error
 		if text, err = load(file); err != nil {

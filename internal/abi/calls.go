@@ -31,9 +31,9 @@ var builtin = []string{"int", "int32", "int64", "uintptr", "len", "string"}
 type writer struct {
 	p      Pair
 	fn     string
-	object int               // the argument whose error handler hears of errors; -1: none
-	before []string          // what is done before the call
-	read   map[string]string // arguments that were read, as what
+	object int               // the argument whose error handler is called; -1: none
+	before []string          // statements before the call
+	read   map[string]string // arguments that were read, and their names in Go
 }
 
 // callTable has a line for each function of MPI that is exported by generated code: its name and what
@@ -57,7 +57,7 @@ var macros = strings.NewReplacer(
 	"TARGET", "target(target_rank, target_disp, target_count, target_datatype)",
 )
 
-// Calls gives the text of the exported functions that the tables tell, of those that fns have.
+// Calls returns the text of the exported functions that the tables describe, of those that fns has.
 func Calls(fns []Function) (string, error) {
 	pairs := map[string]Pair{}
 	for _, p := range Pairs(fns) {
@@ -92,7 +92,7 @@ func Calls(fns []Function) (string, error) {
 func exported(p Pair, name, statement string, anytime bool) (string, error) {
 	p.Small.Args = slices.Clone(p.Small.Args)
 	for i, a := range p.Small.Args {
-		if a.Name == "error" { // which would hide Go's type
+		if a.Name == "error" { // it would hide Go's type
 			p.Small.Args[i].Name = "errorcode"
 		}
 	}

@@ -15,8 +15,8 @@ var errorClass = regexp.MustCompile(`(?m)^#define (MPI_(?:ERR_)?(\w+)) +(\d+) +/
 // in upper case.
 var goWords = strings.NewReplacer("Nokey", "NoKey", "Locktype", "LockType", "Rma", "RMA", "Io", "IO", "Abi", "ABI")
 
-// Classes gives the text of the file of error classes: their names in Go and in C and what they mean, which
-// mpi.h says behind each.
+// Classes returns the text of the file of error classes: their names in Go and in C and their
+// meanings, from the comments in mpi.h.
 func Classes(header string) (string, error) {
 	var names, texts strings.Builder
 	for _, m := range errorClass.FindAllStringSubmatch(header, -1) {

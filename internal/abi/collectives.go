@@ -47,7 +47,7 @@ var collectives = []collective{
 	{"Neighbor_alltoallw", "neighbors(send, recv)", apart},
 }
 
-// Collectives gives the text of the exported functions, of the operations that fns have.
+// Collectives returns the text of the exported functions, for the operations that fns has.
 func Collectives(fns []Function) (string, error) {
 	pairs := map[string]Pair{}
 	for _, p := range Pairs(fns) {

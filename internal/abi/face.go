@@ -124,7 +124,8 @@ func faceFiles(table string) (names []string, files map[string][]faceFn, err err
 	return names, files, nil
 }
 
-// Face gives the texts of the files of core/mpi that follow from the table, by their names.
+// Face returns the texts of the files of core/mpi that are generated from the table, by their
+// names.
 func Face() (map[string]string, error) {
 	names, files, err := faceFiles(faceTable)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // AllFunctions returns the functions of MPI: those that the text of mpi.h declares, each with the
-// forms that follow from it, and the conversions of handles. Those that mpi.h does not declare have
-// Derived set.
+// forms that follow from it, and the conversions of handles. Functions that mpi.h does not declare
+// have Derived set.
 func AllFunctions(header string) ([]Function, error) {
 	declared, err := ParseHeader(header)
 	if err != nil {

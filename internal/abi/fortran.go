@@ -18,7 +18,7 @@ const (
 	fortranDescriptors = "cmd/impifort/library/descriptors.c"
 )
 
-// GenerateFortran gives the text of the files for Fortran, by their names: mpif.h with the
+// GenerateFortran returns the text of the files for Fortran, by their names: mpif.h with the
 // constants, the sources of the modules, and the calls, for INTEGERs of 4 and of 8 bytes.
 func GenerateFortran(root fs.FS) (map[string]string, error) {
 	data, err := fs.ReadFile(root, headerFile)
@@ -58,8 +58,8 @@ const (
 	buffer                // of any type
 	status                // INTEGER(MPI_STATUS_SIZE) or TYPE(MPI_Status)
 	text                  // CHARACTER
-	pointer               // to memory that MPI has: an address or TYPE(C_PTR)
-	attribute             // the value of one, or what a function of the program is told
+	pointer               // to memory of MPI: an address or TYPE(C_PTR)
+	attribute             // an attribute's value, or an argument of a callback
 	function              // of the program
 )
 
@@ -76,9 +76,9 @@ type dummy struct {
 type procedure struct {
 	Function
 	dummies []dummy
-	large   *procedure // the function for large counts that has as many arguments
+	large   *procedure // its variant for large counts, with as many arguments
 	special bool       // special.c has it
-	older   bool       // deprecated: the module mpi_f08 does not have it
+	older   bool       // deprecated: not in the module mpi_f08
 	choice  bool       // it has buffers
 }
 
@@ -125,7 +125,7 @@ func newProcedure(f Function) (*procedure, error) {
 	p.older = strings.HasPrefix(f.Name, "MPI_Attr_") || strings.HasPrefix(f.Name, "MPI_Keyval_")
 	for _, a := range f.Args {
 		if a.Name == "argc" || a.Type == "char ***" || p.name() == "Info_create_env" && a.Name == "argv" {
-			continue // a program in Fortran has neither
+			continue // Fortran has neither
 		}
 		d, err := p.describe(a)
 		if err != nil {

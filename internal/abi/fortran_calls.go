@@ -42,7 +42,7 @@ type fortranCall struct {
 	p             *procedure
 	eight         bool
 	params, args  []string
-	lengths       []string // of strings, behind all other parameters
+	lengths       []string // lengths of strings, after all other parameters
 	before, after []string
 }
 
@@ -188,7 +188,7 @@ func (c *fortranCall) handle(d dummy) string {
 		}
 		c.before = append(c.before, c.each(name, fmt.Sprintf("c_%s[i] = %s;", name, start)))
 		if d.out {
-			// Of an array that C fills partly the rest stays as it is.
+			// The part of an array that C does not fill stays as it is.
 			c.after = append([]string{c.each(name, fmt.Sprintf("if (c_%s[i] != 0) %s[i] = MPI_%s_toint(c_%s[i]);", name, name, kind, name))}, c.after...)
 		}
 		return "c_" + name

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// The functions beside those of MPI: their header, and the calls of Fortran, which are in an object of their own:
-// a program that calls none of them can be linked with a library of MPI's ABI that does not have them.
+// The functions that are not MPI's: their header, and the calls of Fortran, which are in a separate
+// object: a program that calls none of them can be linked with a library of MPI's ABI that does not
+// have them.
 const (
 	extensionHeader   = "include/mpi-ext.h"
 	fortranExtensions = "cmd/impifort/library/extensions.c"

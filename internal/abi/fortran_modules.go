@@ -25,7 +25,7 @@ type fortranConstant struct {
 var ofKinds = map[string]string{
 	"MPI_INTEGER": "(KIND(0)/8)*192", "MPI_LOGICAL": "(KIND(.TRUE.)/8)*192", "MPI_REAL": "(KIND(1.0)/8)*192",
 	"MPI_COMPLEX": "(KIND(1.0)/8)*200", "MPI_DOUBLE_PRECISION": "(KIND(1D0)/16)*198", "MPI_DOUBLE_COMPLEX": "(KIND(1D0)/16)*206",
-	// There are no such pairs of 8 and of 16 bytes: MPI_DATATYPE_NULL.
+	// There are no such pairs of 8 and of 16 bytes: they are MPI_DATATYPE_NULL.
 	"MPI_2REAL": "(KIND(1.0)/8)", "MPI_2INTEGER": "(KIND(0)/8)*(-50)", "MPI_2DOUBLE_PRECISION": "(KIND(1D0)/16)*(-49)",
 }
 
@@ -162,7 +162,7 @@ module mpi
 			continue
 		}
 		for _, name := range []string{p.Name, "P" + p.Name} {
-			// The one with TYPE(C_PTR) has another name for the linker.
+			// The procedure with TYPE(C_PTR) has another name for the linker.
 			fmt.Fprintf(&b, "  interface %s\n%s%s  end interface\n", name, fortranInterface(p, name, "", false), fortranInterface(p, name+"_cptr", "", false))
 		}
 	}
@@ -190,7 +190,7 @@ func moduleF08(constants []fortranConstant, all []*procedure) string {
 			if p.older {
 				continue
 			}
-			if less, ok := strings.CutSuffix(p.Name, "_c"); ok { // with more arguments
+			if less, ok := strings.CutSuffix(p.Name, "_c"); ok { // the _c variant has more arguments
 				fmt.Fprintf(&b, "#ifndef IMPI_INTEGER8\n  interface %s%s\n    procedure %s%s_f08\n  end interface\n#endif\n", prefix, less, prefix, p.Name)
 			}
 			fmt.Fprintf(&b, "  interface %s%s\n", prefix, p.Name)
@@ -313,7 +313,7 @@ func (d *dummy) declared(procedure string, f08 bool) []string {
 		intent += ", asynchronous"
 	}
 	if d.Name == "array_of_errcodes" || strings.HasSuffix(d.Name, "weights") && d.out {
-		intent = "" // nothing may be wanted
+		intent = "" // the argument may be an ignore constant
 	}
 	return one("integer", dims)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the modules have beside what follows from mpi.h.
+// Text of the modules in addition to the text that follows from mpi.h.
 
 // moduleTypes is the module of the types that both modules have. The comparisons are functions of
 // special.c: modules with code of their own would have to be linked.

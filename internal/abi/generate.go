@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Where the inputs and the generated files are, from the root of the repository.
+// Paths of the inputs and the generated files, from the root of the repository.
 const (
 	headerFile = "include/mpi.h"
 	formsFile  = "include/mpi_generated.h"
@@ -69,7 +69,7 @@ var fast = map[string]string{
 // kinds are the names of what has handles, in the order of internal/abi/handles.
 var kinds = []string{"", "Comm", "Group", "Type", "Op", "Request", "Info", "Errhandler", "Win", "File", "Session", "Message"}
 
-// Generate gives the text of all generated files, by their names.
+// Generate returns the text of all generated files, by their names.
 func Generate(root fs.FS) (map[string]string, error) {
 	text, err := fs.ReadFile(root, headerFile)
 	if err != nil {
@@ -223,7 +223,7 @@ func (g *generator) stub(p Pair, f Function, which string) {
 	entry := Entry(p.Small.Name)
 	if g.direct[f.Name] {
 		g.done[f.Name] = true
-		if x, ok := g.exports[entry]; ok { // it calls that where it does not do all itself
+		if x, ok := g.exports[entry]; ok { // C calls it where C does not do everything itself
 			g.used[entry] = true
 			g.compare(entry, x, p)
 		}
@@ -248,7 +248,7 @@ func (g *generator) stub(p Pair, f Function, which string) {
 	}
 	g.done[f.Name] = ok || slices.Contains([]string{"toint", "fromint"}, conversion)
 	number := slices.Index(g.timed, p.Small.Name)
-	if !ok || p.Small.Name == "MPI_Finalize" { // which counts itself before it tells the node
+	if !ok || p.Small.Name == "MPI_Finalize" { // it counts itself before its message to the node
 		number = -1
 	}
 	to.WriteString(timedStub(f, number, does, call))
@@ -273,7 +273,7 @@ func (g *generator) call(p Pair, f Function, which string) string {
 
 func refuse(f Function, index int) string {
 	if strings.HasPrefix(f.Name, "MPI_T_") {
-		return "MPI_T_ERR_NOT_SUPPORTED" // the tool interface knows no error handlers
+		return "MPI_T_ERR_NOT_SUPPORTED" // the tool interface has no error handlers
 	}
 	for _, a := range f.Args {
 		if sort, ok := a.Handle(); ok {

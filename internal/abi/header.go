@@ -11,19 +11,19 @@ import (
 type Function struct {
 	Name   string // MPI_Send
 	Result string // int, mostly
-	Params string // all, as they stand there
+	Params string // all parameters, as in the header
 	Args   []Arg
 
-	Derived bool // from others: mpi.h itself does not declare it
+	Derived bool // from others: not declared in mpi.h itself
 }
 
 // Arg is an argument of a function.
 type Arg struct {
 	Name string
-	Type string // as C has it, without the name: "const int *", "MPI_Comm"
+	Type string // as in C, without the name: "const int *", "MPI_Comm"
 }
 
-// Shape is what becomes of an argument or a result on the way to Go.
+// Shape is the type in Go of an argument or a result.
 type Shape int
 
 // The shapes.
@@ -89,7 +89,7 @@ func parseArgs(text string) ([]Arg, error) {
 
 var integers = []string{"int", "MPI_T_cb_safety", "MPI_T_source_order", "enum MPI_T_cb_safety", "enum MPI_T_source_order"}
 
-// Shape is how the argument travels.
+// Shape returns the argument's shape.
 func (a Arg) Shape() Shape { return shapeOf(a.Type) }
 
 func shapeOf(c string) Shape {
@@ -107,15 +107,15 @@ func shapeOf(c string) Shape {
 	return Word
 }
 
-// Handle reports whether the argument is a handle of an object that has an error
-// handler, and of which: "Comm", "Win", "File" or "Session".
+// Handle reports whether the argument is a handle of an object that has an error handler, and
+// returns the object's type: "Comm", "Win", "File" or "Session".
 func (a Arg) Handle() (sort string, ok bool) {
 	sort, ok = strings.CutPrefix(a.Type, "MPI_")
 	return sort, ok && slices.Contains([]string{"Comm", "Win", "File", "Session"}, sort)
 }
 
-// Entry is the name of the Go function that implements a function of C:
-// abiCommRank for MPI_Comm_rank.
+// Entry returns the name of the Go function that implements a function of C: abiCommRank for
+// MPI_Comm_rank.
 func Entry(name string) string {
 	var b strings.Builder
 	b.WriteString("abi")
@@ -125,13 +125,13 @@ func Entry(name string) string {
 	return b.String()
 }
 
-// Pair is a function with its variant for large counts, or either alone.
+// Pair is a function with its variant for large counts, or one of them alone.
 type Pair struct {
 	Small Function
-	Large *Function // of the same arguments, but for their widths
+	Large *Function // with the same arguments except for their widths
 }
 
-// Pairs joins functions with their _c variants, where those have as many arguments.
+// Pairs joins functions with their _c variants that have the same number of arguments.
 func Pairs(fns []Function) []Pair {
 	byName := make(map[string]*Function, len(fns))
 	for i := range fns {
@@ -151,8 +151,9 @@ func Pairs(fns []Function) []Pair {
 	return pairs
 }
 
-// Shapes are those of the arguments of the Go function that implements both: the
-// wider of each, and whether a last int32 says which one was called.
+// Shapes returns the shapes of the arguments of the Go function that implements both functions: the
+// wider shape of each argument. which reports whether a last int32 is the number of the function
+// that was called.
 func (p Pair) Shapes() (shapes []Shape, which bool) {
 	for i, a := range p.Small.Args {
 		s := a.Shape()

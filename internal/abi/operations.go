@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Where the functions of collective operations are: those of the engine, in both forms, and what
-// programs see of those that begin one.
+// Locations of the functions of collective operations: the engine's functions, in both forms, and
+// the methods of programs' requests.
 const (
 	operationsFile  = "internal/engine/collective/operations.go"
 	nonblockingFace = "core/mpi/nonblocking.go"
@@ -53,8 +53,8 @@ var stagedAs = map[string]string{
 	"NeighborAlltoall": "neighborAllgather",
 }
 
-// Operations gives the texts of the files that follow from the collective operations in face.txt,
-// by their names.
+// Operations returns the texts of the files that are generated from the collective operations in
+// face.txt, by their names.
 func Operations() (map[string]string, error) { return operations(faceTable) }
 
 func operations(table string) (map[string]string, error) {

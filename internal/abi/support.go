@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Support says whether the C library implements a function. One that it does not
+// Support reports whether the C library implements a function. A function that is not implemented
 // returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler.
 type Support struct {
 	Name        string `json:"name"`
@@ -19,7 +19,7 @@ func Functions() []Support {
 	return all
 }
 
-// Name returns the name of the function with a number that the generated C code has.
+// Name returns the name of the function that has a number in the generated C code.
 func Name(number int) string {
 	if number < 0 || number >= len(functions) {
 		return "MPI"

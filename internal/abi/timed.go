@@ -189,7 +189,7 @@ func snake(name string) string {
 // call that is measured.
 func (f faceFn) measured(all []string) []string {
 	name := timedGo(f.kind, f.decl.Name.Name)
-	if name == "" || f.form == "s" && (name == "Send" || name == "Recv") { // which measure themselves
+	if name == "" || f.form == "s" && (name == "Send" || name == "Recv") { // these measure themselves
 		return all
 	}
 	before, last := all[:len(all)-1], all[len(all)-1]

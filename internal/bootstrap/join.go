@@ -20,10 +20,10 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// VersionVariable chooses how the process manager is spoken to: 1 or 2 for a version of PMI, x for
-// PMIx. If it is not set, that is PMI-1 where the process manager speaks PMI, else PMIx. Process
-// managers that speak one version of PMI speak the other one, too; only version 1 hands the status
-// of an abort on.
+// VersionVariable chooses the process manager's protocol: 1 or 2 for a version of PMI, x for PMIx.
+// If it is not set, that is PMI-1 where the process manager supports PMI, else PMIx. Process
+// managers that support one version of PMI support the other one, too; only version 1 passes the
+// status of an abort on.
 const VersionVariable = "IMPI_PMI"
 
 // ofPMI are the variables that a process manager sets for one process.
@@ -38,9 +38,9 @@ func forOneProcess(variable string) bool {
 // manager is the connection to a process manager: a pmi.Conn, or a pmix.Conn.
 type manager interface {
 	Me() pmi.Identity
-	// Nodes gives the machine of each rank, or nil if the process manager does not say.
+	// Nodes returns the machine of each rank, or nil if the process manager does not report it.
 	Nodes() ([]int, error)
-	// Put publishes a value, which Get has after the next Fence of all.
+	// Put publishes a value, which Get returns after the next Fence of all.
 	Put(key, value string) error
 	Fence() error
 	Get(key string, rank int) (value string, found bool, err error)
@@ -50,24 +50,24 @@ type manager interface {
 
 // Managed is a process that has joined a job by PMI.
 type Managed struct {
-	Control *wireup.Conn // to its node; nil: it is alone, and there is no node
-	node    *line        // to the node that it has started; nil in other ranks
+	Control *wireup.Conn // to its node; nil: the process is alone, without a node
+	node    *line        // to the node that the process has started; nil in other ranks
 
-	survives bool // the job goes on without procs that are lost
+	survives bool // the job continues without procs that are lost
 
 	mu      sync.Mutex
-	manager manager // nil once it was told that the process is done
+	manager manager // nil after the manager got the message that the process is done
 }
 
-// ErrNoLibrary is that of a process of a process manager that speaks only PMIx, which this process
-// cannot speak.
+// ErrNoLibrary is the error of a process whose process manager supports only PMIx, which this
+// process does not support.
 var ErrNoLibrary = pmix.ErrNoLibrary
 
 // Started reports whether a process manager has started this process.
 func Started() bool { return pmi.Started(os.Getenv) || pmix.Started(os.Getenv) }
 
-// Join has this process take part in the job of the processes that its process manager has started. It
-// returns when its node is there.
+// Join makes this process take part in the job of the processes that its process manager has
+// started. It returns when the node of the process is ready.
 func Join() (*Managed, error) {
 	manager, err := open(os.Getenv(VersionVariable))
 	if err != nil {
@@ -92,7 +92,7 @@ func Join() (*Managed, error) {
 func (m *Managed) giveUp(why error) {
 	me := m.manager.Me()
 	if me.Size == 1 {
-		return // nobody waits
+		return // no process waits
 	}
 	text := fmt.Sprintf("rank %d of %d cannot join the job, which ends: %v", me.Rank, me.Size, why)
 	fmt.Fprintln(os.Stderr, "impi: mpi.Init:", text)
@@ -210,7 +210,7 @@ func (m *Managed) start(program string, o Order) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot start %s: %w", program, err), ours.Close())
 	}
-	go func() { _ = cmd.Wait() }() // how it ended it says itself
+	go func() { _ = cmd.Wait() }() // the node reports itself how it ended
 	m.node = newLine(ours)
 	var p Place
 	if err = m.node.send(o); err == nil {
@@ -259,8 +259,8 @@ func (m *Managed) tellPlaces(blocks []Block) error {
 	return nil
 }
 
-// Finalize leaves the job, once the process has told its node that it is done: who has started the node
-// waits for its end, so that nothing is left when all processes have ended.
+// Finalize leaves the job, once the process has told its node that it is done: the process that has
+// started the node waits for its end, so that nothing is left when all processes have ended.
 func (m *Managed) Finalize() error {
 	var o outcome
 	if m.node != nil {
@@ -281,9 +281,9 @@ func (m *Managed) Finalize() error {
 	return err
 }
 
-// Abort makes the process manager end all processes of the job with a status. The caller ends at once. In a job that
-// goes on without lost procs it does nothing: the nodes end the procs of a job that fails, and one that ends because
-// its node is gone must not take the others with it.
+// Abort makes the process manager end all processes of the job with a status. The caller ends at
+// once. In a job that continues without lost procs Abort does nothing: the nodes end the procs of a
+// job that fails, and a process that ends because its node is gone must not end the others.
 func (m *Managed) Abort(status int) {
 	if m.survives || !m.mu.TryLock() { // locked: the process ends in order already
 		return

@@ -32,7 +32,7 @@ type Proc struct {
 	AppNum  int
 }
 
-// Serve takes the order of the process that has started this one, by the socket that it has inherited.
+// Serve receives the order of the process that has started this one, through the inherited socket.
 func Serve(socket io.ReadWriteCloser) (*Node, error) {
 	n := &Node{line: newLine(socket)}
 	if err := n.line.receive(&n.Order, maxLine); err != nil {
@@ -60,8 +60,8 @@ func (n *Node) refuse(err error) error {
 	return err
 }
 
-// Open opens what others connect to, and says where it is. address is asked where there are several
-// blocks.
+// Open opens the listeners that other processes connect to, and sends their addresses to the parent
+// process. address is called if there are several blocks.
 func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 	if n.place.Survive, err = survive(os.Getenv(SurviveVariable)); err != nil {
 		return n.refuse(err)
@@ -88,8 +88,8 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 }
 
 // Gather returns the places of all blocks, and the procs of this one in their order, when all are
-// there. A rank may come to MPI_Init as late as it likes; from when all have, limit is for their
-// connections. It gives up when ctx ends, or the process that has started this.
+// there. A rank may come to MPI_Init as late as it likes; once all ranks have, limit is the maximum
+// time for their connections. It gives up when ctx ends, or the process that has started this one.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
 	defer func() { _ = n.listener.Close() }()
 	if n.server != nil {
@@ -146,7 +146,7 @@ func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel conte
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%v have passed since all were in MPI_Init", limit)) })
 	defer late.Stop()
 	told <- a
-	err := n.line.receive(new(Place), maxPlace) // it says nothing more, but its end is seen
+	err := n.line.receive(new(Place), maxPlace) // no message follows, but its end is seen
 	cancel(ended(err))
 }
 
@@ -175,7 +175,8 @@ func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
 	return errors.Join(err, a.Conn.Close())
 }
 
-// Close tells who has started this that nothing of the job is left, and how it has ended.
+// Close reports to the process that has started this one that nothing of the job is left, and the
+// job's status.
 func (n *Node) Close(status int) {
 	_ = n.line.send(outcome{status}) // it may be gone
 	_ = n.line.Close()

@@ -10,7 +10,7 @@ import (
 )
 
 // Verb is the command of impi-node that a first rank starts, and OrderFD the descriptor of the
-// socket by which they talk then.
+// socket by which they communicate.
 const (
 	Verb    = "pmi"
 	OrderFD = 3
@@ -23,7 +23,7 @@ const version = 1
 // Bounds of what is read.
 const (
 	maxPlace = 1 << 10  // bytes of a Place
-	maxLine  = 64 << 20 // of what a node is told: a Place for each block
+	maxLine  = 64 << 20 // of a message to a node: a Place for each block
 )
 
 // Block is some ranks in a row that are on one machine.
@@ -32,7 +32,7 @@ type Block struct {
 	Procs int `json:"procs"`
 }
 
-// Blocks returns the blocks of ranks, whose machines are given by rank.
+// Blocks returns the blocks of ranks. machines has the machine of each rank.
 func Blocks(machines []int) (blocks []Block) {
 	for rank, m := range machines {
 		if rank > 0 && m == machines[rank-1] {
@@ -44,7 +44,7 @@ func Blocks(machines []int) (blocks []Block) {
 	return blocks
 }
 
-// SurviveVariable, if it is 1, has the job go on without procs that are lost.
+// SurviveVariable, if it is 1, makes the job continue without procs that are lost.
 const SurviveVariable = "IMPI_SURVIVE"
 
 func survive(value string) (bool, error) {
@@ -57,34 +57,34 @@ func survive(value string) (bool, error) {
 	return false, fmt.Errorf("%s=%.40q: it can be 1, for a job that goes on without procs that are lost, or 0", SurviveVariable, value)
 }
 
-// Order is what a first rank tells its node at once.
+// Order is the first message of a first rank to its node.
 type Order struct {
 	Version int     `json:"version"`
 	Blocks  []Block `json:"blocks"`
 	Self    int     `json:"self"`              // the node's block
-	Machine string  `json:"machine,omitempty"` // what the process manager calls the node's machine
+	Machine string  `json:"machine,omitempty"` // the process manager's name of the node's machine
 }
 
-// Place is where the node of a block is found: the node's answer to the Order, and what its first rank
-// publishes.
+// Place describes how to reach the node of a block: the node's answer to the Order, and what its
+// first rank publishes.
 type Place struct {
 	Socket  string     `json:"socket"`            // abstract, for the block's procs
 	Address netip.Addr `json:"address,omitzero"`  // of the machine, where there are several blocks
-	Head    string     `json:"head,omitempty"`    // "ip:port" where the head takes the other nodes
+	Head    string     `json:"head,omitempty"`    // "ip:port" where the head accepts the other nodes
 	Secret  string     `json:"secret,omitempty"`  // of the head, for the other nodes
 	Server  string     `json:"server,omitempty"`  // "ip:port" of the job's server, which the head runs
-	Survive bool       `json:"survive,omitempty"` // the job goes on without procs that are lost
+	Survive bool       `json:"survive,omitempty"` // the job continues without procs that are lost
 
 	Problem string `json:"problem,omitempty"` // why the node cannot do its work; all else is empty
 }
 
-// Encode writes a place in one word, as PMI wants values.
+// Encode returns a place in one word, as PMI requires for values.
 func (p *Place) Encode() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
 }
 
-// DecodePlace reads what Encode has written, of the node of a block.
+// DecodePlace parses the place that Encode has written, for the node of a block.
 func DecodePlace(text string, block, blocks int) (p Place, err error) {
 	if len(text) > maxPlace {
 		return p, fmt.Errorf("the place of block %d has %d bytes, more than %d", block, len(text), maxPlace)

@@ -11,8 +11,8 @@ import (
 // readTime is how long AwaitReader waits at most for a reader that is there and does not read.
 const readTime = 10 * time.Second
 
-// AwaitReader waits until what was written to a pipe has been read. A process manager that is told of an
-// abort ends before it has read what its programs wrote before.
+// AwaitReader waits until the bytes that were written to a pipe have been read. A process manager
+// that gets an abort ends before it has read the earlier output of its programs.
 func AwaitReader(w io.Writer) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -28,7 +28,7 @@ func AwaitReader(w io.Writer) {
 			_ = raw.Control(func(fd uintptr) {
 				p := []unix.PollFd{{Fd: int32(fd)}}
 				if _, e := unix.Poll(p, 0); e == nil && p[0].Revents&unix.POLLERR != 0 {
-					return // nobody has the other end
+					return // the other end is closed
 				}
 				unread, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 			})

@@ -19,16 +19,16 @@ import (
 // Kinds of searches.
 const (
 	Seeds  = "seeds"  // of the simulator
-	Worlds = "worlds" // its seeds of several jobs that meet
+	Worlds = "worlds" // the simulator's seeds of several jobs that meet
 	Calls  = "calls"  // system calls that fail
 	Fuzz   = "fuzz"   // seconds of fuzzing
 	Kills  = "kills"  // jobs of which processes are killed
 )
 
-// Kinds lists them in the order of the page.
+// Kinds lists the kinds of searches in the order of the page.
 var Kinds = []string{Seeds, Worlds, Calls, Fuzz, Kills}
 
-// Record is all that was done.
+// Record contains all searches that were done.
 type Record struct {
 	Pieces   []Piece          `json:"pieces"`
 	Targets  map[string]Total `json:"targets,omitempty"` // of fuzzing
@@ -38,21 +38,21 @@ type Record struct {
 	Position uint64 `json:"position,omitempty"`
 }
 
-// Piece is what was done at one commit on one day.
+// Piece is the part of a search that was done at one commit on one day.
 type Piece struct {
 	Kind string           `json:"kind"`
 	Made provenance.Stamp `json:"made"`
-	// From and To are the range, To not included; of seeds these are their numbers, and else there is
-	// only a number, To - From, from 0.
+	// From and To are the range, To not included: of seeds their numbers; of other kinds From is 0
+	// and To only a number.
 	From    uint64 `json:"from"`
 	To      uint64 `json:"to"`
-	Of      uint64 `json:"of,omitempty"`     // how many there are, if that is known
-	Missed  uint64 `json:"missed,omitempty"` // of Calls: those that were not made in their runs
-	Seconds uint64 `json:"seconds"`          // how long it took
-	Found   int    `json:"found"`            // findings
+	Of      uint64 `json:"of,omitempty"`     // number of all, if known
+	Missed  uint64 `json:"missed,omitempty"` // number of Calls that were not made in their runs
+	Seconds uint64 `json:"seconds"`          // duration
+	Found   int    `json:"found"`
 }
 
-// Total is what a fuzz target has had.
+// Total is the sum of all fuzzing of a target.
 type Total struct {
 	Seconds uint64 `json:"seconds"`
 	Inputs  uint64 `json:"inputs"`
@@ -61,13 +61,13 @@ type Total struct {
 // Finding is something that went wrong.
 type Finding struct {
 	Kind  string           `json:"kind"`
-	What  string           `json:"what"` // a seed, a point, a target: what runs it again
+	What  string           `json:"what"` // a seed, a point or a target, with which it can be run again
 	Made  provenance.Stamp `json:"made"`
 	Text  string           `json:"text"`
-	Ended string           `json:"ended,omitempty"` // how it was mended, or why it is none; empty: it is open
+	Ended string           `json:"ended,omitempty"` // how it was fixed, or why it is none; empty: open
 }
 
-// Read reads a record; one that is not there is empty.
+// Read reads a record; it returns an empty one if the file does not exist.
 func Read(path string) (*Record, error) {
 	r := &Record{}
 	b, err := os.ReadFile(path)
@@ -95,7 +95,7 @@ func (r *Record) check() error {
 	return nil
 }
 
-// Write writes it, so that it is whole even if this is interrupted.
+// Write writes the record atomically: the file is complete even if Write is interrupted.
 func (r *Record) Write(path string) error {
 	b, err := json.MarshalIndent(r, "", " ")
 	if err == nil {
@@ -110,8 +110,8 @@ func (r *Record) Write(path string) error {
 // ErrTwo is wrapped if another run keeps its record in the same folder.
 var ErrTwo = errors.New("another campaign runs: wait for its end, or use another folder for -data")
 
-// Lock keeps other runs from the folder of a record until the function that it returns is called, or the process
-// ends: each would overwrite what the other has written.
+// Lock keeps other runs from the folder of a record until unlock is called, or the process ends:
+// each run would overwrite what the other has written.
 func Lock(path string) (unlock func(), err error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -127,7 +127,7 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// Next is where a kind goes on: behind the highest number that was done.
+// Next returns the number at which a kind continues: after the highest number that was done.
 func (r *Record) Next(kind string) (next uint64) {
 	for _, p := range r.Pieces {
 		if p.Kind == kind {
@@ -137,8 +137,8 @@ func (r *Record) Next(kind string) (next uint64) {
 	return next
 }
 
-// Count is how much of a kind was done. Numbers that were run twice count twice: at another commit
-// they decide something else.
+// Count returns how much of a kind was done, and the time. Numbers that were run twice count twice:
+// at another commit they test something else.
 func (r *Record) Count(kind string) (n, seconds uint64) {
 	for _, p := range r.Pieces {
 		if p.Kind == kind {
@@ -148,7 +148,7 @@ func (r *Record) Count(kind string) (n, seconds uint64) {
 	return n, seconds
 }
 
-// Add adds a piece: to the last one of its kind, if it goes on with that.
+// Add adds a piece: to the last one of its kind, if it continues that piece.
 func (r *Record) Add(p Piece) {
 	if p.From == p.To {
 		return
@@ -168,7 +168,8 @@ func (r *Record) Add(p Piece) {
 	r.Pieces = append(r.Pieces, p)
 }
 
-// Find adds a finding. One that is known already is open again.
+// Find adds a finding. A finding that is known already is opened again. unknown reports whether it
+// is new.
 func (r *Record) Find(f Finding) (unknown bool) {
 	i := slices.IndexFunc(r.Findings, func(x Finding) bool { return x.Kind == f.Kind && x.What == f.What })
 	if i < 0 {
@@ -180,7 +181,7 @@ func (r *Record) Find(f Finding) (unknown bool) {
 	return unknown
 }
 
-// End says how a finding was mended.
+// End records how a finding was fixed.
 func (r *Record) End(what, how string) error {
 	i := slices.IndexFunc(r.Findings, func(x Finding) bool { return x.Kind+" "+x.What == what })
 	if i < 0 {
@@ -190,7 +191,7 @@ func (r *Record) End(what, how string) error {
 	return nil
 }
 
-// Open lists the findings that are not mended.
+// Open returns the findings that are not fixed.
 func (r *Record) Open() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Ended != "" })
 }

@@ -28,7 +28,7 @@ var ReloadHelp string
 // Exit statuses.
 const (
 	statusOK     = 0
-	statusFailed = 1 // nothing has changed, or not all of it
+	statusFailed = 1 // nothing or only a part has changed
 )
 
 // common are the flags by which a command finds jobs.
@@ -123,7 +123,7 @@ func (o *common) reload(_ []string, out, errs io.Writer) (int, error) {
 	}
 	var results []result
 	status := statusOK
-	for _, f := range bySite(found) { // one after the other, so that two do not make a pair's links anew at once
+	for _, f := range bySite(found) { // one after the other, so that no two renew a pair's links at once
 		r := result{Job: f.About.Job, Site: f.About.Site}
 		if a, err := ask(&f, o.deadline, links.Request{Op: links.OpReread}); err != nil {
 			r.Error = err.Error()

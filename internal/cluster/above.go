@@ -22,8 +22,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// The pauses between two attempts to connect, and how long nothing may answer where somebody listens:
-// what cannot be reached is named within 5 s.
+// The pauses between two attempts to connect, and the maximum time without an answer from a port
+// that is open: an address that cannot be reached is reported within 5 s.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
@@ -40,7 +40,7 @@ type above struct {
 	fails  []byte        // a report: why this host cannot be part of the site; nil: it can
 	lost   bool          // nothing can be sent or received any more; Host's mu guards it
 	heard  chan struct{} // closed when nothing more is received
-	renew  chan struct{} // has an element if another connection should carry on
+	renew  chan struct{} // has an element if a new connection should replace this one
 
 	mu     sync.Mutex // guards output
 	output proto.Cluster_WriteClient
@@ -75,7 +75,7 @@ func (a *above) connect(ctx context.Context) error {
 		switch code := status.Code(err); {
 		case errors.As(err, &refused) && a.fails == nil && h.cfg.Report != nil:
 			a.fails = h.cfg.Report(err)
-			continue // at the head, which is to hear of it
+			continue // retry at the head, which must get the report
 		case errors.Is(err, ErrSecret):
 			return &unfit{a.cannot(fmt.Errorf("%w; copy the key's file to both", err))}
 		case errors.Is(err, ErrVersion), errors.Is(err, ErrCertificate), code == codes.FailedPrecondition:
@@ -92,14 +92,14 @@ func (a *above) connect(ctx context.Context) error {
 	}
 }
 
-// Remedy says what to do where a host cannot reach its parent.
+// Remedy is the advice where a host cannot reach its parent.
 const Remedy = "in a site of many hosts, some accept connections of others at free TCP ports: remove firewalls between them, or choose their addresses by network = \"10.77.0.0/16\" in the site block"
 
 // unreached says that no connection was made to the head, host 0, or to a parent that has said where
 // it listens.
 type unreached struct {
 	host  int
-	began time.Time // the attempt
+	began time.Time // when the attempt began
 	error
 }
 
@@ -108,7 +108,7 @@ func (u *unreached) Unwrap() error { return u.error }
 type silence struct {
 	host  int
 	since time.Time
-	told  bool // the log
+	told  bool // the failure was logged
 }
 
 // lasts counts a failed attempt, and reports whether the host has been unreachable for at least
@@ -153,10 +153,10 @@ func (a *above) cannot(err error) error {
 
 // uplink is a connection to a host above on which both ends have proved that they know the secret.
 type uplink struct {
-	conn *rpc.Conn // its Peer is why this host does not accept the certificate of the other, an error; nil: it does
+	conn *rpc.Conn // conn.Peer is the error why this host rejects the peer's certificate; nil: accepted
 	rpc  *grpc.ClientConn
-	id   [idSize]byte // of the connection, for those that carry it on
-	at   string       // where the other listens
+	id   [idSize]byte // of the connection, for those that replace it
+	at   string       // address where the other host listens
 }
 
 // dial makes a connection. asked is called when the other end wants it to be made anew.
@@ -351,7 +351,7 @@ func (a *above) write(o *proto.Output) (err error) {
 // leave tells the parent that nothing more comes, once all output is written or ctx has ended.
 func (a *above) leave(ctx context.Context) {
 	if a.link == nil {
-		return // it was never connected
+		return // this host was never connected
 	}
 	a.h.mu.Lock()
 	lost := a.lost
@@ -430,8 +430,8 @@ func (s stream) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Stdout returns the job's standard output, wherever the head is. Lines that are written in one
-// call stay together.
+// Stdout returns the job's standard output, on whichever machine the head is. Lines that are
+// written in one call stay together.
 func (h *Host) Stdout() io.Writer { return stream{h, false} }
 
 // Stderr returns the job's standard error.

@@ -19,9 +19,9 @@ var (
 	ErrSize   = neighbour.ErrSize
 )
 
-// Ask asks a host of the site. Any host may do so: the question goes up to the head and down from
-// there, and so does the answer. Ask waits until ctx ends, at most for a minute; the host that is
-// asked is told how long that is.
+// Ask sends a question to a host of the site and returns its answer. Any host may do so: the
+// question goes up to the head and down from there, and so does the answer. Ask waits until ctx
+// ends, at most for a minute; the question carries that limit.
 func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, error) {
 	if len(question) > maxQuestion {
 		return nil, fmt.Errorf("a question of %d bytes is %w", len(question), ErrSize)
@@ -47,7 +47,7 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 		return nil, ErrAbsent
 	}
 	broken := h.broken
-	var gone <-chan struct{} // the parent is
+	var gone <-chan struct{} // closed when the parent is gone
 	if h.up != nil {
 		gone = h.up.heard
 	}
@@ -59,7 +59,7 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 			if !errors.Is(h.failed, ErrOver) {
 				return nil, h.failed
 			}
-			broken = nil // what outlives the job asks, too
+			broken = nil // processes that outlive the job ask, too
 		case <-gone:
 			return nil, ErrAbsent
 		case <-h.ctx.Done():
@@ -70,8 +70,8 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 	}
 }
 
-// Has tells, at the head, whether a host is there, or may be: of those that are not connected with the
-// head itself it is known only whether the one by which they are is.
+// Has reports, at the head, whether a host is there, or may be: if the host is not connected with
+// the head itself, Has reports whether the child above the host is there.
 func (h *Host) Has(host int) bool {
 	next := h.cfg.Tree.Toward(h.cfg.Self, host)
 	h.mu.Lock()
@@ -102,7 +102,7 @@ func (h *Host) fromHead(w *proto.Down) {
 	m, to, pass := h.asks.FromParent(w)
 	h.mu.Unlock()
 	switch {
-	case pass && !h.toward(to, w) && w.GetAsks() != nil: // of an answer, nobody waits for it
+	case pass && !h.toward(to, w) && w.GetAsks() != nil: // no host waits for an undeliverable answer
 		h.up.tell(neighbour.Reply(w.GetAsks(), nil, ErrAbsent))
 	case m != nil:
 		h.begin(func() {

@@ -77,8 +77,8 @@ func (h *Host) accept() {
 }
 
 type peer struct {
-	refused error        // why its certificate is not accepted; nil: it is
-	told    atomic.Int32 // the host that was told that it has no place, once it hangs up; 0: none was
+	refused error        // why its certificate is rejected; nil: accepted
+	told    atomic.Int32 // host that got a message that it has no place, once it hangs up; 0: none
 }
 
 type parent struct {
@@ -191,19 +191,19 @@ func (p parent) changed() {
 	p.h.placed = make(chan struct{})
 }
 
-// Place tells a host where its parent listens, as soon as that is known.
+// Place returns to a host where its parent listens, as soon as the parent has a place.
 func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, error) {
 	h := p.h
 	host := int(n.GetHost())
 	fails := n.GetFails()
 	h.mu.Lock()
 	over := h.ended
-	if host < h.cfg.Tree.Hosts { // what a stranger may say is bounded
+	if host < h.cfg.Tree.Hosts { // bounds what an unproved host may add
 		h.called[host] = true
 	}
 	h.mu.Unlock()
 	switch {
-	case over: // see below
+	case over: // handled below
 	case fails == nil:
 		if err := p.knows(ctx, n); err != nil {
 			return nil, err
@@ -254,9 +254,9 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	}
 	child := int(hello.Hello.GetHost())
 	q := newQueue[*proto.Down]()
-	q.add(neighbour.BeatDown) // goes before everything else, and says that the child is accepted
+	q.add(neighbour.BeatDown) // sent before everything else; it accepts the child
 	err = h.take(func(m *membership.Member, now time.Time) error {
-		if h.ended { // since knows has looked: who is told has been told
+		if h.ended { // the job may have ended since knows checked
 			return ErrOver
 		}
 		if err := m.Attach(child, now); err != nil {
@@ -266,7 +266,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 		return nil
 	})
 	if errors.Is(err, ErrOver) {
-		return status.Error(codes.Unavailable, ErrOver.Error()) // it comes again, and the head tells it how the job ended
+		return status.Error(codes.Unavailable, ErrOver.Error()) // it reconnects, and the head sends it the result
 	}
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)

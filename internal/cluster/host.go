@@ -30,11 +30,11 @@ var (
 	ErrCertificate = errors.New("the hosts do not accept each other's certificates")
 	// ErrVersion means that two hosts run different versions of impi-node.
 	ErrVersion = errors.New("the hosts run different versions of impi-node")
-	// ErrFile means that two hosts have read different descriptions of the site.
+	// ErrFile means that two hosts have read different job files for the site.
 	ErrFile = errors.New("the hosts have different job files")
 	// ErrPlugins means that two hosts would run different versions of a plugin.
 	ErrPlugins = errors.New("the hosts have different versions of a plugin")
-	// ErrUnfit means that the head has turned a host away for one of these reasons.
+	// ErrUnfit means that the head has rejected a host for one of these reasons.
 	ErrUnfit = errors.New("the host cannot be part of the site")
 	// ErrOver means that the head has ended the job before it began.
 	ErrOver = errors.New("the head has ended the job")
@@ -50,8 +50,8 @@ const (
 	lastWait = 5 * time.Second
 )
 
-// Owner is told what happens. Its methods are called by goroutines of a Host, several at a time,
-// and must not wait for other methods of the Host.
+// Owner receives the events of a Host. Its methods are called by goroutines of the Host, several at
+// a time, and must not wait for other methods of the Host.
 type Owner interface {
 	// Waits is called at the head whenever the set of hosts that are not there yet changes.
 	Waits(hosts []int)
@@ -62,18 +62,18 @@ type Owner interface {
 	Over(report []byte)
 	// Signal is called with a signal for the procs.
 	Signal(number int)
-	// Stop is called at the other hosts when nothing may go on that outlives the job, since the head
-	// says so or the parent is gone.
+	// Stop is called at the other hosts when everything that outlives the job must end, since the
+	// head has sent Stop or the parent is gone.
 	Stop()
-	// Unfit says, at the head, that a host which is not there yet cannot be part of the site, since
-	// its version, its job file or its key is another one.
+	// Unfit is called at the head if a host which is not there yet cannot be part of the site,
+	// since its version, its job file or its key differs.
 	Unfit(host int, why error)
-	// Lost says that the parent or a child is lost. The site cannot go on.
+	// Lost is called when the parent or a child is lost. The site cannot continue.
 	Lost(host int, why error)
-	// Without says that a child and all hosts below it are lost, and that the site goes on without them, since
-	// GoOn was called.
+	// Without is called when a child and all hosts below it are lost, and the site continues
+	// without them, since GoOn was called.
 	Without(hosts []int, why error)
-	// Ask answers a question of any host, until ctx ends.
+	// Ask returns the answer to a question of any host. It may take until ctx ends.
 	Ask(ctx context.Context, question []byte) (answer []byte)
 }
 
@@ -83,36 +83,38 @@ type Config struct {
 	Self   int
 	Name   func(host int) string // a host's name in messages
 	Secret []byte                // of the job; all hosts have it
-	// Identity is the host's certificate, and whom it accepts as another host. Nil: this host has
-	// none, and accepts whoever has the secret.
+	// Identity is the host's certificate, and determines which certificates of other hosts it
+	// accepts. Nil: this host has none, and accepts every host that has the secret.
 	Identity *identity.Identity
 	Version  string          // of impi-node
-	File     []byte          // digest of what the job file says about the site
+	File     []byte          // digest of the site's part of the job file
 	Plugins  []*proto.Plugin // of the lock file
 
 	Listen string       // "ip:port" for the hosts below; port 0 takes a free one
-	Ports  config.Ports // from which port 0 takes one; zero: from all
+	Ports  config.Ports // ports that port 0 chooses from; zero: all
 	Head   string       // "ip:port" of the head; empty at the head
-	// HeadListens says that the head listens at Head already: that it is not reached soon is an error.
+	// HeadListens is set if the head listens at Head already: then it is an error if the head is
+	// not reached soon.
 	HeadListens bool
 	// Listener is the head's listener if it is open already. Listen is ignored then.
 	Listener net.Listener
 	Dial     func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
 	// HostAt returns, at the head, the host that has an address, if one has. A host that connects
-	// from there with a wrong secret is unfit. Nil: none is.
+	// from there with a wrong secret is unfit. Nil: no host is unfit for that.
 	HostAt func(netip.Addr) (host int, ok bool)
-	// Fails is a report: why this host cannot be part of the site. Open tells the head, and fails
-	// with ErrOver once Owner.Over has been called. Nil: it can.
+	// Fails is a report: why this host cannot be part of the site. Open sends it to the head, and
+	// fails with ErrOver once Owner.Over has been called. Nil: the host can be part of the site.
 	Fails []byte
-	// Report makes a report of what Open finds while it connects: why this host cannot be part of the
-	// site. Open then goes on as with Fails. It is called by one goroutine at a time. Nil: Open fails.
+	// Report returns a report of an error that Open has while it connects: why this host cannot be
+	// part of the site. Open then continues as with Fails. It is called by one goroutine at a time.
+	// Nil: Open fails.
 	Report func(why error) []byte
-	// Seeks is told which host Open waits for, by its number: the head, or the parent that the head
-	// has named. Nil: nobody is told.
+	// Seeks is called with the number of the host that Open waits for: the head, or the parent that
+	// the head has named. It may be nil.
 	Seeks func(host int)
 
-	Beat, Silence time.Duration // between two signs of life; without one for so long a host is lost
-	Until         time.Time     // all hosts must be there by then
+	Beat, Silence time.Duration // between two signs of life; after which without one a host is lost
+	Until         time.Time     // when all hosts must be there
 
 	// Stdout and Stderr return a Writer for the output of one host, at the head. They are called
 	// once for each host, and one goroutine at a time uses it.
@@ -125,7 +127,7 @@ type Config struct {
 // Host is one host's place in the tree.
 type Host struct {
 	cfg    Config
-	ctx    context.Context // ends with Close
+	ctx    context.Context // done after Close
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	log    hclog.Logger
@@ -139,28 +141,28 @@ type Host struct {
 	mu       sync.Mutex
 	member   *membership.Member
 	below    map[int]*queue[*proto.Down]
-	moving   map[[idSize]byte]*rpc.Moving // from hosts below
+	moving   map[[idSize]byte]*rpc.Moving // connections from hosts below that move, by ID
 	listens  map[int]string               // at the head: the addresses of the hosts that have hosts below them
 	placed   chan struct{}                // closed and replaced when listens, ended or informed changes
-	gone     map[int]struct{}             // children that have said that they leave
-	wake     chan struct{}                // tells clock that a deadline has changed
+	gone     map[int]struct{}             // children that have sent that they leave
+	wake     chan struct{}                // wakes clock when a deadline has changed
 	whole    chan struct{}                // at the head: closed when parts is set
 	parts    [][]byte
 	started  chan struct{} // not at the head: closed when job is set
 	job      []byte
 	finished chan struct{} // closed when this host and those below have finished
-	left     chan struct{} // a child has said that it leaves, or is gone
-	ended    bool          // the head has said that the job is over
-	verdict  []byte        // and this report
+	left     chan struct{} // has an element if a child leaves, or is gone
+	ended    bool          // the head has ended the job
+	verdict  []byte        // the head's report about the end
 	called   map[int]bool  // at the head: the hosts that have reached it
-	informed map[int]bool  // at the head: the missing hosts that know why they cannot be part of the site
-	stayed   time.Time     // when a host below has last said that it stays
+	informed map[int]bool  // at the head: the missing hosts that were sent why they are unfit
+	stayed   time.Time     // when a host below has last sent that it stays
 	awaited  bool          // AwaitBelow has been called
 	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
 	asks     neighbour.Questions
-	outputs  map[outputOf]io.Writer // at the head: of the hosts
-	stdin    chan []byte            // what comes from cfg.Stdin, once somebody reads it
+	outputs  map[outputOf]io.Writer // at the head: outputs of the hosts
+	stdin    chan []byte            // input from cfg.Stdin, once a host reads it
 	pumping  sync.Once              // starts pump
 }
 
@@ -170,7 +172,7 @@ type outputOf struct {
 }
 
 // Open connects a host to its parent and accepts connections of its children. It blocks until the
-// parent has accepted it; until ctx ends it tries again.
+// parent has accepted it; it retries until ctx ends.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -210,7 +212,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// Address returns where hosts below connect: "ip:port".
+// Address returns the address where hosts below connect: "ip:port".
 func (h *Host) Address() string {
 	if h.ln == nil {
 		return ""
@@ -218,8 +220,7 @@ func (h *Host) Address() string {
 	return h.ln.Addr().String()
 }
 
-// Gather returns, at the head, what all hosts have reported, by host. It blocks until all are
-// there.
+// Gather returns, at the head, the reports of all hosts, by host. It blocks until all are there.
 func (h *Host) Gather(ctx context.Context, own []byte) ([][]byte, error) {
 	h.with(func(m *membership.Member, now time.Time) { m.Submit(own, now) })
 	select {
@@ -235,7 +236,7 @@ func (h *Host) Gather(ctx context.Context, own []byte) ([][]byte, error) {
 // Start sends the head's result to all hosts.
 func (h *Host) Start(job []byte) { h.tellBelow(&proto.Down{Word: &proto.Down_Job{Job: job}}) }
 
-// Report sends the head what this host has, and returns the head's result. It blocks until all
+// Report sends this host's part to the head, and returns the head's result. It blocks until all
 // hosts are there.
 func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	h.with(func(m *membership.Member, now time.Time) { m.Submit(own, now) })
@@ -256,23 +257,24 @@ func (h *Host) ReachedBy(host int) bool {
 	return h.called[host]
 }
 
-// GoOn says that from now on the site goes on without hosts below h that are lost.
+// GoOn makes the site continue from now on without hosts below h that are lost.
 func GoOn(h *Host) { h.with(func(m *membership.Member, _ time.Time) { m.GoOn() }) }
 
-// Finish says that this host has finished its share of a job that goes well.
+// Finish reports to the tree that this host has finished its share of a job that goes well.
 func (h *Host) Finish() { h.with(func(m *membership.Member, now time.Time) { m.Finish(now) }) }
 
-// Finished is closed when this host and all below it have finished; at the head, all hosts.
+// Finished returns a channel that is closed when this host and all below it have finished; at the
+// head, all hosts.
 func (h *Host) Finished() <-chan struct{} { return h.finished }
 
-// Fail tells the head why the job cannot go on.
+// Fail reports to the head why the job cannot continue.
 func (h *Host) Fail(report []byte) {
 	if h.up != nil {
 		h.up.tell(&proto.Up{Word: &proto.Up_Fails{Fails: &proto.Message{Host: int32(h.cfg.Self), Data: report}}})
 	}
 }
 
-// End tells, at the head, all hosts that the job is over; report is empty if it went well. Hosts
+// End sends, at the head, to all hosts that the job is over; report is empty if it went well. Hosts
 // that leave or are lost after that are not reported.
 func (h *Host) End(report []byte) {
 	h.with(func(m *membership.Member, _ time.Time) {
@@ -288,11 +290,11 @@ func (h *Host) Signal(number int) {
 	h.tellBelow(&proto.Down{Word: &proto.Down_Signal{Signal: int32(number)}})
 }
 
-// Stop has, at the head, all other hosts end what outlives the job, too.
+// Stop makes, at the head, all other hosts also end whatever outlives the job.
 func (h *Host) Stop() { h.tellBelow(&proto.Down{Word: &proto.Down_Stop{Stop: &proto.Nothing{}}}) }
 
-// Linger says again and again, until its result is called, that procs here outlive the job, so that
-// the hosts above stay for their output.
+// Linger reports repeatedly, until leave is called, that procs here outlive the job, so that the
+// hosts above stay for their output.
 func (h *Host) Linger() (leave func()) {
 	if h.up == nil {
 		return func() {}
@@ -313,8 +315,8 @@ func (h *Host) Linger() (leave func()) {
 	return func() { close(quit) }
 }
 
-// Dismiss waits, at the head after End, until the hosts that are not there have come and were told
-// how the job has ended, at most for limit.
+// Dismiss waits, at the head after End, until the hosts that are missing have come and were sent
+// the job's result, at most for limit.
 func (h *Host) Dismiss(limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -335,8 +337,9 @@ func (h *Host) Dismiss(limit time.Duration) {
 }
 
 // Close leaves the tree once the last output is written and the hosts below have left. It waits for
-// that no longer than limit, counted anew when one of them says that it stays, and after that no
-// longer than lastWait for a write that cannot be interrupted, to an output that nobody reads.
+// that no longer than limit, which begins again whenever one of them reports that it stays, and
+// after that no longer than lastWait for a write that cannot be interrupted, to an output that is
+// not read.
 func (h *Host) Close(limit time.Duration) {
 	h.AwaitBelow(limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -371,12 +374,13 @@ func (h *Host) Close(limit time.Duration) {
 	}
 }
 
-// AwaitBelow waits, when the job is over, until the hosts below have left, or none has said for limit
-// that it stays. Close does that first; calling it before lets this host be of use to those below.
+// AwaitBelow waits, when the job is over, until the hosts below have left, or none has reported for
+// limit that it stays. Close does that first; if AwaitBelow is called before Close, this host still
+// serves the hosts below.
 func (h *Host) AwaitBelow(limit time.Duration) {
 	h.with(func(m *membership.Member, _ time.Time) { m.End() })
 	h.mu.Lock()
-	if !h.awaited { // else the limit does not begin anew
+	if !h.awaited { // else the limit does not begin again
 		h.awaited, h.stayed = true, time.Now()
 	}
 	h.mu.Unlock()

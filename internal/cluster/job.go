@@ -13,14 +13,14 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// ErrJob means that bytes are not a job or a part of one.
+// ErrJob means that bytes are not an encoded job or part of one.
 var ErrJob = errors.New("malformed description of the job")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrJob, fmt.Sprintf(format, args...))
 }
 
-// EncodePart encodes what a host tells the head: where it listens, and its procs, which have the
+// EncodePart encodes a host's report to the head: where it listens, and its procs, which have the
 // host's address and one business card.
 func EncodePart(h startup.HostConfig) ([]byte, error) {
 	p := &proto.HostPart{Address: h.Address[:], Port: int32(h.Port), Procs: int32(len(h.Procs))}
@@ -65,7 +65,7 @@ func goTogether(pids []int64, procs int32, others int) bool {
 	return procs >= 0 && int(procs) <= startup.MaxProcs-others && len(pids) <= int(procs) && (len(pids) > 0) == (procs > 0)
 }
 
-// DecodePart decodes what EncodePart has encoded. procs is how many the host must have.
+// DecodePart decodes the bytes of EncodePart. procs is the number of procs that the host must have.
 func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
 	var p proto.HostPart
 	if err := pb.Unmarshal(b, &p); err != nil {
@@ -130,7 +130,7 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 	return pb.Marshal(p)
 }
 
-// DecodeJob decodes what the head has encoded with EncodeJob.
+// DecodeJob decodes the bytes that the head has encoded with EncodeJob.
 func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err error) {
 	var p proto.Job
 	if err := pb.Unmarshal(b, &p); err != nil {

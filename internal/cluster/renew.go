@@ -11,16 +11,16 @@ import (
 	"github.com/openimpi/impi/internal/rpc/auth"
 )
 
-// What a connection is for: the first byte on it, before its ID.
+// The purposes of a connection: the first byte on it, before its ID.
 const (
-	prefaceNew  byte = 'N' // a connection that begins
-	prefaceMove byte = 'M' // it carries on the one with that ID
-	prefaceGo   byte = 'G' // the dialler's answer once it may: from now on it does
+	prefaceNew  byte = 'N' // a new connection
+	prefaceMove byte = 'M' // it replaces the connection with that ID
+	prefaceGo   byte = 'G' // the dialler's answer: the connection is replaced from now on
 
-	idSize = 16 // bytes; who knows an ID has made that connection
+	idSize = 16 // bytes; only the maker of a connection knows its ID
 )
 
-// How often a connection that could not be made anew is tried again, and when that is said.
+// The pause between attempts to renew a connection, and the number of failed ones before a warning.
 const (
 	renewPause = time.Second
 	renewWarns = 10 // attempts
@@ -28,8 +28,8 @@ const (
 
 var errKept = errors.New("the connection goes on with the certificates by which it was made")
 
-// Renew has the connections with other hosts carried on by new ones, whose ends prove who they are by the
-// certificates as they are now. What is under way on them is not lost. It does not wait for that.
+// Renew replaces the connections with other hosts by new ones, whose ends prove their identity by
+// the current certificates. Data under way on them is not lost. Renew does not wait for that.
 // Without certificates it does nothing.
 func (h *Host) Renew() {
 	if h.cfg.Identity == nil {
@@ -53,7 +53,7 @@ func (h *Host) Renew() {
 func (a *above) wantsRenewal() {
 	select {
 	case a.renew <- struct{}{}:
-	default: // it will, after this moment
+	default: // it will do so after this moment
 	}
 }
 
@@ -205,7 +205,7 @@ func (p parent) carryOn(safe *auth.Conn, id [idSize]byte) error {
 		err = errors.New("it says something else than that it does")
 	}
 	if err == nil {
-		err = safe.SetDeadline(time.Time{}) // that of the greeting
+		err = safe.SetDeadline(time.Time{}) // end the greeting's deadline
 	}
 	if err != nil {
 		m.Cancel()

@@ -12,23 +12,23 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Command is a program, or a command of one: what runs it, and what its completions for shells and its
-// man page are made of. Its flags are package flag's. The usage of a flag is no text but the kind of its
-// value, as completions take it, or empty: the texts are in Help, which is written by hand, and Faults
-// compares the two.
+// Command is a program, or a command of one: the function that runs it, and the data that its
+// completions for shells and its man page are made of. Its flags are package flag's. The usage of a
+// flag is no text but the kind of its value, as in completions, or empty: the texts are in Help,
+// which is written by hand, and Faults compares the two.
 type Command struct {
 	Name     string        // as it is typed
-	Also     []string      // what it is called in other programs, whose users are told its name
+	Also     []string      // its names in other programs, whose users get a hint
 	Help     string        // all of it; empty: it is in that of the command above
-	Args     string        // the kind of its arguments; empty: it takes none, unless Program
+	Args     string        // the kind of its arguments; empty: none, unless Program
 	Flags    *flag.FlagSet // of NewFlags; nil: it has none
 	Commands []*Command
 	Hidden   bool // only the program itself uses it
 	Program  bool // the first argument is another program, whose flags follow it
 
-	Check   func(args []string) error // what is wrong with the arguments and flags
+	Check   func(args []string) error // returns what is wrong with the arguments and flags
 	Run     func(args []string, out, errs io.Writer) (status int, err error)
-	Unknown func(word string) string // what to do instead of a command that there is not; "" and nil: what is alike
+	Unknown func(word string) string // returns advice for an unknown command; "" and nil: similar names
 }
 
 // Kinds of values and arguments. Others are words with | between them.
@@ -50,7 +50,8 @@ func NewFlags() *flag.FlagSet {
 	return f
 }
 
-// Exactly is the Check of a command that takes so many arguments.
+// Exactly returns the Check of a command that has exactly n arguments; what describes them in the
+// message.
 func Exactly(n int, what string) func(args []string) error {
 	return func(args []string) error {
 		if len(args) != n {
@@ -65,11 +66,11 @@ type wrong struct{ error }
 
 func (w wrong) Unwrap() error { return w.error }
 
-// Wrong marks an error that Run returns as one of the command line: the status is StatusUsage, and the
-// message says where the help is.
+// Wrong marks an error that Run returns as one of the command line: the status is StatusUsage, and
+// the message says how to get help.
 func Wrong(err error) error { return wrong{err} }
 
-// NeedsCommand is the Run of a command that does nothing without one of those below.
+// NeedsCommand is the Run of a command that does nothing without a subcommand.
 func (c *Command) NeedsCommand([]string, io.Writer, io.Writer) (int, error) {
 	return 0, Wrong(fmt.Errorf("give a command: %s", strings.Join(c.known(), ", ")))
 }

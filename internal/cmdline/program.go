@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// NewProgram returns a program with flags, which says its version, and more of it in the lines of about.
+// NewProgram returns a program with flags and a command that prints its version and the lines of
+// about.
 func NewProgram(name, help, about string) *Command {
 	c := &Command{Name: name, Help: help, Flags: NewFlags()}
 	c.Commands = append(c.Commands, &Command{Name: "version", Hidden: true, Run: func(_ []string, out, _ io.Writer) (int, error) {
@@ -22,7 +23,8 @@ func NewProgram(name, help, about string) *Command {
 	return c
 }
 
-// AddHelp adds the command help to a program, after all others. It knows their help, and that on more.
+// AddHelp adds the command help to a program, after all others. It prints the help of a command, or
+// a text of more, by its name.
 func (c *Command) AddHelp(more map[string]string) {
 	known := slices.Sorted(slices.Values(append(c.known(), slices.Collect(maps.Keys(more))...)))
 	help := &Command{Name: "help", Args: "`" + strings.Join(known, "|") + "`"}

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// AddCompletion adds the command completion to a program: what it prints for a shell, and hidden what
-// make install calls. Without a help text it is hidden itself.
+// AddCompletion adds the command completion to a program: it prints completions for a shell, and
+// has a hidden subcommand for make install. Without a help text it is hidden itself.
 func (c *Command) AddCompletion(help string, more ...*Command) {
 	all := &Command{Name: completion, Help: help, Hidden: help == "", Commands: more}
 	for _, shell := range slices.Sorted(maps.Keys(shells)) {
@@ -45,8 +45,8 @@ var scripts = map[string]string{
 	"bash": "bash-completion/completions/%s", "fish": "fish/vendor_completions.d/%s.fish", "zsh": "zsh/site-functions/_%s",
 }
 
-// Install writes man pages and completions of a program below a folder like /usr/local/share, for which
-// WantsInstall has been asked.
+// Install writes man pages and completions of a program below a folder like /usr/local/share. It is
+// called if WantsInstall is true.
 func (c *Command) Install(args []string) error {
 	if !WantsInstall(args) {
 		return errors.New("write: completion install FOLDER")

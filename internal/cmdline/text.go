@@ -54,7 +54,7 @@ func (p *place) title() string {
 
 type place struct {
 	*Command
-	path string // its name, behind those of the commands above
+	path string // its name, after those of the commands above
 	help string // its own or that of the command above
 }
 
@@ -85,13 +85,13 @@ func isSwitch(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// Faults says where help texts and flags of a program and its commands are not the same.
+// Faults returns the differences between help texts and flags of a program and its commands.
 func (c *Command) Faults() (list []string) {
 	for _, top := range c.places() {
 		if top.Help == "" {
 			continue
 		}
-		known := map[string]*flag.Flag{} // of it, and of the commands that have no help of their own
+		known := map[string]*flag.Flag{} // flags of it, and of the commands that have no help of their own
 		for _, p := range places(top.Command, top.path, "") {
 			if p.help == top.Help {
 				for _, f := range p.flags() {

@@ -28,8 +28,8 @@ const (
 	badgeSpace  = 6
 )
 
-// WriteBadge writes the verdict as an SVG for a README. It says what the run was worth: which data
-// planes were tried, and whether it was a quick one.
+// WriteBadge writes the verdict as an SVG for a README. It also shows the scope of the run: which
+// data planes were tried, and whether it was a quick one.
 func (r *Report) WriteBadge(w io.Writer) error {
 	name, title := "transport", "impi-conform transport"
 	if r.Site != nil {

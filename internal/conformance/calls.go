@@ -282,7 +282,7 @@ func (e *env) silent(backlog int) (port int) {
 	e.must(unix.Listen(fd, backlog))
 	name, err := unix.Getsockname(fd)
 	e.must(err)
-	for range 3 * max(0, 1-backlog) { // they take what room there is
+	for range 3 * max(0, 1-backlog) { // fills the backlog
 		c, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		e.must(err)
 		e.Cleanup(func() { _ = unix.Close(c) })

@@ -17,13 +17,13 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Kind says which half of the verdict a rule belongs to.
+// Kind is the half of the verdict that a rule belongs to.
 type Kind string
 
 // The kinds.
 const (
-	Correct Kind = "correct" // it does what it should
-	Robust  Kind = "robust"  // also when something is not as it should be
+	Correct Kind = "correct" // correct behaviour
+	Robust  Kind = "robust"  // also under faults
 )
 
 // Case is one rule and the way to check it.
@@ -43,13 +43,13 @@ type env struct {
 	mtls    error                // what is wrong with AutoMTLS
 	plane   transports.DataPlane // empty for cases that need no link's bytes
 	quick   bool
-	wait    time.Duration // bounds whatever the case waits for
+	wait    time.Duration // limit of every wait of the case
 	workDir string
 	crashes *crashes
 	speed   *Speed // that P-SPEED-01 has found
 }
 
-// Fatalf fails the case, with its number and its rule, if it is one.
+// Fatalf fails the case. The message has its number and its rule, if it is one.
 func (e *env) Fatalf(format string, args ...any) {
 	if e.c.ID == "" {
 		e.T.Fatalf(format, args...)

@@ -20,7 +20,7 @@ var crashCases = []Case{
 type crashes struct {
 	mu    sync.Mutex
 	texts []string
-	all   []context.CancelFunc // of what waits for the process
+	all   []context.CancelFunc // cancels the waits for the process
 }
 
 // endWith ends a wait when the process crashes, after which nothing will come.

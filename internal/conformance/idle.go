@@ -17,8 +17,9 @@ var idleCases = []Case{
 		Rule: "while no bytes move on its links and nobody dials, the process sleeps"},
 }
 
-// An idle process passes if it wants a processor for less than a quarter of one of so many intervals in a
-// row: in the others it may have had something to finish. One that never sleeps wants it in all of them.
+// An idle process passes if it runs, or waits for a processor, for less than a quarter of one of
+// these intervals: in the others it may have had something to finish. A process that never sleeps
+// does so in all of them.
 const (
 	idleInterval  = 500 * time.Millisecond
 	idleIntervals = 8
@@ -59,7 +60,7 @@ func (e *env) wanted(pid int) (sum time.Duration) {
 	}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		fields := strings.Fields(string(text)) // nanoseconds it ran, nanoseconds it waited, how often it ran
+		fields := strings.Fields(string(text)) // nanoseconds running, nanoseconds waiting, number of runs
 		if err != nil || len(fields) < 2 {
 			continue // the thread has ended
 		}

@@ -20,7 +20,7 @@ var leakCases = []Case{
 		Rule: "listeners that were closed leave no descriptor and no thread in the plugin's process: Close must close what Listen has opened"},
 }
 
-// What a process may hold more after thousands of links than before.
+// Maximum growth of what a process holds, after thousands of links.
 const (
 	spareDescriptors = 20
 	spareThreads     = 12

@@ -128,7 +128,7 @@ func killed(e *env) {
 // accepts it. Links whose diallers have gone may come before it.
 func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
 	ctx := e.context()
-	// A dial that the process before has taken with it is accepted by nobody: the first try is short.
+	// A dial that was lost with the process before is never accepted: the first try is short.
 	for limit, try := time.Second, uint64(1); ; limit, try = min(2*limit, e.wait/6), try+1 {
 		err := again(ctx, limit, try, from.Transport(), ln)
 		if err == nil {
@@ -190,12 +190,12 @@ func failure(ctx context.Context, l link.Link) error {
 	}
 }
 
-// So many dials are tried, and fewer of a transport whose dials or starts take long, but not less than
-// some: what is tried is that none hangs, and each may take its time.
+// The number of dials to try. It is smaller for a transport whose dials or starts take long, but at
+// least someKills: the case checks that no dial hangs, and each may take its time.
 const (
 	mostKills  = 20
 	someKills  = 6
-	dialsShare = 6 // a dial's own time is this part of what a case waits
+	dialsShare = 6 // part of a case's time that a dial may take
 )
 
 func killedMeanwhile(e *env) {
@@ -211,7 +211,7 @@ func killedMeanwhile(e *env) {
 			victim, whose = far, "its own side"
 		}
 		done := make(chan error, 1)
-		ctx := e.context() // of this dial: those of a slow transport take longer together
+		ctx := e.context() // of this dial: all dials of a slow transport take longer
 		go func() { done <- dialAndClose(ctx, e.wait/dialsShare, far, ln.Address()) }()
 		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
 		if pid := victim.Status().PID; pid > 0 {

@@ -18,7 +18,7 @@ type lines struct {
 	closed bool
 }
 
-// kept is how many lines are kept, and how many bytes of one.
+// Maximum number of lines that are kept, and of bytes of one.
 const (
 	kept    = 10000
 	maxLine = 64 << 10

@@ -33,8 +33,8 @@ type node struct {
 	conn   *grpc.ClientConn
 	rpc    proto.TransportClient
 	keys   atomic.Uint64
-	speaks []uint32      // versions of the protocol, as Info says
-	told   chan struct{} // closed when what it prints has ended; nil if it serves none
+	speaks []uint32      // protocol versions, from Info
+	told   chan struct{} // closed when its output has ended; nil if it serves none
 	exited chan struct{}
 	status error // of Wait, valid when exited is closed
 }
@@ -139,13 +139,13 @@ func environment(s Subject, o nodeOptions) []string {
 }
 
 func (n *node) freeze(d time.Duration) {
-	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
+	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: the case notices that
 	time.Sleep(d)
 	_ = n.cmd.Process.Signal(syscall.SIGCONT)
 }
 
 func (n *node) stop() (goOn func()) {
-	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: that shows
+	_ = n.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended: the case notices that
 	return func() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
 }
 
@@ -171,7 +171,7 @@ func (n *node) meet(ctx context.Context) error {
 	}
 	n.speaks = info.GetProtocols()
 	n.followStdio()
-	_ = os.Remove(n.shake.address) // as a node does: connected, it needs no name any more
+	_ = os.Remove(n.shake.address) // as a node does: after connecting, the name is not needed
 	return nil
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Result is how one case ended.
+// Result describes how one case ended.
 type Result struct {
 	ID      string                `json:"id"`
 	Name    string                `json:"name"`
 	Rule    string                `json:"rule"`
 	Kind    Kind                  `json:"kind"`
-	Plane   transports.DataPlane  `json:"plane,omitempty"` // that the links used; empty: none did
+	Plane   transports.DataPlane  `json:"plane,omitempty"` // data plane of the links; empty: no links
 	Verdict transporttest.Verdict `json:"verdict"`
 	Reason  string                `json:"reason,omitempty"` // what was violated, or why it was skipped
 	Remedy  string                `json:"remedy,omitempty"` // what to do about a violation
@@ -39,10 +39,10 @@ type Site struct {
 	Version      string                 `json:"version"`
 	Vendor       string                 `json:"vendor"`
 	SDK          string                 `json:"sdk"`
-	Protocol     int                    `json:"protocol"`          // version that is spoken
-	Newest       int                    `json:"protocol_newest"`   // version that it could speak
-	Lacks        []string               `json:"lacks,omitempty"`   // what the version that is spoken has not
-	Problem      string                 `json:"problem,omitempty"` // what it says of its health
+	Protocol     int                    `json:"protocol"`          // version that is used
+	Newest       int                    `json:"protocol_newest"`   // highest version that it supports
+	Lacks        []string               `json:"lacks,omitempty"`   // features missing in the used version
+	Problem      string                 `json:"problem,omitempty"` // its report of its health
 	MTLS         bool                   `json:"auto_mtls"`
 	Path         string                 `json:"path"`
 	SHA256       string                 `json:"sha256,omitempty"`
@@ -53,7 +53,7 @@ type Site struct {
 	Address      string                 `json:"address"`       // an example
 	StartSeconds float64                `json:"start_seconds"` // until it was ready
 	Resident     int64                  `json:"resident_bytes"`
-	Own          int64                  `json:"own_bytes"` // of these, in no file and shared with nobody
+	Own          int64                  `json:"own_bytes"` // of these, in no file and not shared
 	CPUSeconds   float64                `json:"cpu_seconds"`
 	Threads      int                    `json:"threads"`
 	Descriptors  int                    `json:"descriptors"`

@@ -16,20 +16,20 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Options say what to try.
+// Options select what to try.
 type Options struct {
-	// Run chooses cases: those whose number, name or "number name" it matches, or
-	// that behind the data plane and a colon, as in "ring:T-SIZE-01". Nil: all.
+	// Run chooses cases: those whose number, name or "number name" it matches, also after the data
+	// plane and a colon, as in "ring:T-SIZE-01". Nil: all.
 	Run *regexp.Regexp
 
 	// Planes chooses data planes. Empty: all that the plugin offers.
 	Planes []transports.DataPlane
 
-	// Quick leaves out what takes long, and makes fewer links and smaller transfers.
+	// Quick leaves out slow cases, and makes fewer links and smaller transfers.
 	Quick bool
 
-	// Progress, if any, is told of each case when it begins, with an empty verdict,
-	// and when it has ended.
+	// Progress, if not nil, is called for each case when it begins, with an empty verdict, and when
+	// it has ended.
 	Progress func(r Result, done, all int)
 
 	patience time.Duration // of cases, as long as none has hung; 0: the usual one
@@ -51,14 +51,12 @@ func (o Options) matches(j job) bool {
 	return o.Run == nil || o.Run.MatchString(text) || j.plane != "" && o.Run.MatchString(string(j.plane)+":"+text)
 }
 
-// Cases lists the rules for a plugin's process. Those of its links are
-// transporttest.Cases.
+// Cases returns the rules for a plugin's process. The rules for its links are transporttest.Cases.
 func Cases() []Case {
 	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)
 }
 
-// Run judges a plugin. The error wraps ErrNotAPlugin; whatever else is wrong is in
-// the report.
+// Run judges a plugin. The error wraps ErrNotAPlugin; all other faults are in the report.
 func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	dir, err := host.NewRunDir("")
 	if err != nil {
@@ -110,7 +108,7 @@ func (r *runner) look() error {
 	defer cancel()
 	begin := time.Now()
 	p, err := host.Start(ctx, r.s.config(""))
-	if errors.Is(err, host.ErrMTLS) { // a case of its own; the others want to be tried
+	if errors.Is(err, host.ErrMTLS) { // this has its own case; the other cases still run
 		r.mtls, r.s.NoMTLS = err, true
 		p, err = host.Start(ctx, r.s.config(""))
 	}
@@ -138,7 +136,7 @@ func (r *runner) look() error {
 	return nil
 }
 
-// NewSite is what a site sees of a plugin before it has run it for long.
+// NewSite returns what a site sees of a plugin before it has run the plugin for long.
 func NewSite(a host.About) *Site {
 	site := &Site{
 		Name: a.Name, Version: a.Version, Vendor: a.Vendor, SDK: a.SDK, Protocol: a.Protocol, MTLS: a.MTLS,
@@ -154,7 +152,7 @@ func NewSite(a host.About) *Site {
 	return site
 }
 
-// Takes notes what the plugin's process takes of the machine.
+// Takes records the machine's resources that the plugin's process uses.
 func (s *Site) Takes(u host.Usage) {
 	s.Resident, s.Own, s.CPUSeconds, s.Threads, s.Descriptors = u.Resident, u.Own, u.CPU.Seconds(), u.Threads, u.Descriptors
 }
@@ -198,7 +196,7 @@ func (r *runner) choosePlanes() {
 	}
 }
 
-// KindOf says to which half of the verdict a rule of links belongs.
+// KindOf returns the half of the verdict to which a rule of links belongs.
 func KindOf(id string) Kind {
 	for _, area := range []string{"T-PRESS-", "T-LOAD-", "T-LEAK-", "T-CLOSE-04", "T-DIAL-05"} {
 		if strings.HasPrefix(id, area) {
@@ -230,7 +228,7 @@ func (r *runner) do(j job, i, all int) {
 	died := &crashes{}
 	var speed Speed
 	begun := time.Now()
-	var body atomic.Int64 // nanoseconds until its processes are ended; a case that is left behind may still run
+	var body atomic.Int64 // nanoseconds until its processes are ended; an abandoned case may still run
 	out := transporttest.Record(func(t transporttest.T) {
 		if r.trust.lost() {
 			t.Skipf("not tried, since %d cases have hung: mend those first, or try this one with -run %s", r.trust.hung, j.ID)

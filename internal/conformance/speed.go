@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/transports/tcp"
 )
 
-// Speed is what one data plane of the plugin does on this machine, and our tcp in
-// the same run, the two measured by turns. Absolute numbers of a shared machine mean
-// little; ratios mean something.
+// Speed is the speed of one data plane of the plugin on this machine, and of our tcp in the same
+// run, the two measured by turns. Absolute numbers of a shared machine mean little; ratios mean
+// something.
 type Speed struct {
 	Plane transports.DataPlane `json:"plane"`
 
@@ -26,10 +26,10 @@ type Speed struct {
 	TCPStream float64 `json:"tcp_stream_bytes_per_second"`
 }
 
-// Latency is the plugin's half round trip in units of our tcp's.
+// Latency returns the plugin's half round trip in units of our tcp's.
 func (s Speed) Latency() float64 { return s.HalfRoundTrip / s.TCPHalfRoundTrip }
 
-// Throughput is the plugin's stream in units of our tcp's.
+// Throughput returns the plugin's stream in units of our tcp's.
 func (s Speed) Throughput() float64 { return s.Stream / s.TCPStream }
 
 type measurement struct {

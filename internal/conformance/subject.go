@@ -16,22 +16,22 @@ import (
 
 // Subject is the plugin that is judged.
 type Subject struct {
-	// Path of the binary. Empty: this very program serves the transport Name.
+	// Path is the path of the binary. Empty: this program itself serves the transport Name.
 	Path string
 
-	// Name of the transport. Empty: what the plugin calls itself.
+	// Name is the name of the transport. Empty: the name that the plugin reports.
 	Name string
 
-	// Settings are those of its config block that are not to have their default.
+	// Settings are the attributes of its config block that differ from their defaults.
 	Settings map[string]any
 
-	// Env are further variables of its environment, "NAME=value".
+	// Env are additional variables of its environment, "NAME=value".
 	Env []string
 
-	// NoMTLS says that it comes without AutoMTLS.
+	// NoMTLS means that the plugin does not support AutoMTLS.
 	NoMTLS bool
 
-	// Host is the IP address at which it listens. Empty: 127.0.0.1.
+	// Host is the IP address at which the plugin listens. Empty: 127.0.0.1.
 	Host string
 }
 
@@ -86,7 +86,7 @@ func (s Subject) fileName() string { return host.Prefix + s.Name }
 // config is how a node would start the plugin. The data plane is fixed, unless plane is empty.
 func (s Subject) config(plane transports.DataPlane) host.Config {
 	name := s.Name
-	if name == "" { // not known yet, and of no interest
+	if name == "" { // not known yet, and not needed
 		name = strings.TrimPrefix(filepath.Base(s.Path), host.Prefix)
 	}
 	c := host.Config{

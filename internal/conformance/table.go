@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Line is one result as a line of the table.
+// Line returns one result as a line of the table.
 func Line(r Result) string {
 	plane := cmp.Or(string(r.Plane), "-")
 	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", report.Mark(r.Verdict), r.ID, plane, r.Name, r.Seconds)
@@ -21,8 +21,7 @@ func Line(r Result) string {
 	return line
 }
 
-// WriteSummary writes what a run came to, for people: the verdict and its four
-// halves.
+// WriteSummary writes the result of a run, for people: the verdict and its four halves.
 func (r *Report) WriteSummary(w io.Writer) {
 	p := report.Printer{W: w}
 	p.Failures(r.rows())
@@ -104,7 +103,7 @@ func joined[S ~string](list []S) string {
 	return strings.Join(words, " ")
 }
 
-// Block is the transport's block for a job file, with every setting at its default.
+// Block returns the transport's block for a job file, with every setting at its default.
 func (s *Site) Block() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "transport %q {\n", s.Name)
@@ -146,7 +145,7 @@ func literal(v any) string {
 			words[i] = fmt.Sprintf("%q", x)
 		}
 		return "[" + strings.Join(words, ", ") + "]"
-	case float64: // as JSON has whole numbers
+	case float64: // JSON has whole numbers as floats
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)

@@ -9,12 +9,12 @@ import (
 // trust is how long the cases of a run may wait. A plugin of which several cases have hung is
 // not worth the full patience any more: its author wants the verdict.
 type trust struct {
-	hung   int           // cases that have taken as long as they might wait
-	failed bool          // a rule is violated, whatever comes
+	hung   int           // cases that have reached their time limit
+	failed bool          // a rule is violated, whatever follows
 	most   time.Duration // patience at first
 }
 
-// So many cases that have hung shorten the patience, and so many end the run.
+// Number of hung cases that shortens the patience, and number that ends the run.
 const (
 	hungSome = 2
 	hungMany = 8

@@ -25,7 +25,7 @@ func await(ctx context.Context, l link.Link, want link.Interest) error {
 	}
 	fd := l.Handle()
 	if fd == link.NoHandle {
-		return nil // closed: the next call says so
+		return nil // closed: the next call returns the error
 	}
 	p := []unix.PollFd{{Fd: int32(fd)}}
 	if want&link.Readable != 0 {

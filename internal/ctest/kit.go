@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// ErrNotHere is reported where C programs cannot be built: it says what is missing.
+// ErrNotHere is wrapped by errors about a machine where C programs cannot be built: they name what
+// is missing.
 var ErrNotHere = errors.New("no C programs can be built on this machine")
 
-// Remedy is what to do where C programs cannot be built.
+// Remedy is the advice for machines where C programs cannot be built.
 const Remedy = "apt-get install gcc libc6-dev make, and put the folder of go into PATH"
 
-// Installed names a variable of the environment: a folder that make install has
-// filled. Build takes it as it is, and builds nothing.
+// Installed names a variable of the environment: a folder that make install has filled. Build uses
+// it as it is, and builds nothing.
 const Installed = "IMPI_INSTALLED"
 
 // Kit is an installation: bin/impicc, bin/impi-node and so on, lib/, include/.
@@ -27,8 +28,8 @@ type Kit struct {
 	Dir string // absolute
 }
 
-// Build makes an installation of this tree in dir, or takes the one that the
-// variable Installed names. It takes a minute or more.
+// Build makes an installation of this tree in dir, or returns the one that the variable Installed
+// names. It takes a minute or more.
 func Build(ctx context.Context, dir string) (*Kit, error) {
 	if given := os.Getenv(Installed); given != "" {
 		return &Kit{Dir: given}, nil
@@ -74,13 +75,13 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 	return k, nil
 }
 
-// Command is the path of one of the installation's commands.
+// Command returns the path of one of the installation's commands.
 func (k *Kit) Command(name string) string { return filepath.Join(k.Dir, "bin", name) }
 
-// Library is the path of the shared library.
+// Library returns the path of the shared library.
 func (k *Kit) Library() string { return filepath.Join(k.Dir, "lib", "libmpi_abi.so.1") }
 
-// Compile makes a program of a source, C++ if its name ends in .cc. args come last.
+// Compile compiles a source to a program, as C++ if its name ends in .cc. args come last.
 func (k *Kit) Compile(ctx context.Context, program, source string, args ...string) error {
 	words := []string{"-std=c99", "-D_GNU_SOURCE"}
 	wrapper := "impicc"
@@ -92,8 +93,8 @@ func (k *Kit) Compile(ctx context.Context, program, source string, args ...strin
 	return err
 }
 
-// Run runs a command in dir, with variables beside those of the environment. It
-// returns all that the command printed; the error has it too.
+// Run runs a command in dir, with env in addition to the environment. It returns all that the
+// command printed; the error has it too.
 func Run(ctx context.Context, dir string, env []string, name string, args ...string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

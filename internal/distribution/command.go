@@ -32,7 +32,8 @@ type options struct {
 	upgrade, unsigned, json        bool
 }
 
-// Commands returns install, lock and publish of impi-node plugins, whose help tells of them.
+// Commands returns the commands install, lock and publish, which the help of impi-node plugins
+// describes.
 func Commands() []*cmdline.Command {
 	o := &options{}
 	command := func(name string, run func(context.Context, []string, io.Writer, io.Writer) (int, error), flags ...func(*flag.FlagSet)) *cmdline.Command {

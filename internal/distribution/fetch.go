@@ -76,7 +76,7 @@ func (w *wanted) signature(ctx context.Context, from source) (s minisign.Signatu
 	if s, err = parseSignature(text, FileName(w.name, w.version, w.platform)); err != nil {
 		return s, fmt.Errorf("%s: %w", w.Signature, err)
 	}
-	_, err = w.key(s) // before the binary is read in vain
+	_, err = w.key(s) // fail before the binary is read
 	return s, err
 }
 

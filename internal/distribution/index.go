@@ -23,7 +23,7 @@ const IndexName = "impi-plugins.json"
 // Format is the index's format that this program writes and reads.
 const Format = 1
 
-// What is read from others is bounded, in bytes.
+// Bounds of what is read from other machines, in bytes.
 const (
 	maxIndex     = 8 << 20
 	maxSignature = 4 << 10
@@ -36,22 +36,22 @@ type Index struct {
 	Plugins map[string]Plugin `json:"plugins"` // by name
 }
 
-// Plugin has a plugin's releases by version.
+// Plugin maps versions to a plugin's releases.
 type Plugin map[string]Release
 
-// Release has the binaries of a version by platform.
+// Release maps platforms to the binaries of a version.
 type Release map[string]Binary
 
-// Binary is a file, and what it must be.
+// Binary is a file, and the properties that it must have.
 type Binary struct {
 	File      string `json:"file"` // below the folder of the index; in an OCI layout, a digest
 	Size      int64  `json:"size"`
 	SHA256    string `json:"sha256"`
-	Signature string `json:"signature,omitempty"` // the file with that of minisign
+	Signature string `json:"signature,omitempty"` // the file of its minisign signature
 }
 
-// FileName is the name of a published binary. Its signature says it in the trusted comment, so that
-// nobody can pass one release off as another.
+// FileName returns the name of a published binary. Its signature has the name in the trusted
+// comment, so that one release cannot pass for another.
 func FileName(name, version, platform string) string {
 	return pluginlock.FilePrefix + name + "_" + version + "_" + platform
 }

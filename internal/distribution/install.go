@@ -21,31 +21,31 @@ import (
 	"github.com/openimpi/impi/internal/pluginlock"
 )
 
-// What was done with a plugin.
+// The actions on a plugin.
 const (
 	stateInstalled = "installed"
 	statePresent   = "already installed"
 	stateLocked    = "locked"
 )
 
-// Result is what was done with one plugin.
+// Result describes the action on one plugin.
 type Result struct {
 	Name      string            `json:"name"`
 	Source    string            `json:"source"`
 	Version   string            `json:"version,omitempty"`
-	Was       string            `json:"was,omitempty"` // the version in the lock file before, if that is another one
+	Was       string            `json:"was,omitempty"` // the version in the lock file before, if it differs
 	State     string            `json:"state,omitempty"`
 	Path      string            `json:"path,omitempty"`
 	SHA256    map[string]string `json:"sha256,omitempty"` // in the lock file, by platform
 	SignedBy  string            `json:"signed_by,omitempty"`
 	Error     string            `json:"error,omitempty"`
-	platforms []string          // that lock has added
+	platforms []string          // platforms that lock has added
 }
 
 type installer struct {
 	*config.Plugins
 	upgrade   bool
-	platforms []string // to lock; empty: all that the source has
+	platforms []string // platforms to lock; empty: all that the source has
 	tell      func(what string, done, of int64)
 
 	lock *pluginlock.Lock
@@ -71,7 +71,7 @@ func (in *installer) do(ctx context.Context, f func(context.Context, *config.Plu
 		r.Name, r.Source = p.Name, p.Source
 		if err != nil {
 			r.Error = err.Error()
-		} else if err := in.lock.Write(in.Lock); err != nil { // each by itself: what is installed is in it, whatever comes then
+		} else if err := in.lock.Write(in.Lock); err != nil { // written per plugin: later errors do not lose it
 			return list, in.explain(err)
 		}
 		list = append(list, *r)
@@ -323,7 +323,7 @@ func (in *installer) place(ctx context.Context, from source, w *wanted, path str
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, pluginlock.Temporary+"*"))
 	for _, file := range left {
-		_ = os.Remove(file) // what cannot be removed is in nobody's way
+		_ = os.Remove(file) // a file that cannot be removed does no harm
 	}
 	to, err := os.CreateTemp(dir, pluginlock.Temporary+"*")
 	if err != nil {
@@ -396,7 +396,7 @@ func exclusive(dir string) (unlock func(), err error) {
 			break
 		}
 	}
-	if err != nil && !errors.Is(err, unix.EBADF) && !errors.Is(err, unix.ENOLCK) && !errors.Is(err, unix.EOPNOTSUPP) { // as some network file systems say
+	if err != nil && !errors.Is(err, unix.EBADF) && !errors.Is(err, unix.ENOLCK) && !errors.Is(err, unix.EOPNOTSUPP) { // some network file systems return these
 		f.Close()
 		return nil, fmt.Errorf("%s: lock: %w", dir, err)
 	}

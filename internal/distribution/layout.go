@@ -11,8 +11,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The types of what a layout has of plugins: an image index for each version, in it a manifest for each
-// platform, in it the binary and its signature.
+// The types of a plugin's parts in a layout: an image index for each version, in it a manifest for
+// each platform, in it the binary and its signature.
 const (
 	artifactType  = "application/vnd.openimpi.plugin.v1"
 	binaryType    = "application/vnd.openimpi.plugin.binary.v1"
@@ -27,7 +27,7 @@ const (
 
 type layout struct {
 	*folder
-	manifests int // that were read
+	manifests int // number of manifests read
 }
 
 func (l *layout) check() error {
@@ -54,7 +54,7 @@ func (l *layout) index(context.Context) (*Index, error) {
 	x := &Index{Format: Format, Plugins: map[string]Plugin{}}
 	for _, d := range all.Manifests {
 		if d.MediaType != ocispec.MediaTypeImageIndex {
-			continue // something else has a place in the layout
+			continue // another object has a place in the layout
 		}
 		var release ocispec.Index
 		if err := l.manifest(d, &release); err != nil {

@@ -31,7 +31,7 @@ func writeLayout(at string, from *folder, list []published) error {
 	}
 	defer root.Close()
 	w := layoutWriter{put: func(file string, size int64, in io.Reader) error { return putBlob(root, file, size, in) }}
-	manifests := map[string]map[string][]ocispec.Descriptor{} // of platforms, by name and version
+	manifests := map[string]map[string][]ocispec.Descriptor{} // manifests of platforms, by name and version
 	for _, b := range list {
 		layers, err := putLayers(&w, from, &b)
 		if err != nil {

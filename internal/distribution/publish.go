@@ -143,7 +143,7 @@ func fitsPlatform(in io.ReaderAt, platform string) error {
 	f, err := elf.NewFile(in)
 	want, known := machines[arch]
 	if err != nil || system != "linux" || !known || f.Machine == want {
-		return nil // a script, or nothing is known of it
+		return nil // a script, or its platform is unknown
 	}
 	return fmt.Errorf("it is a program for %v, and its name says %s", f.Machine, arch)
 }

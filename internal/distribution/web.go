@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// How long a server may be silent: before it answers, and in an answer.
+// Maximum time without data from a server: before its answer, and within it.
 const (
 	webAnswer = 30 * time.Second
 	webStall  = 60 * time.Second
@@ -37,7 +37,7 @@ func newWeb(at string) (source, error) {
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = webAnswer
-	t.DisableCompression = true // sizes are those of files
+	t.DisableCompression = true // sizes are those of uncompressed files
 	return &web{at: u, stall: webStall, client: &http.Client{Transport: t, CheckRedirect: checkRedirect}}, nil
 }
 
@@ -129,7 +129,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.timer.Reset(b.limit)
 	}
 	cause := b.cause()
-	if err == nil || errors.Is(err, io.EOF) && !errors.Is(cause, errStall) { // giving up may look like the end
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(cause, errStall) { // the stall timeout may look like the end
 		return n, err
 	}
 	if cause != nil {

@@ -26,9 +26,9 @@ const (
 	statusFault = 1
 )
 
-// Job is a job file for which this machine is to be fit.
+// Job is a job file that this machine is checked for.
 type Job struct {
-	Load  func(path string) *config.Job // shows the file's faults itself, and returns nil for any
+	Load  func(path string) *config.Job // prints the file's faults itself, and returns nil if there are any
 	Local func(netip.Addr) bool         // this machine has the address
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// State is what a check came to.
+// State is the result of a check.
 type State string
 
 // The states, the worst last.
@@ -26,7 +26,7 @@ const (
 	Fail State = "fault"   // jobs do not run, or soon will not
 )
 
-// Check is one thing that was looked at.
+// Check is one checked property of the machine.
 type Check struct {
 	Name   string `json:"name"`
 	State  State  `json:"state"`
@@ -50,7 +50,7 @@ type machine struct {
 	free   func(dir string) (uint64, error)
 	synced func() (bool, error) // the clock
 	runDir func() (path string, err error)
-	memory func() error // shared memory can be had
+	memory func() error // checks for shared memory
 }
 
 func here() *machine {

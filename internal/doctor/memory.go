@@ -17,7 +17,7 @@ func (m *machine) roomFor() (total, free uint64, of string) {
 		return 0, 0, ""
 	}
 	for _, dir := range m.memoryGroups() {
-		for ; strings.HasPrefix(dir, m.groups); dir = filepath.Dir(dir) { // a group has no more than those above it
+		for ; strings.HasPrefix(dir, m.groups); dir = filepath.Dir(dir) { // a group has no more memory than its ancestors
 			limit, used, found := groupLimit(dir)
 			if !found {
 				continue
@@ -55,7 +55,7 @@ func (m *machine) memoryGroups() (dirs []string) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(f) != 3:
-		case f[1] == "": // version 2
+		case f[1] == "": // cgroup version 2
 			dirs = append(dirs, filepath.Join(m.groups, f[2]))
 		case strings.Contains(","+f[1]+",", ",memory,"):
 			dirs = append(dirs, filepath.Join(m.groups, "memory", f[2]))
@@ -72,7 +72,7 @@ func groupLimit(dir string) (limit, used uint64, found bool) {
 			return l, u, true
 		}
 	}
-	return 0, 0, false // there is none: "max"
+	return 0, 0, false // no limit: "max"
 }
 
 func number(path string) (uint64, error) {

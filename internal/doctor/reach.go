@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	reachLimit = 3 * time.Second        // for a connection
+	reachLimit = 3 * time.Second        // maximum time of a connection attempt
 	reachMost  = 64                     // connections that are tried at a time
-	sendEvery  = 250 * time.Millisecond // a datagram is sent, as one or its answer may be lost
+	sendEvery  = 250 * time.Millisecond // pause between datagrams, which may be lost
 	anyUDP     = "49999"                // stands for the UDP ports that the system chooses
 )
 

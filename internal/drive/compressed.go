@@ -13,20 +13,20 @@ type compressed struct {
 	resumable *Resumable // the link below, or nil
 }
 
-// Compress has what is sent and received on p go over l compressed, and returns the link to use instead
-// of l, which is p's resumable link if it has one.
+// Compress compresses the data that is sent and received on p over l, and returns the link to use
+// instead of l, which is p's resumable link if it has one.
 func (p *Endpoint) Compress(l link.Link, c compress.Config) link.Link {
 	p.Packed = compress.New(l, c)
 	return &compressed{p.Packed, p.Resumable}
 }
 
-// Counts returns how many bytes were sent and received by the link below.
+// Counts returns the numbers of bytes that the link below has sent and received.
 func (c *compressed) Counts() (sent, received uint64) {
 	n := c.Counted()
 	return n.WireSent, n.WireReceived
 }
 
-// RTT is that of the link below, if that measures it.
+// RTT returns the round-trip time of the link below, if that measures it.
 func (c *compressed) RTT() (time.Duration, bool) {
 	if k, ok := c.Below().(interface{ RTT() (time.Duration, bool) }); ok {
 		return k.RTT()
@@ -34,14 +34,15 @@ func (c *compressed) RTT() (time.Duration, bool) {
 	return 0, false
 }
 
-// Made is that of the resumable link below.
+// Made returns the value of the resumable link's Made.
 func (c *compressed) Made() int { return c.resumable.Made() }
 
-// Pump is that of the resumable link below.
+// Pump calls the resumable link's Pump.
 func (c *compressed) Pump() { c.resumable.Pump() }
 
-// Reads reports whether a Mover that has read p i times reads it again: MaxReads times, and then only what a
-// compressed link has already taken from the link below, which the poll set does not see.
+// Reads reports whether a Mover that has read p i times reads it again: MaxReads times, and after
+// that only data that a compressed link has already read from the link below, which the poll set
+// does not see.
 func (p *Endpoint) Reads(i int) bool {
 	if i < MaxReads {
 		return true
@@ -53,5 +54,5 @@ func (p *Endpoint) Reads(i int) bool {
 	return true
 }
 
-// Buffered reports whether p has something to read that its link below does not have any more.
+// Buffered reports whether p has data to read that the link below has delivered already.
 func (p *Endpoint) Buffered() bool { return p.Packed != nil && p.Packed.Buffered() }

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// MaxReads bounds how often one link is read before others have their turn; but see Endpoint.Reads.
+	// MaxReads is the number of reads of one link before others have their turn; but see
+	// Endpoint.Reads.
 	MaxReads = 4
 
 	// busy is how many receives in a row polling must bring before a link leaves the poll
@@ -40,15 +41,15 @@ const (
 	// MemoryScanEvery is used instead if all polled links are in memory: compared with those a
 	// system call is expensive.
 	MemoryScanEvery = 32
-	// MemoryPolls is how often a step polls links in memory before it does anything else: together
-	// this takes as long as one system call that brings nothing.
+	// MemoryPolls is the number of polls of links in memory in a step before it does anything else:
+	// together they take as long as one system call that returns nothing.
 	MemoryPolls = 8
 )
 
 // ErrNoHandle means that a link has no descriptor on which a poll set could wait.
 var ErrNoHandle = errors.New("the link has no descriptor to wait for")
 
-// Machine is the clock and the place to sleep.
+// Machine provides the clock, timers and the poll set.
 type Machine interface {
 	NewSet() (machine.Set, error)
 	AfterFunc(d time.Duration, f func()) machine.Timer
@@ -63,8 +64,7 @@ type Owner interface {
 	Event(key uint32) (progress bool)
 	// SetFailed is called if the poll set has failed.
 	SetFailed(err error)
-	// Tend is called by the timer, in a goroutine of its own, when Driver.OnTimer has to be
-	// called.
+	// Tend is called by the timer, in a goroutine of its own, when Driver.OnTimer must be called.
 	Tend()
 }
 
@@ -73,8 +73,8 @@ type Owner interface {
 type Mover interface {
 	// Receive reads the link and reports whether anything came or the link has ended.
 	Receive() (progress bool)
-	// Flush writes what is queued, as far as the link takes it, and reports whether it took
-	// any.
+	// Flush writes what is queued, as far as the link accepts it, and reports whether the link
+	// accepted any.
 	Flush() (progress bool)
 	// Due reports whether there is something to write.
 	Due() bool
@@ -88,14 +88,14 @@ type Endpoint struct {
 	InPlace   link.Memory    // Link, if packets can be written and read in its memory; or nil
 	Resumable *Resumable     // Link, perhaps wrapped by a tracer, if it is resumable; or nil
 	Packed    *compress.Link // Link, perhaps wrapped by a tracer, if it is compressed: see Compress; or nil
-	Full      bool           // the link did not take all of the last output
+	Full      bool           // the link did not accept all of the last output
 
 	mover    Mover
 	key      uint32
 	interest link.Interest // what the poll set waits for; 0: it is not in the set
 	streak   int           // receives in a row that brought something when polled, since the last sleep
 	misses   int           // receives in a row that brought nothing
-	mute     bool          // the poll set cannot tell whether something came, only reading can
+	mute     bool          // the poll set cannot report input, only a read finds it
 	memory   bool          // reading costs next to nothing
 }
 
@@ -107,8 +107,8 @@ type Driver struct {
 	// Wanted counts the goroutines that wait for the driver to return to its owner. If it
 	// is not 0, a step that looks into memory for a while ends early.
 	Wanted atomic.Int32
-	// Beside, if it is not nil, tells whether something has happened that no link shows. A step
-	// that looks into memory for a while looks at that as often.
+	// Beside, if it is not nil, reports whether something has happened that no link shows. A step
+	// that polls memory for a while calls Beside as often.
 	Beside func() bool
 
 	machine   Machine
@@ -200,8 +200,8 @@ func (d *Driver) Warm(p *Endpoint) {
 		return
 	}
 	if old.Resumable != nil {
-		// Arming it would make it one of the polled endpoints again if it has something to do, and
-		// replace another such one without end. Before a sleep ArmAll finds what it has.
+		// Arming old would make it a polled endpoint again if it has something to do, and replace
+		// another such one, without end. Before a sleep ArmAll finds what old has to do.
 		old.streak = 0
 		d.awaitResumable(old)
 		return

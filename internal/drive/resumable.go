@@ -37,25 +37,25 @@ const (
 	tellEvery = time.Second
 )
 
-// ErrPeerLost is the reason for closing a link below that seems to work.
+// ErrPeerLost is the reason for closing a link below that seems to work: the peer has lost it.
 var ErrPeerLost = errors.New("the peer has lost it")
 
-// Terms say how a resumable link is kept.
+// Terms are the rules for keeping a resumable link.
 type Terms struct {
 	Dialler     bool          // this end asks for links below that replace lost ones
-	ReportsLoss bool          // this end, which does not ask, has the other one told of a loss
-	Limit       time.Duration // without a link below, after which the resumable link is given up
-	First       time.Duration // the same before both ends have used any, if it is longer: the owner of the other end may not be ready yet
-	Linger      time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
+	ReportsLoss bool          // this end, which does not ask, reports a loss to the other one
+	Limit       time.Duration // maximum time without a link below, before the resumable link is given up
+	First       time.Duration // the same before both ends have used any, if longer: the owner of the other end may not be ready
+	Linger      time.Duration // maximum time that a link that has received everything waits for the peer to receive this end's bytes; 0: no limit
 }
 
 // ResumableOwner is the owner of a resumable link.
 type ResumableOwner interface {
-	// Ask asks for a link below, or has the peer told that there is none. epoch is that of
-	// the link below that was lost; why is the reason and may be nil. If Ask returns false
-	// it could not ask, and is called again.
+	// Ask asks for a link below, or sends the peer a message that there is none. epoch is that of
+	// the link below that was lost; why is the reason and may be nil. If Ask returns false it could
+	// not ask, and is called again.
 	Ask(why error, epoch uint64) bool
-	// Resumed is called when the link takes bytes again.
+	// Resumed is called when the link accepts bytes again.
 	Resumed()
 	// Ended is called when the link has ended: because of why, or in order if that is nil.
 	// It is the last call.
@@ -74,10 +74,10 @@ type Resumable struct {
 
 	apart   bool      // there is no link below
 	made    int       // number of links below until then
-	since   time.Time // begin of apart, or of leaving
+	since   time.Time // when apart or leaving was set
 	why     error     // why the last link below was lost
-	asked   bool      // another one was asked for
-	told    time.Time // when it was asked for
+	asked   bool      // another link below was asked for
+	told    time.Time // when the other one was asked for
 	ended   bool      // the user has received all bytes of the peer
 	leaving bool      // the user has closed the link
 }
@@ -92,8 +92,8 @@ type resumables struct {
 	owed     bool          // a link has lent bytes to return
 }
 
-// Attend says that the owner makes progress at all times, so the timer need not handle
-// pending bytes.
+// Attend records that the owner makes progress at all times, so the timer need not handle pending
+// bytes.
 func (d *Driver) Attend() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
@@ -107,8 +107,8 @@ func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t
 	return r
 }
 
-// Begin gives the link its first link below. Its endpoint is driven already, and from now on
-// the Driver keeps the link.
+// Begin sets the first link below. Its endpoint is driven already, and from now on the Driver keeps
+// the link.
 func (r *Resumable) Begin(l link.Link) {
 	d := r.d
 	d.all = append(d.all, r)
@@ -118,7 +118,7 @@ func (r *Resumable) Begin(l link.Link) {
 	r.Take(l)
 }
 
-// Take gives the link another link below, l, which it owns.
+// Take sets another link below, l, and owns it.
 func (r *Resumable) Take(l link.Link) {
 	r.asked = false
 	r.Start(l, r.d.machine.Now())
@@ -126,16 +126,16 @@ func (r *Resumable) Take(l link.Link) {
 	r.d.tendIn(tendAnswer)
 }
 
-// PeerLost says that the peer has lost the link below of an epoch; this end may not have
-// noticed.
+// PeerLost reports to the link that the peer has lost the link below of an epoch; this end may not
+// have noticed.
 func (r *Resumable) PeerLost(epoch uint64) {
 	if s := r.Status(r.d.machine.Now()); s.Epoch <= epoch {
 		r.Lost(ErrPeerLost)
 	}
 }
 
-// PeerOver says that there will be no further link below because the peer has finished in
-// order, and so has received all bytes of this end. It returns false if this end has not
+// PeerOver reports to the link that no further link below will come because the peer has finished
+// in order, and so has received all bytes of this end. It returns false if this end has not
 // received all bytes of the peer.
 func (r *Resumable) PeerOver() bool {
 	if r.ended {
@@ -158,7 +158,8 @@ func (r *Resumable) Broken() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
-// BrokenFor is for how long there has been no link below; 0: there is one, or it was lost just now.
+// BrokenFor returns the time since the link has no link below, or 0 if there is one, or it was lost
+// just now.
 func (r *Resumable) BrokenFor() time.Duration {
 	if !r.apart {
 		return 0
@@ -222,7 +223,8 @@ func (d *Driver) Owed() bool {
 	return owed
 }
 
-// ResumableCount is how many resumable links there are, including closed ones that wait for the peer.
+// ResumableCount returns the number of resumable links, including closed ones that wait for the
+// peer.
 func (d *Driver) ResumableCount() int { return len(d.all) }
 
 // refit adapts the endpoint's flags and the poll set to a new link below.
@@ -275,8 +277,8 @@ func (d *Driver) awaitResumable(p *Endpoint) bool {
 	return true
 }
 
-// Mend checks all resumable links, acts on what has changed, and sets the timer for the
-// next check. It reports whether a link has ended, for which somebody may wait.
+// Mend checks all resumable links, acts on changes, and sets the timer for the next check. It
+// reports whether a link has ended; a caller may wait for that.
 func (d *Driver) Mend() (done bool) {
 	d.unmended.Store(false)
 	now := d.machine.Now()
@@ -344,7 +346,7 @@ func (r *Resumable) update(now time.Time) bool {
 
 // mend handles a link without a link below: it asks for one, or gives up.
 func (r *Resumable) mend(s resume.Status, now time.Time) {
-	if made := r.Made(); !r.apart || made != r.made { // there may have been one since the last call
+	if made := r.Made(); !r.apart || made != r.made { // there may have been a link below since the last call
 		r.apart, r.made, r.since, r.asked = true, made, now, false
 	}
 	if s.Err != nil {
@@ -367,7 +369,7 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	}
 }
 
-// Patience is how long the link may be without a link below.
+// Patience returns the maximum time that the link may be without a link below.
 func (r *Resumable) Patience() time.Duration {
 	if r.Made() == 0 {
 		return max(r.terms.Limit, r.terms.First)
@@ -383,7 +385,7 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	return r.terms.ReportsLoss && away > tellAfter && epoch > 0 && !r.Expects()
 }
 
-// OnTimer does the timer's work for the resumable links. driven says whether another goroutine
+// OnTimer does the timer's work for the resumable links. driven reports whether another goroutine
 // makes progress at present, which moves their bytes.
 func (d *Driver) OnTimer(driven bool) {
 	d.soon = false
@@ -400,7 +402,7 @@ func (d *Driver) OnTimer(driven bool) {
 	d.Mend()
 }
 
-// RetryTimer says that OnTimer could not be called now: the timer is set again, and the next
+// RetryTimer is called if OnTimer could not be called now: the timer is set again, and the next
 // Step calls Mend.
 func (d *Driver) RetryTimer() {
 	d.unmended.Store(true)

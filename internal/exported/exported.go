@@ -22,7 +22,7 @@ type Packages struct {
 	from  types.Importer
 }
 
-// Load has go build what patterns name, and all that it imports.
+// Load builds the packages that match patterns, and all that they import, with go build.
 func Load(patterns ...string) (*Packages, error) {
 	var stderr bytes.Buffer
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, patterns...)...)
@@ -41,8 +41,8 @@ func Load(patterns ...string) (*Packages, error) {
 	return p, nil
 }
 
-// Lines lists the exported names of the package of that path, with methods and signatures, a line each.
-// What files of the names in without declare is left out.
+// Lines returns the exported names of the package at path, with methods and signatures, a line
+// each. Names that files in without declare are left out.
 func (p *Packages) Lines(path string, without ...string) ([]string, error) {
 	pkg, err := p.from.Import(path)
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Counter is a number that processes share which see the same folder, as the shared
-// pointer of a file: it is in a file of its own, locked while it is changed. The file
-// is there from the first use until who made it removes it. A Counter is for one
-// goroutine at a time.
+// Counter is a number shared by processes that see the same folder, such as the shared pointer of a
+// file: it is in a file of its own, locked while it is changed. The file exists from the first use
+// until the process that made it removes it. A Counter is for one goroutine at a time.
 type Counter struct {
 	path  string
-	start int64 // its value before anybody has changed it
+	start int64 // its value before the first change
 	file  *os.File
-	made  bool // by this one
+	made  bool // this Counter made the file
 }
 
-// NewCounter names a counter that begins at start. Nothing is made before it is used.
+// NewCounter returns a counter that begins at start. It makes no file before it is used.
 func NewCounter(path string, start int64) *Counter { return &Counter{path: path, start: start} }
 
-// Add adds n and gives what the value was before. It blocks while others do so.
+// Add adds n and returns the value before. It blocks while other processes change the counter.
 func (c *Counter) Add(n int64) (before int64, err error) {
 	err = c.change(func(v int64) int64 {
 		before = v
@@ -33,7 +32,7 @@ func (c *Counter) Add(n int64) (before int64, err error) {
 	return before, err
 }
 
-// Set sets the value.
+// Set sets the value. It blocks while other processes change the counter.
 func (c *Counter) Set(v int64) error { return c.change(func(int64) int64 { return v }) }
 
 func (c *Counter) change(f func(v int64) int64) error {
@@ -76,7 +75,7 @@ func (c *Counter) open() (err error) {
 	return err
 }
 
-// ErrCounter means a counter's file that something else has written to.
+// ErrCounter means a counter's file that another program has written to.
 var ErrCounter = errors.New("it is no counter")
 
 func (c *Counter) read() (int64, error) {
@@ -93,8 +92,8 @@ func (c *Counter) read() (int64, error) {
 	return 0, ErrCounter
 }
 
-// Close ends the use of the counter. Its file is removed by who has made it: nobody
-// else may use it any more.
+// Close ends the use of the counter. The Counter that made the file removes it: no other one may
+// use it any more.
 func (c *Counter) Close() error {
 	if c.file == nil {
 		return nil

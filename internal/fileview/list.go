@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Series is N runs of Len bytes; the first begins at Off, and each other one Stride bytes behind
-// the one before.
+// Series is N runs of Len bytes; the first begins at Off, and each other one Stride bytes after the
+// beginning of the one before.
 type Series struct{ Off, Len, Stride, N int64 }
 
 func (s Series) end() int64 { return s.Off + (s.N-1)*s.Stride + s.Len }
@@ -17,7 +17,8 @@ func (s Series) moved(by int64) Series {
 	return s
 }
 
-// List is runs of bytes of a file in their order, none of which overlap. The zero value has none.
+// List is runs of bytes of a file in their order, none of which overlap. The zero value has no
+// runs.
 type List struct {
 	series []Series
 	from   []int64 // bytes in the series before each one
@@ -25,16 +26,16 @@ type List struct {
 	runs   int64
 }
 
-// Len returns how many bytes the runs have.
+// Len returns the number of bytes of the runs.
 func (l *List) Len() int64 { return l.bytes }
 
-// Runs returns how many runs there are.
+// Runs returns the number of runs.
 func (l *List) Runs() int64 { return l.runs }
 
 // Series returns the series, in their order.
 func (l *List) Series() []Series { return l.series }
 
-// First returns where the first run begins; 0 if there is none.
+// First returns where the first run begins, or 0 if there is none.
 func (l *List) First() int64 {
 	if len(l.series) == 0 {
 		return 0
@@ -42,7 +43,7 @@ func (l *List) First() int64 {
 	return l.series[0].Off
 }
 
-// End returns where the last run ends; 0 if there is none.
+// End returns where the last run ends, or 0 if there is none.
 func (l *List) End() int64 {
 	if len(l.series) == 0 {
 		return 0
@@ -54,7 +55,7 @@ func (l *List) grow(n int) {
 	l.series, l.from = make([]Series, 0, n), make([]int64, 0, n)
 }
 
-// Add adds runs behind those that the list has.
+// Add adds runs after those that the list has.
 func (l *List) Add(s Series) {
 	if s.N > 1 && s.Stride == s.Len {
 		s.Len, s.N = s.Len*s.N, 1
@@ -115,7 +116,7 @@ func Parse(series []Series, lo, hi int64) (l List, err error) {
 	return l, nil
 }
 
-// Before returns how many bytes of the runs lie before byte end of the file.
+// Before returns the number of bytes of the runs before byte end of the file.
 func (l *List) Before(end int64) int64 {
 	i := sort.Search(len(l.series), func(i int) bool { return l.series[i].Off >= end }) - 1
 	if i < 0 {
@@ -158,7 +159,7 @@ func (l *List) slice(pos, n int64, f func(s Series)) {
 	}
 }
 
-// Between returns what of the runs lies between bytes lo and hi of the file.
+// Between returns the parts of the runs between bytes lo and hi of the file.
 func (l *List) Between(lo, hi int64) (part List) {
 	from := l.Before(lo)
 	l.slice(from, l.Before(hi)-from, part.Add)
@@ -167,7 +168,7 @@ func (l *List) Between(lo, hi int64) (part List) {
 
 // Cursor goes through the runs of a list, which does not change meanwhile.
 type Cursor struct {
-	Extent      // the run, or the rest of it; it has Len 0 behind the last one
+	Extent      // the run, or the rest of it; Len is 0 after the last one
 	left, next  int64
 	stride, len int64 // of the series
 	rest        []Series
@@ -215,7 +216,7 @@ func (c *Cursor) skip(n int64) {
 	c.advance()
 }
 
-// Take goes on by n bytes of the run.
+// Take advances by n bytes of the run.
 func (c *Cursor) Take(n int64) {
 	if n == c.Len {
 		c.advance()

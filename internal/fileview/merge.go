@@ -1,15 +1,15 @@
 package fileview
 
-// Source is data for a file, from one of those that write together: Data has the bytes of the
+// Source is data for a file, from one of the procs that write together: Data has the bytes of the
 // runs, one after the other, from the cursor's place on.
 type Source struct {
 	Cursor
 	Data []byte
 }
 
-// Fill puts what the sources have for the part of a file that begins at lo to buf, which is as long
-// as the part, and returns the holes, where no source has anything, appended to holes. The sources
-// go on behind the part. Where they overlap, any one wins.
+// Fill copies the sources' bytes for the part of a file that begins at lo to buf, which is as long
+// as the part, and returns the holes, where no source has bytes, appended to holes. The sources
+// advance past the part. Where they overlap, any one wins.
 func Fill(buf []byte, lo int64, from []*Source, holes []Extent) []Extent {
 	hi, at := lo+int64(len(buf)), lo
 	h := make(heap, 0, len(from))
@@ -74,8 +74,9 @@ func (h heap) second(hi int64) int64 {
 	return hi
 }
 
-// Pick copies what the runs from the cursor on have of buf, which is the part of a file that begins
-// at lo, to dst, until one of them is at its end, and returns how many bytes that were.
+// Pick copies the bytes of buf that are in the runs from the cursor on to dst; buf is the part of a
+// file that begins at lo. It stops when one of them is at its end, and returns the number of bytes
+// copied.
 func Pick(dst, buf []byte, lo int64, c *Cursor) (picked int64) { return move(dst, buf, lo, c, false) }
 
 // Put is the inverse of Pick: it copies src to buf.
@@ -114,7 +115,7 @@ func move(data, buf []byte, lo int64, c *Cursor, put bool) (moved int64) {
 	return moved
 }
 
-// Covered returns the runs of bytes between lo and hi in which a list has something, joined where
+// Covered returns the runs of bytes between lo and hi that are in any of the lists, joined where
 // they touch or overlap.
 func Covered(lists []List, lo, hi int64) (covered List) {
 	h := make(heap, 0, len(lists))
@@ -150,9 +151,10 @@ func Covered(lists []List, lo, hi int64) (covered List) {
 	return covered
 }
 
-// Domains returns where the parts of a file begin and end that n procs read or write of the bytes
-// between lo and hi, each of them one: part i is between ends i and i+1. All inner ones are
-// multiples of align, as are stripes or pages, so that no two of them touch the same one.
+// Domains divides the bytes between lo and hi of a file into parts, one for each of n procs that
+// read or write them, and returns the ends of the parts: part i is between ends i and i+1. All
+// inner ones are multiples of align, such as the size of stripes or pages, so that no two parts
+// touch the same one.
 func Domains(lo, hi int64, n int, align int64) []int64 {
 	ends := make([]int64, n+1)
 	first := lo / align

@@ -27,17 +27,17 @@ const maxSeries = 1 << 22
 // Extent is a run of Len bytes of a file that begins at Off.
 type Extent struct{ Off, Len int64 }
 
-// View is what a process sees of a file. The zero value sees nothing; Bytes is all
-// of a file.
+// View is the part of a file that a process can access. The zero value has no bytes; Bytes returns
+// a view of the whole file.
 type View struct {
 	disp int64
-	unit int64 // bytes of an item of what offsets count
+	unit int64 // bytes of one etype item, the unit of offsets
 	tile int64 // bytes from one item of the file type to the next
-	item List  // the data of one, from its origin on
-	only int64 // if not 0, all data that may be asked for: those of one item
+	item List  // the data of one item, from its origin on
+	only int64 // if not 0, bytes of the first item: only that may be accessed
 }
 
-// Bytes is the view of all bytes.
+// Bytes returns the view of all bytes of a file.
 func Bytes() *View { return contiguous(0, 1) }
 
 func contiguous(disp, unit int64) *View {
@@ -84,7 +84,7 @@ func New(disp int64, etype, ftype *datatype.Type) (*View, error) {
 // Gaps reports whether there are bytes between the data of the view.
 func (v *View) Gaps() bool { return len(v.item.series) > 1 || v.item.Len() != v.tile }
 
-// Unit is the bytes of what offsets count.
+// Unit returns the size in bytes of the items that offsets count.
 func (v *View) Unit() int64 { return v.unit }
 
 // At returns where the item at an offset, in items, lies in the file.
@@ -105,8 +105,9 @@ func (v *View) Position(offset int64) (int64, error) {
 	return offset * v.unit, nil
 }
 
-// Check reports whether n bytes of data behind the first pos ones may be asked for: of a file type whose
-// extent is less than its items span, which would lie between each other, only the first item may.
+// Check returns an error unless the n bytes of data after the first pos ones may be accessed. If
+// the extent of the file type is less than its items span, so that items overlap, only the first
+// item may be accessed.
 func (v *View) Check(pos, n int64) error {
 	if v.only > 0 && (pos > v.only || n > v.only-pos) {
 		return fmt.Errorf("%w: its items overlap, as its extent is less than they span: of the first item, which has %d bytes, bytes %d to %d are wanted", ErrType, v.only, pos, pos+n)
@@ -117,8 +118,8 @@ func (v *View) Check(pos, n int64) error {
 // maxRuns is about how many series of runs Step lets Runs return at once.
 const maxRuns = 1 << 18
 
-// Step returns how many bytes of data it is best to ask Runs for at most, so that lists of small
-// pieces stay small.
+// Step returns the largest number of bytes of data that Runs should be asked for, so that lists of
+// small pieces stay small.
 func (v *View) Step() int64 {
 	n := int64(len(v.item.series))
 	if n == 1 && v.item.series[0].N == 1 {
@@ -127,7 +128,7 @@ func (v *View) Step() int64 {
 	return max(v.item.Len()/n, 1) * maxRuns
 }
 
-// Runs returns where n bytes of data behind the first pos ones are.
+// Runs returns where the n bytes of data after the first pos ones lie in the file.
 func (v *View) Runs(pos, n int64) (l List) {
 	data := v.item.Len()
 	item, rest := pos/data, pos%data
@@ -159,8 +160,8 @@ func (v *View) Runs(pos, n int64) (l List) {
 	return l
 }
 
-// Before returns how many bytes of data lie before byte end of the file: where its
-// data end if it has that many bytes.
+// Before returns the number of bytes of data that lie before byte end of the file. If the file has
+// end bytes, that is the end of its data.
 func (v *View) Before(end int64) int64 {
 	end -= v.disp
 	if end <= 0 {

@@ -19,8 +19,9 @@ import (
 //go:embed help.txt
 var Help string
 
-// Command returns impi-node ports, which prints the rules of a job. load reads a job file whose hosts are
-// on other machines; it shows its faults itself, and returns nil then.
+// Command returns the command impi-node ports, which prints the rules of a job. load reads a job
+// file whose hosts are on other machines; it prints the faults of the file itself, and returns nil
+// then.
 func Command(load func(path string) *config.Job) *cmdline.Command {
 	c := &cmdline.Command{Name: "ports", Help: Help, Args: cmdline.File, Flags: cmdline.NewFlags()}
 	asJSON := c.Flags.Bool("json", false, "")
@@ -120,7 +121,7 @@ func writeNFT(out io.Writer, rules []Rule) error {
 
 // nft returns the rule's lines, one for each family of addresses.
 func (r *Rule) nft() (lines []string) {
-	if r.Ports == anyPort || r.Proto == "unknown" { // a rule would open what has nothing to do with the job
+	if r.Ports == anyPort || r.Proto == "unknown" { // a rule would open ports that have nothing to do with the job
 		return append(lines, fmt.Sprintf("# %s: %s %s from %s: %s", r.For, r.Proto, r.Ports, strings.Join(r.From, ", "), r.Remedy))
 	}
 	dport := " " + r.Proto + " dport " + r.Ports

@@ -15,10 +15,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// Rule says that connections to a host of a site have to come through.
+// Rule describes connections to a host of a site that a firewall must admit.
 type Rule struct {
-	Site   string   `json:"site,omitempty"` // of the host; empty: it is at none
-	Host   string   `json:"host"`           // address, or name, to which they go
+	Site   string   `json:"site,omitempty"` // the host's site; empty: none
+	Host   string   `json:"host"`           // its address or name
 	Proto  string   `json:"protocol"`       // tcp, udp or unknown
 	Ports  string   `json:"ports"`          // "7800", "7900-7999", or "any"
 	From   []string `json:"from"`           // addresses and names, or "hosts of SITE" where the file does not have them
@@ -31,7 +31,8 @@ const anyPort = "any"
 // useRange is what to do about ports that the system would choose.
 const useRange = `write ports = "7800-7899" at the top of the file, for all that listens`
 
-// Rules returns what the sites of a job need, but for what stays on a host, ordered by host.
+// Rules returns the rules that the sites of a job need, ordered by host. Connections within a host
+// need none.
 func Rules(job *config.Job) (list []Rule) {
 	for _, s := range job.All() {
 		if s.Foreign {
@@ -68,7 +69,7 @@ func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule
 	case s.Server.Ours || !s.Server.Address.IsValid() && s.Server.Name == "":
 		return nil // the site that embeds it has the rule
 	case slices.IndexFunc(job.All(), func(x config.Site) bool { return !x.Foreign }) != slices.IndexFunc(job.All(), func(x config.Site) bool { return x.Name == s.Name }):
-		return nil // the first site has
+		return nil // the first site has the rule
 	}
 	for _, x := range job.All() {
 		if x.Name != s.Name || !s.Server.Embedded {
@@ -94,7 +95,7 @@ func headRule(s config.Site) []Rule {
 		host = at.Addr().String()
 	}
 	r := Rule{Site: s.Name, Host: cmp.Or(s.HeadName, host), Proto: "tcp", Ports: port(at.Port(), s), From: others(s, s.Hosts[0]), For: "the head of the site"}
-	if s.Launch != nil && !s.Head.IsValid() && s.HeadName == "" { // it tells the others where it is
+	if s.Launch != nil && !s.Head.IsValid() && s.HeadName == "" { // the head reports its address to the other hosts
 		if r.Ports = port(0, s); r.Ports == anyPort {
 			r.Remedy = useRange
 		}
@@ -288,7 +289,7 @@ func portRange(t config.Transport) (first, last uint16, ok bool) {
 	return first, last, err == nil && last != 0
 }
 
-// String is the rule in a line, without its host.
+// String returns the rule in one line, without its host.
 func (r *Rule) String() string {
 	s := fmt.Sprintf("%s %s from %s: %s", r.Proto, r.Ports, strings.Join(r.From, ", "), r.For)
 	if r.Remedy != "" {

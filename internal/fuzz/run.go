@@ -17,7 +17,7 @@ const minimizing = 500 * time.Millisecond
 type report struct {
 	target
 	summary string
-	output  string // all of it, if it failed
+	output  string // all output, if the target failed
 	err     error
 }
 
@@ -49,7 +49,7 @@ func withoutProgress(out string) string {
 	return strings.TrimRight(regexp.MustCompile(`(?m)^fuzz: .*\n`).ReplaceAllString(out, ""), "\n")
 }
 
-// Where go test says which input it was: one that it found, or one that was there.
+// Where go test names the failing input: one that it found, or one that existed before.
 var (
 	written = regexp.MustCompile(`Failing input written to (\S+)`)
 	seeded  = regexp.MustCompile(`failure while testing seed corpus entry: (\S+)`)

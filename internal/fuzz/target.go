@@ -15,12 +15,12 @@ import (
 )
 
 type target struct {
-	pkg  string // its folder, from the working one
+	pkg  string // its folder, relative to the working directory
 	dir  string
 	name string
 }
 
-// String is the package and the name.
+// String returns the package and the name.
 func (t target) String() string { return t.pkg + "." + t.name }
 
 type listed struct {

@@ -19,7 +19,7 @@ const (
 	maxCommand = 8192
 )
 
-// Main is the whole program. It returns the exit status.
+// Main runs the program and returns its exit status.
 func Main() int {
 	if err := mpi.Init(); err != nil {
 		fmt.Fprintln(os.Stderr, "interpreter:", err)

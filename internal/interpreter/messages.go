@@ -59,7 +59,7 @@ func (in *interpreter) receive(word string, a *arguments) (string, error) {
 }
 
 func received(st mpi.Status, b *buffer) string {
-	n, _ := st.Count(datatype.Basic(b.kind)) // of a type that is valid
+	n, _ := st.Count(datatype.Basic(b.kind)) // no error: the type is valid
 	return fmt.Sprintf(" source=%d tag=%d count=%d%s", st.Source, st.Tag, n, b.tell(n))
 }
 

@@ -1,6 +1,6 @@
 package interpreter
 
-import _ "embed" // of the program in C
+import _ "embed" // for the program in C
 
 // C is the interpreter in C.
 //

@@ -69,7 +69,7 @@ func print(verb string, read []*Report, asJSON bool, w io.Writer) error {
 	return e.Encode(what)
 }
 
-// Show writes the most important of a report for people.
+// Show writes the most important parts of a report for people.
 func Show(w io.Writer, r *Report) error {
 	how := "in order"
 	if r.Failure != "" {

@@ -11,20 +11,20 @@ import (
 	"github.com/openimpi/impi/internal/quantity"
 )
 
-// Difference is something that two reports say differently.
+// Difference is a value that differs between two reports.
 type Difference struct {
-	What   string `json:"what"` // a kind of titles
+	What   string `json:"what"` // a key of titles
 	Of     string `json:"of"`
 	A      string `json:"a"`
 	B      string `json:"b"`
-	Change int64  `json:"change,omitempty"` // of times in ns, of sent in bytes, of others in how many
+	Change int64  `json:"change,omitempty"` // times: in ns; sent: in bytes; others: a number
 	small  bool   // too little to be shown as text
-	part   string // Change as a part of what A says
+	part   string // Change relative to A
 }
 
-// What is shown as text: so many differences of a kind, no change of a number by less than so many percent of
-// it, and none by less than a thousandth of all of its kind, or, where there are many, than a twentieth of
-// what they are on average.
+// Limits of the differences that are shown as text: the maximum number of a kind, the least change
+// of a number in percent of it, and the least change as a part of the total of its kind (1/ofAll)
+// or, if there are many, of their average (1/ofAverage).
 const (
 	mostLines    = 20
 	leastPercent = 2

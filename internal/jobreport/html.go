@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// The data of a report stand between these in its file. JSON as encoding/json writes it has no "<".
+// Marks around the data of a report in its file. JSON written by encoding/json contains no "<".
 const (
 	dataBegins = `<script type="application/json" id="impi-report">`
 	dataEnds   = `</script>`
@@ -30,7 +30,7 @@ const mostFile = 64 << 20
 // ErrFile is wrapped by errors about files that are no reports.
 var ErrFile = errors.New("no report of a job")
 
-// ErrCut is wrapped by errors about files that begin as reports and do not go on to their end.
+// ErrCut is wrapped by errors about files that begin as reports but are incomplete.
 var ErrCut = errors.New("the report of a job, but cut off: copy it again from the machine of the site's head")
 
 //go:embed page.html
@@ -42,7 +42,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": seconds, "bytes": quantity.Bytes, "who": (*Report).who, "clock": clock, "share": share,
 }).Parse(page))
 
-// HTML writes the file.
+// HTML writes the report as an HTML file.
 func (r *Report) HTML(w io.Writer) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Report) HTML(w io.Writer) error {
 	return err
 }
 
-// Save writes the file whole, or not at all: there is never a part of one under its name. Only its owner
-// may read it, and it replaces a regular file at most.
+// Save writes the whole file or nothing: there is never a partial file under its name. Only its
+// owner may read it. It replaces a regular file at most.
 func (r *Report) Save(path string) error {
 	f, err := temporary(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Report) Save(path string) error {
 	return err
 }
 
-// Try returns why a file cannot be written; nil if it seems that it can.
+// Try returns why a file cannot be written, or nil if it probably can.
 func Try(path string) error {
 	if err := config.NotRegular(path); err != nil {
 		return err
@@ -96,7 +96,7 @@ func temporary(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), ".impi-report-*")
 }
 
-// Read reads the data of a file.
+// Read reads the report in a file.
 func Read(path string) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -188,7 +188,7 @@ type row struct {
 
 type cell struct {
 	Sent
-	Share int // of the most bytes, in percent
+	Share int // percent of the largest number of bytes
 }
 
 // matrix has the messages between all, for those that have sent or received some.

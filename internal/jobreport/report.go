@@ -28,20 +28,20 @@ const (
 	mostConfig   = 256 << 10
 )
 
-// Report is about a job, or what the head of one site knows of it.
+// Report describes a job, or the part of it that the head of one site knows.
 type Report struct {
 	Schema   int       `json:"schema"`
 	Job      string    `json:"job"`
 	ID       string    `json:"id,omitempty"`
 	By       string    `json:"by"`                // the site whose head has written it
-	Whole    bool      `json:"whole"`             // the last words of all procs of sites that run impi are in it
+	Whole    bool      `json:"whole"`             // the final figures of all procs of own sites are in it
 	Began    time.Time `json:"began"`             // of the node
 	Ran      time.Time `json:"ran,omitzero"`      // the procs ran from then on; zero: they did not
 	Ended    time.Time `json:"ended"`             // of the node
 	Status   int       `json:"exit_status"`       // of the node
 	Failure  string    `json:"failure,omitempty"` // the first; empty: there was none
 	Sites    []Site    `json:"sites,omitempty"`
-	Moments  []Moment  `json:"moments,omitempty"` // of procs whose figures are not those of their ends
+	Moments  []Moment  `json:"moments,omitempty"` // of procs without final figures
 	ByHost   bool      `json:"by_host"`           // Waits and Sent are of hosts, which Hosts names, not of ranks
 	Hosts    []string  `json:"hosts,omitempty"`
 	Ranks    []Rank    `json:"ranks,omitempty"`
@@ -61,10 +61,11 @@ type Site struct {
 	Name  string `json:"name"`
 	First int    `json:"first_rank"`
 	Procs int    `json:"procs"`
-	Known string `json:"known"` // how much of it is: "to the end", "as of ...", or why nothing
+	Known string `json:"known"` // "to the end", "as of ...", or why nothing is known
 }
 
-// Moment is when the procs of a node told last what is known of them, as they went on then.
+// Moment is the time of the last figures that procs of a node reported, if the procs continued
+// after it.
 type Moment struct {
 	Site  string    `json:"site"`
 	Host  string    `json:"host,omitempty"` // empty: all that the site's node runs
@@ -72,15 +73,15 @@ type Moment struct {
 	At    time.Time `json:"at"`
 }
 
-// Rank is what a report says of one proc.
+// Rank is the part of a report about one proc.
 type Rank struct {
 	Rank    int              `json:"rank"`
 	Site    string           `json:"site"`
 	Host    string           `json:"host"`
 	State   string           `json:"state"`
-	Time    int64            `json:"time_ns"`           // from its call of MPI_Init to when it counted last; 0: it has counted nothing
+	Time    int64            `json:"time_ns"`           // from MPI_Init to its last count; 0: it has counted nothing
 	Classes map[string]int64 `json:"classes,omitempty"` // ns in calls of MPI
-	Calls   map[string]int64 `json:"calls,omitempty"`   // the same by call, of those of all ranks that took longest
+	Calls   map[string]int64 `json:"calls,omitempty"`   // the same by call, for the calls that took longest in all ranks
 	Waited  int64            `json:"waited_ns"`
 }
 
@@ -90,11 +91,11 @@ type Call struct {
 	Class string `json:"class"`
 	Calls uint64 `json:"calls"`
 	Time  int64  `json:"time_ns"`
-	Most  int64  `json:"most_ns"` // of one rank
+	Most  int64  `json:"most_ns"` // largest total of one rank
 	Rank  int    `json:"most_rank"`
 }
 
-// Wait is for how long one waited for another one, which may be wireup.NoPeer.
+// Wait is the time that one rank or host waited for another one, which may be wireup.NoPeer.
 type Wait struct {
 	From  int    `json:"from"`
 	For   int    `json:"for"`
@@ -102,7 +103,7 @@ type Wait struct {
 	Time  int64  `json:"time_ns"`
 }
 
-// Sent is what one has sent to another one, which may be wireup.NoPeer.
+// Sent counts what one rank or host has sent to another one, which may be wireup.NoPeer.
 type Sent struct {
 	From     int    `json:"from"`
 	To       int    `json:"to"`
@@ -110,7 +111,7 @@ type Sent struct {
 	Bytes    uint64 `json:"bytes"`
 }
 
-// Fault is a line that nodes have logged of a fault, or of the end of one.
+// Fault is a log line of nodes about a fault, or about the end of one.
 type Fault struct {
 	At    time.Time `json:"at"` // the last time
 	Times int       `json:"times"`
@@ -140,16 +141,16 @@ type Plugin struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Version is of something that ran.
+// Version is the version of something that ran.
 type Version struct {
 	What    string `json:"what"`
 	Version string `json:"version"`
 }
 
-// Known is what the nodes of a job have said, each the last time that it did.
+// Known holds the latest answers of the nodes of a job.
 type Known struct {
 	nodes map[string]answer
-	logs  map[string][]Fault // of each node
+	logs  map[string][]Fault // by node
 }
 
 type answer struct {
@@ -158,8 +159,9 @@ type answer struct {
 	final bool
 }
 
-// Add takes what nodes say. What they said before it replaces only if it says as much: a node that is
-// ending may not know any more what its procs have counted.
+// Add adds the answers of nodes. An earlier answer of a node is replaced only if the new one has at
+// least as many accounts of procs: a node that is ending may no longer have what its procs have
+// counted.
 func (k *Known) Add(a links.Answer, now time.Time) {
 	if k.nodes == nil {
 		k.nodes, k.logs = make(map[string]answer), make(map[string][]Fault)
@@ -225,10 +227,10 @@ func finished(n *links.Node) bool {
 	})
 }
 
-// Complete reports whether the last words of all procs of a site are known.
+// Complete reports whether the final figures of all procs of a site are known.
 func (k *Known) Complete(s links.Site) bool { return k.of(s) == toTheEnd }
 
-// Fill adds to a report what the nodes have said. sites are those of the job.
+// Fill adds to a report what the nodes have reported. sites are those of the job.
 func (k *Known) Fill(r *Report, sites []links.Site) {
 	r.Schema = Schema
 	sum := &summing{r: r, host: make(map[int]int), calls: make(map[string]*Call), waits: make(map[Wait]int64), sent: make(map[[2]int]*Sent), links: make(map[[2]string]*Link), joined: make(map[joint]*links.View), channels: make(map[joint]*links.Channel)}
@@ -262,7 +264,7 @@ func (k *Known) Fill(r *Report, sites []links.Site) {
 	}
 }
 
-// What is known of a site, or how that begins.
+// Values of Site.Known, or their beginnings.
 const (
 	toTheEnd = "to the end"
 	ranStill = "as of "
@@ -355,7 +357,7 @@ func (s *summing) add(n *links.Node) {
 	for i := range n.Views {
 		v := n.Views[i]
 		at := joint{min(v.Local, v.Peer), max(v.Local, v.Peer)}
-		if other := s.joined[at]; other != nil { // both ends tell of it
+		if other := s.joined[at]; other != nil { // both ends report the pair
 			if !v.Dialled {
 				v, *other = *other, v
 			}
@@ -453,7 +455,7 @@ func (x *Rank) inMPI() (sum int64) {
 // finish sorts what was added, and leaves out what is too much.
 func (s *summing) finish() {
 	r := s.r
-	if over := len(r.Ranks) - mostRanks; over > 0 { // those that were in MPI longest stay
+	if over := len(r.Ranks) - mostRanks; over > 0 { // keep the ranks that were in MPI longest
 		slices.SortStableFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(b.inMPI(), a.inMPI()) })
 		r.Ranks, r.Left = r.Ranks[:mostRanks:mostRanks], over
 	}

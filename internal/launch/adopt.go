@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopter follows processes that somebody else has started and will wait for. How they end cannot be
-// seen, only that they do, and which of them first.
+// Adopter follows processes that another process has started and will wait for. It cannot see how
+// they end, only that they do, and which of them first.
 type Adopter struct {
-	file *os.File // an epoll instance, which has the processes in the order of their ends
+	file *os.File // epoll instance that reports processes in the order of their ends
 	epfd int
 	done chan struct{}
 
@@ -23,7 +23,7 @@ type Adopter struct {
 
 type adopted struct {
 	by   *Adopter
-	fd   int // follows the process, while that is not reaped
+	fd   int // follows the process until it is reaped
 	once sync.Once
 }
 
@@ -33,7 +33,7 @@ func NewAdopter() (*Adopter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll_create: %w", err)
 	}
-	_ = unix.SetNonblock(fd, true) // so that the file can be waited for; a descriptor of ours
+	_ = unix.SetNonblock(fd, true) // lets Go's runtime poll the file; the descriptor is our own
 	a := &Adopter{file: os.NewFile(uintptr(fd), "adopted"), epfd: fd, done: make(chan struct{}), all: make(map[int]*Process)}
 	go a.await()
 	return a, nil
@@ -41,7 +41,7 @@ func NewAdopter() (*Adopter, error) {
 
 // Close ends the watch. Processes that still run are not followed any more.
 func (a *Adopter) Close() {
-	_ = a.file.Close() // await returns
+	_ = a.file.Close() // makes await return
 	<-a.done
 	for _, p := range a.followed() {
 		p.over(Exit{Unseen: true})
@@ -88,7 +88,7 @@ func (a *Adopter) await() {
 		var ended []*Process
 		err = raw.Read(func(fd uintptr) bool {
 			var events [16]unix.EpollEvent
-			a.mu.Lock() // so that no descriptor is another process's in between
+			a.mu.Lock() // so that no descriptor is reused for another process meanwhile
 			defer a.mu.Unlock()
 			n, err := unix.EpollWait(int(fd), events[:], 0)
 			for i := range max(n, 0) {
@@ -104,11 +104,11 @@ func (a *Adopter) await() {
 	}
 }
 
-// Adopted reports whether the process was started by somebody else.
+// Adopted reports whether the process comes from an Adopter: another process has started it.
 func (p *Process) Adopted() bool { return p.adopted != nil }
 
-// Release has an adopted process count as one that has ended in order: what it still does is the
-// matter of who has started it. It does nothing to other processes.
+// Release makes an adopted process count as one that has ended in order: what it does from then on
+// concerns only the process that has started it. It does nothing to processes that are not adopted.
 func (p *Process) Release() {
 	if p.Adopted() {
 		p.over(Exit{})
@@ -123,7 +123,7 @@ func (p *Process) over(e Exit) {
 		a.mu.Unlock()
 		p.mu.Lock()
 		p.reaped = true
-		_ = unix.Close(p.adopted.fd) // it leaves the epoll instance by that
+		_ = unix.Close(p.adopted.fd) // this removes it from the epoll instance
 		p.mu.Unlock()
 		p.exit, p.at = e, time.Now()
 		close(p.exited)

@@ -21,7 +21,7 @@ type Launcher struct {
 	once sync.Once
 }
 
-// New starts the thread.
+// New returns a Launcher and starts its thread.
 func New() *Launcher {
 	l := &Launcher{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.run()

@@ -10,7 +10,7 @@ import (
 // Loss is output that could not be written.
 type Loss struct {
 	Lines, Bytes uint64
-	Cause        error // the first one
+	Cause        error // the first error
 }
 
 // String describes the loss, for a message.

@@ -62,14 +62,14 @@ type Stream struct {
 	prefix  func() string
 	partial []byte // an incomplete line
 
-	keep int      // how many lines are kept
-	kept []string // of the last lines; the Output's mu is held
+	keep int      // number of lines that are kept
+	kept []string // the last lines; guarded by the Output's mu
 }
 
-// Keep has the stream remember its last n lines. It must be called before the first Write.
+// Keep makes the stream remember its last n lines. It must be called before the first Write.
 func (s *Stream) Keep(n int) { s.keep = n }
 
-// Kept are the last lines that were written, without their prefixes. Any goroutine may call it.
+// Kept returns the last lines that were written, without their prefixes. Any goroutine may call it.
 func (s *Stream) Kept() []string {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()

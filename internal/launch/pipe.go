@@ -35,7 +35,7 @@ func (p *pipe) copy() {
 			}
 			p.s.Flush()
 		default:
-			return // the end of output, or of the time for it
+			return // the end of the output, or the deadline
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (p *pipe) deadline() (draining bool) {
 	case p.s.Pending():
 		t = time.Now().Add(promptDelay)
 	}
-	_ = p.r.SetReadDeadline(t) // a pipe of ours takes deadlines
+	_ = p.r.SetReadDeadline(t) // our pipes support deadlines
 	return p.draining
 }
 

@@ -140,13 +140,14 @@ func (p *Process) closePipes() {
 	}
 }
 
-// PID is the process's ID, and that of its group.
+// PID returns the process's ID, which is also that of its group.
 func (p *Process) PID() int { return p.os.Pid }
 
-// Exited is closed when the process has ended; Exit is known then.
+// Exited returns a channel that is closed when the process has ended; Exit is known then.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Done is closed after Exited, when everything that the process has printed was written.
+// Done returns a channel that is closed after Exited, when everything that the process has printed
+// was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Over reports whether the process has ended.
@@ -165,7 +166,7 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
-// EndedAt returns when that was seen. It waits until then.
+// EndedAt returns when the end of the process was seen. It waits until then.
 func (p *Process) EndedAt() time.Time {
 	<-p.exited
 	return p.at
@@ -213,9 +214,9 @@ func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped, p.at = true, time.Now()
-	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // there may be nobody else in the group
+	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // the group may have no other process
 	p.exit = Exit{Code: 255}
-	if st, err := p.os.Wait(); err == nil { // fails only if somebody else has waited for our child
+	if st, err := p.os.Wait(); err == nil { // fails only if other code has waited for our child
 		p.exit = exitOf(st.Sys().(syscall.WaitStatus))
 	}
 }

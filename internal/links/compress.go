@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Saved says how many bytes have travelled for how many, and how many fewer those are, or more: short bytes
-// have headers of their own.
+// Saved describes how many bytes have travelled for a number of bytes, and how many were saved.
+// More may have travelled: short messages have headers of their own.
 func Saved(bytes, travelled uint64) string {
 	if bytes == 0 {
 		return "nothing yet"
@@ -43,8 +43,8 @@ func (p *Pair) compression(w io.Writer) {
 	}
 }
 
-// PackedOf adds up what compressed links and channels of a job have moved, by all ends that are known of;
-// nil: there are none.
+// PackedOf adds up what compressed links and channels of a job have moved, as reported by all ends
+// that are known. It returns nil if there are none.
 func PackedOf(j *Job) (sum *wireup.Packed) {
 	add := func(x *wireup.Packed) {
 		if x == nil {
@@ -63,7 +63,7 @@ func PackedOf(j *Job) (sum *wireup.Packed) {
 	}
 	for i := range j.Pairs {
 		for _, v := range j.Pairs[i].Views {
-			if v.Traffic != nil && len(j.ByHost) == 0 { // which has all pairs
+			if v.Traffic != nil && len(j.ByHost) == 0 { // ByHost has all pairs
 				add(v.Traffic.Packed)
 			}
 		}

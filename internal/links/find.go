@@ -22,12 +22,12 @@ type Found struct {
 	Node  *Node  // its answer; nil if there is none, for the reason in Err
 	Err   error
 	Since time.Time // when a question was first not answered, as another node has seen it; zero: not known
-	// Away means that the node is that of another host of the site, and that the one of Dir has
-	// asked it.
+	// Away means that the node is that of another host of the site, and was asked by the node of
+	// Dir.
 	Away bool
 
 	launcher int     // process that started the node of Dir
-	others   []Other // that the node has asked, until each is one of its own
+	others   []Other // nodes that this node has asked, until each is a Found of its own
 }
 
 // Survey asks the nodes of run directories, all at the same time, and returns those that
@@ -127,7 +127,7 @@ func identify(found []Found) {
 		}
 		k := slices.IndexFunc(found, func(g Found) bool {
 			return g.About.ID != "" && g.About.Job == f.Job && (g.startedBy() == found[i].startedBy() || f.Server != "" && g.About.Server == f.Server) &&
-				!slices.ContainsFunc(found, func(h Found) bool { return h.About.ID == g.About.ID && h.About.isHost(*f) }) // of that job it is another one
+				!slices.ContainsFunc(found, func(h Found) bool { return h.About.ID == g.About.ID && h.About.isHost(*f) }) // that job has this host already
 		})
 		if k >= 0 {
 			f.ID = found[k].About.ID
@@ -163,8 +163,9 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	return f
 }
 
-// AwaitEnding waits until the nodes of a job whose run directories these are are about to end, or one of
-// them fails, and returns how; nil if none says it, or ctx, which needs a deadline, ends.
+// AwaitEnding waits until the nodes of a job, with these run directories, are about to end or one
+// of them fails, and returns how. It returns nil if no node reports it, or if ctx, which needs a
+// deadline, ends.
 func AwaitEnding(ctx context.Context, dirs []string, id string) (end *Ending) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -178,7 +179,7 @@ func AwaitEnding(ctx context.Context, dirs []string, id string) (end *Ending) {
 		go func() {
 			a, err := Ask(ctx, filepath.Join(dir, SocketName), Request{Op: OpEnding})
 			if err != nil {
-				a = &Answer{} // it knows no such question, or was killed
+				a = &Answer{} // the node does not support the question, or was killed
 			}
 			said <- a.Ending
 		}()

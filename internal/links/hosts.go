@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// HostLinks is what links the procs of two hosts, or of one, all of them, however many there are.
+// HostLinks describes the links of all procs of two hosts, or of one, however many there are.
 type HostLinks struct {
 	A, B  int // IMPI host ranks, the lower one first
 	Links []LinkCount
 
-	// AToB and BToA are the bytes that were sent by direct links and have not been received there, of Known
-	// links; Unknown are the others. Of links within a host both ways are AToB.
+	// AToB and BToA are the bytes that were sent by direct links and have not been received yet.
+	// They are known for Known links, and not for Unknown ones. For links within a host AToB has
+	// both directions.
 	AToB, BToA     uint64
 	Known, Unknown int
 
-	// AWaits and BWaits are links that are being made, for which procs of A and of B have sent messages.
+	// AWaits and BWaits count links that are being made and for which procs of A and of B have sent
+	// messages.
 	AWaits, BWaits int
 }
 
-// Pairs is how many pairs of procs there are between the hosts that have used a link.
+// Pairs returns the number of pairs of procs between the hosts that have used a link.
 func (h *HostLinks) Pairs() (n int) {
 	for _, l := range h.Links {
 		n += l.Pairs
@@ -52,15 +54,16 @@ func (j *Job) BetweenHosts() (list []HostLinks) {
 	return list
 }
 
-// HostTraffic is what the procs of two hosts, or of one, have sent each other, all of them.
+// HostTraffic counts what all procs of two hosts, or of one, have sent each other.
 type HostTraffic struct {
 	A, B       int // IMPI host ranks, the lower one first
 	AToB, BToA Count
 	HalfTrip   time.Duration // the shortest estimate of a link's; 0: there is none
 }
 
-// TrafficBetweenHosts is what went between the hosts of a job, whatever way, in their order. Of a host that
-// does not answer the bytes are known that others have received from it.
+// TrafficBetweenHosts returns the traffic between the hosts of a job, whatever way it went, in the
+// order of the hosts. Of a host that does not answer it has the bytes that others have received
+// from it.
 func (j *Job) TrafficBetweenHosts() (list []HostTraffic) {
 	all := make(map[[2]int]*HostTraffic)
 	of := func(a, b int) *HostTraffic {

@@ -16,7 +16,7 @@ type Report struct {
 	Jobs   []Job `json:"jobs"`
 }
 
-// Job is what the nodes that were asked know of a job.
+// Job describes a job as the nodes that were asked report it.
 type Job struct {
 	Name       string      `json:"name"`
 	ID         string      `json:"id,omitempty"` // empty before the job's sites have met
@@ -35,19 +35,19 @@ type Job struct {
 	ByHost []HostCounts `json:"by_host,omitempty"`
 }
 
-// Part is a site of a job, and whether its node answered: where each host has a node of its own,
-// all of them. Then PID and Parent are those of one that runs here, and Phase is that of the node
-// that has not got so far, or ends.
+// Part is a site of a job, and whether its node answered. If each host has a node of its own, it
+// stands for all of them: PID and Parent are those of a node that runs here, and Phase is that of
+// the node that is least far, or that ends.
 type Part struct {
 	Site
 	Here       bool        `json:"here"` // a node of it runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
-	Waits      string      `json:"waits_for,omitempty"`   // for whom, while it starts
+	Waits      string      `json:"waits_for,omitempty"`   // whom it waits for while it starts
 	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
-	Since      time.Time   `json:"silent_since,omitzero"` // when that was first so, as far as is known
-	Lost       *Loss       `json:"lost,omitempty"`        // the job goes on without the site
+	Since      time.Time   `json:"silent_since,omitzero"` // when it first did not answer, as far as is known
+	Lost       *Loss       `json:"lost,omitempty"`        // the job continues without the site
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
@@ -58,15 +58,15 @@ type Part struct {
 // HostNode is the node of one host of a site, and whether it answered.
 type HostNode struct {
 	Host    string `json:"host"`   // address
-	Number  int    `json:"number"` // of the site's hosts
-	Here    bool   `json:"here"`   // it was asked itself; the others were asked by it
+	Number  int    `json:"number"` // index among the site's hosts
+	Here    bool   `json:"here"`   // it was asked directly; the others were asked by it
 	PID     int    `json:"pid,omitempty"`
 	Parent  int    `json:"parent,omitempty"`
 	Phase   Phase  `json:"phase,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it did not answer; empty if it did
-	Lost    *Loss  `json:"lost,omitempty"`    // the job goes on without the host
+	Lost    *Loss  `json:"lost,omitempty"`    // the job continues without the host
 
-	Since time.Time `json:"silent_since,omitzero"` // when that was first so, as far as is known
+	Since time.Time `json:"silent_since,omitzero"` // when it first did not answer, as far as is known
 }
 
 // Pair is two procs and the link between them.
@@ -97,7 +97,7 @@ type Count struct {
 	Data     *uint64 `json:"data,omitempty"`  // bytes of data in the messages, whatever way they went
 
 	UnderWay *uint64       `json:"under_way_bytes,omitempty"` // of the direct link, sent and not yet received there
-	Still    time.Duration `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
+	Still    time.Duration `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }
 
 // The ways in which a speed was found.

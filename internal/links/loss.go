@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Loss is procs that a job goes on without (survive = true), as a node has heard of them.
+// Loss describes procs without which a job continues (survive = true), as a node has learned of
+// them.
 type Loss struct {
 	First int       `json:"first_rank"`
 	Last  int       `json:"last_rank"`
@@ -14,10 +15,10 @@ type Loss struct {
 	Why   string    `json:"why"`
 }
 
-// Since says since when, and why.
+// Since returns since when the procs are lost, and why.
 func (l *Loss) Since(now time.Time) string { return l.when(now) + ": " + l.Why }
 
-// OfProc is Since for a proc. Why a node is lost is said of its site.
+// OfProc is Since for a proc. It omits why a node is lost: the text about its site has that.
 func (l *Loss) OfProc(now time.Time) string {
 	if l.Host {
 		return l.when(now) + ", with the node of its site"

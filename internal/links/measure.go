@@ -12,23 +12,24 @@ import (
 type probing struct {
 	dir         string // of the node that is to dial
 	host        int    // from which
-	address     string // where
+	address     string // address to dial
 	local, peer int
 	transport   string
 	found       []**Speed // where to store the result
 }
 
-// MeasureAll has the nodes measure the transports that the pairs use, and if all is set
-// also those that they could use. The measurements run one after the other, so that they do
-// not disturb each other, until limit has passed. A transport between two hosts is measured
-// once. Measurements that were not made have a Problem.
+// MeasureAll makes the nodes measure the transports that the pairs use, and if all is set also
+// those that they could use. The measurements run one after the other, so that they do not disturb
+// each other, until limit has passed. A transport between two hosts is measured once. Measurements
+// that were not made have a Problem.
 func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Duration, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	todo := probings(jobs, found, all)
 	for i, t := range todo {
-		// Most need much less than their share; one that hangs must not use up the time.
+		// Most measurements need much less than their share; one that hangs must not use up the
+		// time.
 		share := time.Until(deadline)
 		if i < len(todo)-1 {
 			share = max(share/time.Duration(len(todo)-i), min(share, limit/2))

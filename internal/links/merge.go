@@ -31,7 +31,7 @@ func (j *Job) siteOf(rank int) string {
 	return "?"
 }
 
-// Label names a site, also one that the job file does not name.
+// Label returns the name of a site, also of one that the job file does not name.
 func (s Site) Label() string {
 	if s.Name != "" {
 		return s.Name

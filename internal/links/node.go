@@ -16,10 +16,10 @@ const (
 	PhaseStarting Phase = "starting" // not all sites have met, or not all procs are in Init
 	PhaseRunning  Phase = "running"
 	PhaseEnding   Phase = "ending"
-	PhaseSpare    Phase = "spare" // the node of a spare site, which has no procs but those that are spawned there
+	PhaseSpare    Phase = "spare" // the node of a spare site, which has no procs except spawned ones
 )
 
-// Node is what one node says of its part of a job.
+// Node is the report of one node about its part of a job.
 type Node struct {
 	About
 	Phase      Phase       `json:"phase"`
@@ -34,22 +34,22 @@ type Node struct {
 	Unused     int         `json:"unused,omitempty"` // pairs left out because nothing was sent between them
 	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
 
-	// Retransmits are the packets that procs, channels and plugins had to send again, by transport. They
-	// never fall.
+	// Retransmits are the packets that procs, channels and plugins had to send again, by transport.
+	// They never decrease.
 	Retransmits map[string]uint64 `json:"retransmits,omitempty"`
 
-	World      string      `json:"world,omitempty"` // what other jobs call this one; empty: it meets none
+	World      string      `json:"world,omitempty"` // the job's name among other jobs; empty: it meets none
 	Ports      int         `json:"ports,omitempty"` // open, at which other jobs can connect
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"`
 
 	Server *JobServer `json:"server,omitempty"` // as the site's head sees it; nil at other hosts
 
-	Lost []Loss `json:"lost,omitempty"` // procs of the job that it goes on without
+	Lost []Loss `json:"lost,omitempty"` // lost procs, without which the job continues
 
 	Spares []Spare `json:"spares,omitempty"` // spare sites, as this node sees them, or this one
 
 	Log    []LogLine    `json:"log,omitempty"`     // by time
-	ByHost []HostCounts `json:"by_host,omitempty"` // all that its procs know, also of pairs that Views leaves out
+	ByHost []HostCounts `json:"by_host,omitempty"` // counts of all pairs of its procs, also those that Views leaves out
 }
 
 // JobServer is what a site knows of its job's server.
@@ -60,7 +60,7 @@ type JobServer struct {
 	Others   []string  `json:"others,omitempty"`   // further addresses of the file, where the sites have not met
 	Lost     time.Time `json:"lost,omitzero"`      // since when it is lost for good
 	Apart    time.Time `json:"apart,omitzero"`     // since when it is not connected, and is dialled again
-	Why      string    `json:"why,omitempty"`      // it is lost
+	Why      string    `json:"why,omitempty"`      // why it is lost
 }
 
 // LogLine is a line of a node's log.
@@ -76,7 +76,7 @@ type LogLine struct {
 // logLine is what a line of a log takes beside its texts, in bytes: about as much as JSON needs.
 const logLine = 100
 
-// KeepLog keeps the last lines of the log, up to so many bytes.
+// KeepLog keeps the last lines of the log, up to most bytes.
 func (n *Node) KeepLog(most int) {
 	for i := len(n.Log) - 1; i >= 0; i-- {
 		l := &n.Log[i]
@@ -87,7 +87,7 @@ func (n *Node) KeepLog(most int) {
 	}
 }
 
-// IsEvent reports whether a line tells of a fault, or that one is over.
+// IsEvent reports whether a line is about a fault, or about the end of one.
 func (l LogLine) IsEvent() bool {
 	if strings.Contains(l.Text, "which needs a restart") { // what an operator has yet to do
 		return false
@@ -107,15 +107,15 @@ type HostCounts struct {
 
 	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
 
-	Packed *wireup.Packed `json:"packed,omitempty"` // of those of the links that are compressed; nil: there are none
+	Packed *wireup.Packed `json:"packed,omitempty"` // of the compressed links; nil: there are none
 
-	Links []LinkCount `json:"links,omitempty"` // the pairs by what links them, at most MaxKinds; older nodes do not say
+	Links []LinkCount `json:"links,omitempty"` // pairs by kind of link, at most MaxKinds; older nodes do not send it
 }
 
 // MaxKinds bounds HostCounts.Links.
 const MaxKinds = 32
 
-// LinkCount is how many pairs of procs of two hosts are linked alike.
+// LinkCount counts the pairs of procs of two hosts that are linked alike.
 type LinkCount struct {
 	State     State  `json:"state"`
 	Transport string `json:"transport,omitempty"`
@@ -130,7 +130,7 @@ type LinkCount struct {
 	Received uint64 `json:"received_bytes,omitempty"`
 }
 
-// SetClock makes all times those of another machine's clock, on which it is now.
+// SetClock converts all times to the clock of another machine, whose present time is now.
 func (n *Node) SetClock(now time.Time) {
 	if n.Now.IsZero() {
 		return
@@ -169,8 +169,8 @@ func (n *Node) SetClock(now time.Time) {
 	}
 }
 
-// About identifies a node. It lies in its run directory, so that a node that
-// does not answer has a name too.
+// About identifies a node. It is a file in the node's run directory, so that a node that does not
+// answer has a name, too.
 type About struct {
 	Job    string `json:"job"`          // the job's name, from its file
 	ID     string `json:"id,omitempty"` // the same for all nodes of one job; empty before the sites have met
@@ -178,13 +178,13 @@ type About struct {
 	Client int    `json:"client"`
 	PID    int    `json:"pid"`
 	Parent int    `json:"parent"` // process that started the node
-	// Host is the address of the node's host, and Number which of its site's it is, if other
-	// nodes have the others.
+	// Host is the address of the node's host, and Number the index of the host in its site, if
+	// other nodes have the other hosts.
 	Host   string `json:"host,omitempty"`
 	Number int    `json:"host_number,omitempty"`
 
-	// Server is the address of the job's server, if it has a port that the file says: nodes of one job that
-	// were started one by one are known by it before the job has an ID.
+	// Server is the address of the job's server, if the file gives its port: it shows which nodes
+	// that were started one by one belong to one job before the job has an ID.
 	Server string `json:"server,omitempty"`
 }
 
@@ -203,7 +203,7 @@ type Site struct {
 	Procs  int      `json:"procs"`
 	Hosts  []string `json:"hosts"` // addresses
 
-	HostProcs   []int        `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not say
+	HostProcs   []int        `json:"procs_by_host,omitempty"` // ranks are numbered by hosts; older nodes do not send it
 	Collectives *Collectives `json:"collectives,omitempty"`   // in all sites of a job the same
 
 	PIDs []int `json:"pids,omitempty"` // of its procs, if their numbers in the job are process IDs (IsProcessID)
@@ -211,7 +211,7 @@ type Site struct {
 
 // Collectives is how the sites of a job exchange messages in collective operations.
 type Collectives struct {
-	Direct     int           `json:"direct"`      // up to so many sites all at once, more by trees; 0: trees
+	Direct     int           `json:"direct"`      // largest number of sites that exchange directly; more use trees
 	DirectLong int           `json:"direct_long"` // bytes from which Allreduce of several sites is done part by part
 	RTT        time.Duration `json:"rtt_ns,omitempty"`
 	Rate       int64         `json:"rate_bytes_per_s,omitempty"`
@@ -235,7 +235,7 @@ type Host struct {
 	pid int // of its node, in a Part
 }
 
-// Waiting is how somebody waits for messages: by polling until the budget is
+// Waiting describes how a proc or an agent waits for messages: by polling until the budget is
 // spent, and asleep from then on.
 type Waiting struct {
 	Setting        string        `json:"setting"`         // "auto", or what the wait block says
@@ -244,7 +244,8 @@ type Waiting struct {
 	State          string        `json:"state,omitempty"` // "polling", "asleep" or "computing" (not in MPI); empty: not known
 	Score          int           `json:"crowd_score"`     // 0 to 16; polling is given up from 8
 
-	// Progress is how often a proc looks after its messages while the program computes; 0: in calls of MPI alone.
+	// Progress is the interval at which a proc makes progress while the program computes; 0 means
+	// only in calls of MPI.
 	Progress time.Duration `json:"progress_ns,omitempty"`
 }
 
@@ -261,27 +262,27 @@ type Proc struct {
 	Agent  Bytes  `json:"agent"`            // what went over the link to its agent
 	Silent string `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
 
-	Since time.Time `json:"silent_since,omitzero"` // of one that is not told of: when its node was first found not to answer
+	Since time.Time `json:"silent_since,omitzero"` // of a proc not told: when its node first did not answer
 
 	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`
 	Lost    *Loss     `json:"lost,omitempty"`    // since when and why; in a Job
-	Ended   string    `json:"ended,omitempty"`   // how
-	Blocked *Blocked  `json:"blocked,omitempty"` // nil: it is not, or has not said
+	Ended   string    `json:"ended,omitempty"`   // how it ended
+	Blocked *Blocked  `json:"blocked,omitempty"` // nil: not blocked, or not reported
 
-	Account *wireup.Account `json:"account,omitempty"` // the last that it has given; nil: it counts nothing, or nobody wants it
+	Account *wireup.Account `json:"account,omitempty"` // its last account; nil: it counts nothing, or none was asked for
 }
 
-// Counts are what a proc has counted since its MPI_Init. Bytes are those of its direct links that there
-// are, headers included; what went by links that have ended is not in them, nor are messages of up to
-// 64 KiB by the fast boxes of shared memory.
+// Counts are what a proc has counted since its MPI_Init. Bytes are those of its present direct
+// links, headers included, without those of links that have ended and of messages of up to 64 KiB
+// by the fast boxes of shared memory.
 type Counts struct {
 	Messages        uint64        `json:"sent_messages"`
 	Data            uint64        `json:"sent_data_bytes"` // in these messages, whatever way they went
 	Sent            uint64        `json:"sent_bytes"`
 	Received        uint64        `json:"received_bytes"`
-	Unexpected      int           `json:"unexpected_messages"` // that nobody has asked for yet, now
-	UnexpectedBytes int64         `json:"unexpected_bytes"`    // of these, that are here
+	Unexpected      int           `json:"unexpected_messages"` // not yet received by the program, at present
+	UnexpectedBytes int64         `json:"unexpected_bytes"`    // bytes of them that are here
 	Sleeps          uint64        `json:"sleeps"`              // in calls of MPI
 	Slept           time.Duration `json:"slept_ns"`            // in all
 }
@@ -302,7 +303,7 @@ const (
 
 // Blocked is what a proc that sleeps in a call of MPI waits for.
 type Blocked struct {
-	Time     time.Duration `json:"time_ns"`         // so long
+	Time     time.Duration `json:"time_ns"`         // length of the wait so far
 	Calls    []Call        `json:"calls,omitempty"` // of its goroutines or threads that wait
 	Partners []Partner     `json:"partners,omitempty"`
 	Left     int           `json:"left_out,omitempty"` // partners that are left out
@@ -322,10 +323,10 @@ type Call struct {
 type Lock struct {
 	Window  string `json:"window"`
 	Holders []int  `json:"holders"`
-	Waiters []int  `json:"waiters"` // ranks whose requests for it have come
+	Waiters []int  `json:"waiters"` // ranks whose requests for the lock have arrived
 }
 
-// What procs want of others in windows, as Partner.What.
+// Values of Partner.What for what procs wait for from others in windows.
 const (
 	WantsPost     = wireup.WantsPost     // its MPI_Win_post
 	WantsComplete = wireup.WantsComplete // its MPI_Win_complete
@@ -333,17 +334,17 @@ const (
 	WantsWindow   = wireup.WantsWindow   // that it serves operations, as it does in any call of MPI
 )
 
-// Partner is another proc, and what is wanted of it.
+// Partner is another proc, and what a proc waits for from it.
 type Partner struct {
-	What string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or one of those above
+	What string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or a Wants constant
 	Any  bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
 	Away bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
 	Peer int    `json:"peer"`                  // its rank in the world
 	Tag  int    `json:"tag"`                   // -1: any
 	Comm string `json:"comm,omitempty"`        // or the window
-	Why  string `json:"why,omitempty"`         // what one that has begun waits for
+	Why  string `json:"why,omitempty"`         // what an operation that has begun waits for
 
-	Holders []int `json:"holders,omitempty"` // of the lock, if Peer says who they are; in a Job
+	Holders []int `json:"holders,omitempty"` // of the lock, if Peer reports them; in a Job
 }
 
 // Transport is a transport that the node runs.
@@ -357,10 +358,10 @@ type Transport struct {
 	Reach  string   `json:"reach"`
 	Error  string   `json:"error,omitempty"` // why its last process ended
 
-	Drained  bool       `json:"drained,omitempty"`   // new links do without it
+	Drained  bool       `json:"drained,omitempty"`   // new links do not use it
 	Protocol int        `json:"protocol,omitempty"`  // version that is spoken with the plugin
-	Lacks    []string   `json:"lacks,omitempty"`     // what that version has not
-	Problem  string     `json:"problem,omitempty"`   // degraded: what is less well than it could be
+	Lacks    []string   `json:"lacks,omitempty"`     // features that this version lacks
+	Problem  string     `json:"problem,omitempty"`   // degraded: what is worse than it could be
 	Starts   int        `json:"starts,omitempty"`    // processes that got ready
 	Failures int        `json:"failures,omitempty"`  // deaths and failed starts in a row
 	NextTry  time.Time  `json:"next_start,omitzero"` // backoff and failed: not before
@@ -376,19 +377,19 @@ type Resources struct {
 	Threads     int           `json:"threads"`
 }
 
-// State is what became of a pair.
+// State is the state of a pair of procs.
 type State string
 
 // The states of a pair. They are ordered: of two views the later one counts.
 const (
 	StateUnused  State = "unused"  // nothing was sent yet: links are made for the first message
-	StateOpening State = "opening" // the ways are being tried
+	StateOpening State = "opening" // transports are being tried
 	StateWaiting State = "waiting" // both ends dialled: the other one's link is on its way
 	StateAgents  State = "agents"  // packets go through the agents
 	StateLinked  State = "linked"  // packets go over a link of the two procs
 	StateEnded   State = "ended"   // the proc has finished, or its link broke
 
-	// StateLost is that of a link or a channel whose connection was lost and is made again.
+	// StateLost means that the connection of a link or a channel was lost and is being made again.
 	StateLost State = "lost"
 )
 
@@ -413,11 +414,11 @@ type View struct {
 	Resumes     int         `json:"resumes"`
 	Compress    string      `json:"compress,omitempty"`          // how this end compresses what it sends
 	Rounds      bool        `json:"doubles_as_floats,omitempty"` // doubles of messages travel as floats
-	Exact       string      `json:"not_rounded,omitempty"`       // why they do not, though the route says so
-	NoCompress  string      `json:"not_compressed,omitempty"`    // why it does not, though the route says so
+	Exact       string      `json:"not_rounded,omitempty"`       // why doubles are not rounded, though the route asks for it
+	NoCompress  string      `json:"not_compressed,omitempty"`    // why it does not compress, though the route asks for it
 }
 
-// Verdict is what a node thinks of a transport for a pair.
+// Verdict is a node's judgement of a transport for a pair.
 type Verdict string
 
 // The verdicts.
@@ -429,7 +430,7 @@ const (
 	Excluded Verdict = "excluded" // by the rule that Rule names
 )
 
-// Candidate is a transport that could link a pair, or not.
+// Candidate is a transport that was considered for a pair.
 type Candidate struct {
 	Transport string     `json:"transport"`
 	Address   string     `json:"address,omitempty"` // where the peer listens
@@ -440,7 +441,7 @@ type Candidate struct {
 	Reason    string     `json:"reason"`
 	At        time.Time  `json:"at,omitzero"` // of the last try
 	Tries     int        `json:"tries,omitempty"`
-	Probe     *Speed     `json:"probe,omitempty"` // of one that is not in use, if it was measured
+	Probe     *Speed     `json:"probe,omitempty"` // of a transport that is not in use, if measured
 }
 
 // Route is the part of a site's file that holds for a pair.
@@ -452,7 +453,7 @@ type Route struct {
 	RequireTLS bool     `json:"require_tls,omitempty"`
 	Closed     bool     `json:"closed,omitempty"`    // nothing leaves the machine unencrypted
 	Compress   string   `json:"compress,omitempty"`  // how links are to be compressed
-	Precision  string   `json:"precision,omitempty"` // as what numbers are to travel
+	Precision  string   `json:"precision,omitempty"` // format in which numbers are to travel
 }
 
 // Bytes counts both directions, by one end. Nil: unknown.
@@ -485,19 +486,19 @@ type Channel struct {
 	State       State         `json:"state"`
 	Ended       bool          `json:"ended,omitempty"`
 	Resumable   bool          `json:"lasting,omitempty"` // it is made again when its connection is lost
-	Lost        string        `json:"lost,omitempty"`    // why the last connection was
+	Lost        string        `json:"lost,omitempty"`    // why the last connection was lost
 	Resumes     int           `json:"resumes"`
 	Bytes
-	Pure     bool           `json:"pure,omitempty"`            // these are of the two agents alone
-	Packed   *wireup.Packed `json:"packed,omitempty"`          // of one that is compressed
+	Pure     bool           `json:"pure,omitempty"`            // these bytes are only the two agents' own
+	Packed   *wireup.Packed `json:"packed,omitempty"`          // of a channel that is compressed
 	UnderWay *uint64        `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
-	Still    time.Duration  `json:"still_ns,omitempty"`        // since when none of them has arrived, as far as was watched
+	Still    time.Duration  `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }
 
 // Measure is what a probe of a transport between two nodes found.
 type Measure struct {
 	HalfTrip time.Duration `json:"half_trip_ns"` // median, of 8 bytes
-	Best     time.Duration `json:"best_ns"`      // shortest
+	Best     time.Duration `json:"best_ns"`
 	Rounds   int           `json:"rounds"`
 	Rate     float64       `json:"rate_bytes_per_s"` // of one stream
 	Plane    string        `json:"data_plane,omitempty"`

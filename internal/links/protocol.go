@@ -18,11 +18,11 @@ const (
 	maxAnswer    = 64 << 20
 	maxAbout     = 16 << 10
 	maxAsking    = 64               // connections that a node serves at a time; others wait until one has ended
-	requestLimit = 5 * time.Second  // for a connection to begin, and without a request
-	serveLimit   = 30 * time.Second // for the answer to be made and taken
+	requestLimit = 5 * time.Second  // for a connection to begin, and to be idle
+	serveLimit   = 30 * time.Second // to make the answer and send it
 )
 
-// Op says what a request asks for.
+// Op is the kind of a request.
 type Op string
 
 // The requests.
@@ -30,19 +30,19 @@ const (
 	OpLinks Op = "links" // answered by a Node
 	OpProbe Op = "probe" // answered by a Measure
 
-	// OpReload has the node replace the process of a plugin by a new one. It is
-	// answered by a Reload.
+	// OpReload makes the node replace the process of a plugin by a new one. It is answered by a
+	// Reload.
 	OpReload Op = "reload"
 
-	// OpVerify has the node check the files of its plugins. It is answered by Files.
+	// OpVerify makes the node check the files of its plugins. It is answered by Files.
 	OpVerify Op = "verify"
 
-	// OpReread has all nodes of the site read their job file again and take what can change of it:
-	// all of them, or none if one cannot. It is answered by Rereads.
+	// OpReread makes all nodes of the site read their job file again and apply what can change of
+	// it: all of them, or none if one cannot. It is answered by Rereads.
 	OpReread Op = "reread"
 
-	// OpDrain has new links of a node do without plugins, and links that can leave them; OpUndrain
-	// has them used again, and OpDrained only asks. They are answered by a Drain.
+	// OpDrain makes new links of a node, and links that can move, avoid plugins; OpUndrain allows
+	// these plugins again, and OpDrained only asks. They are answered by a Drain.
 	OpDrain   Op = "drain"
 	OpUndrain Op = "undrain"
 	OpDrained Op = "drained"
@@ -54,21 +54,22 @@ const (
 // Request is what a node is asked.
 type Request struct {
 	Op Op
-	// Host is the address of the host of the node's site that is meant. Empty: links all of
-	// them, probe the one of Local, reload and verify the one whose node is asked.
+	// Host is the address of the host of the node's site that the request is for. If it is empty,
+	// links is for all hosts, probe for the host of Local, reload and verify for the host whose
+	// node is asked.
 	Host string
-	// Number is, beside Host, one more than the host's number in its site, where several have that
-	// address; 0: the first one.
+	// Number is one more than the host's number in its site, if several hosts have the address
+	// Host; 0 means the first one.
 	Number  int
 	Here    bool // links: without Host, only the host whose node is asked
 	Sites   bool // links: unless Here, the job's other sites too
-	Calls   bool // links: in which calls of MPI procs wait, which takes them longer to say
+	Calls   bool // links: the calls of MPI in which procs wait, which takes longer
 	Account bool // links: what procs have counted of their calls of MPI
 	Log     bool // links: what nodes of the site have logged last, too
 	ByHost  bool // links: what went between hosts in all, too
-	All     bool // links: pairs of which nothing is used too
+	All     bool // links: also unused pairs
 	Few     int  // links: All if the site has no more pairs than this
-	Views   int  // links: how many pairs an answer has; 0: MaxViews
+	Views   int  // links: most pairs of an answer; 0: MaxViews
 
 	// probe: from a rank of the site's, by a transport.
 	Local, Peer int
@@ -93,7 +94,7 @@ type Answer struct {
 	Ending  *Ending  `json:"ending,omitempty"`
 	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
 
-	Reports bool `json:"reports,omitempty"` // between sites: it waits for the last words of others, for a report
+	Reports bool `json:"reports,omitempty"` // between sites: it waits for final answers of others, for a report
 }
 
 // Ending is how a node's part of a job ends.
@@ -102,16 +103,16 @@ type Ending struct {
 	Failure string `json:"failure,omitempty"` // empty: it ends in order
 }
 
-// Other is what the node of another host says, or why it says nothing.
+// Other is the answer of another host's node, or why there is none.
 type Other struct {
 	About About  `json:"about"`
 	Node  *Node  `json:"node,omitempty"`
 	Error string `json:"error,omitempty"`
 
-	Since time.Time `json:"silent_since,omitzero"` // by the clock of who asked: when a question was first not answered
+	Since time.Time `json:"silent_since,omitzero"` // when a question was first not answered, by the clock of the node that asked
 }
 
-// Reload is what came of the request to replace a plugin's process.
+// Reload is the result of a request to replace a plugin's process.
 type Reload struct {
 	Site      string  `json:"site"`
 	Transport string  `json:"transport"`
@@ -121,31 +122,31 @@ type Reload struct {
 	Lost      int     `json:"lost"`     // such links that are not
 }
 
-// Reread is what came of the request to read the job file again, at one node. Its texts are for the
+// Reread is the result of a request to read the job file again, at one node. Its texts are for the
 // operator, a line each.
 type Reread struct {
 	Site    string   `json:"site"`
 	Host    string   `json:"host,omitempty"` // if each host of the site has a node of its own
 	PID     int      `json:"node_pid,omitempty"`
 	File    string   `json:"file,omitempty"`
-	Applied bool     `json:"applied"`                 // what is in Changes holds
+	Applied bool     `json:"applied"`                 // the Changes are in effect
 	Changes []string `json:"changes,omitempty"`       // what can change
 	Restart []string `json:"needs_restart,omitempty"` // what differs and cannot change
 	Faults  []string `json:"faults,omitempty"`        // of the file
 	Problem string   `json:"problem,omitempty"`       // why this node has changed nothing, or not all
-	Digest  string   `json:"digest,omitempty"`        // of what all hosts need alike
+	Digest  string   `json:"digest,omitempty"`        // of the settings that all hosts must share
 }
 
 // Failed reports whether something is wrong at the node or with its file.
 func (r *Reread) Failed() bool { return r.Problem != "" || len(r.Faults) > 0 }
 
-// Drain tells what uses plugins of a node that are to be replaced.
+// Drain reports what uses plugins of a node that are to be replaced.
 type Drain struct {
 	Site       string     `json:"site"`
 	Transports []Draining `json:"transports"`
 }
 
-// Draining tells what uses a plugin: links whose bytes pass through it.
+// Draining counts what uses a plugin: links whose bytes pass through it.
 type Draining struct {
 	Transport string `json:"transport"`
 	PID       int    `json:"pid"`
@@ -170,7 +171,7 @@ func (d *Drain) Moves() bool {
 	return slices.ContainsFunc(d.Transports, func(t Draining) bool { return t.Moving > 0 })
 }
 
-// File is that of a plugin, on the machine of the node. Built-in plugins have none.
+// File describes the file of a plugin on the machine of the node. Built-in plugins have none.
 type File struct {
 	Transport string `json:"transport"`
 	Path      string `json:"path,omitempty"`

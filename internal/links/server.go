@@ -56,7 +56,8 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-// Drain lets requests that are being answered have their answers, for so long at most, and closes.
+// Drain waits until requests in progress have been answered, for limit at most, and closes the
+// server.
 func (s *Server) Drain(limit time.Duration) {
 	defer s.Close()
 	defer time.AfterFunc(limit, s.rpc.Stop).Stop()
@@ -74,7 +75,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.slots <- struct{}{} // Close ends connections that have one
+	l.slots <- struct{}{} // Close ends connections that have a slot
 	conn := rpc.NewConn(c, checkPeer(c))
 	conn.OnClose = func() { <-l.slots }
 	return conn, nil

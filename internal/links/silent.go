@@ -68,8 +68,8 @@ func (p *Part) node(host int) *HostNode {
 	return nil
 }
 
-// HostProblem says why the node of one of the site's hosts, by its number, does not answer; empty: it
-// does, or has no node of its own.
+// HostProblem returns why the node of one of the site's hosts, by the host's number, does not
+// answer, or "" if it does or the host has no node of its own.
 func (p *Part) HostProblem(host int) string {
 	if n := p.node(host); n != nil {
 		return n.Problem

@@ -13,14 +13,14 @@ type Spare struct {
 	Since   time.Time `json:"since,omitzero"`  // of State, as a node of the job has seen it; zero: always
 	Hosts   []string  `json:"hosts,omitempty"` // addresses
 	Procs   int       `json:"procs,omitempty"` // that were spawned there, or are about to be
-	Why     string    `json:"why,omitempty"`   // it is lost
+	Why     string    `json:"why,omitempty"`   // why it is lost
 	Here    bool      `json:"here,omitempty"`  // its node is on this machine, and has answered
 	PID     int       `json:"pid,omitempty"`   // of that node
 	Parent  int       `json:"parent,omitempty"`
 	Problem string    `json:"problem,omitempty"` // why its node on this machine has not answered
 }
 
-// MaxSpares is how many spare sites of another node's answer count.
+// MaxSpares is the maximum number of spare sites that are used of another node's answer.
 const MaxSpares = 32
 
 // isSpare reports whether a node is that of a spare site, which has no rank among the job's clients.
@@ -69,7 +69,7 @@ func spares(found []Found) (list []Spare) {
 	return list
 }
 
-// Text says how a spare site is, in a line.
+// Text returns the state of a spare site in a line.
 func (s *Spare) Text(now time.Time) string {
 	text := "spare site " + s.Name + "  " + s.State
 	switch {

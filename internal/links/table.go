@@ -35,7 +35,7 @@ func (t *table) write(w io.Writer, indent string) {
 	}
 }
 
-// Duration shows a short time with two or three digits.
+// Duration formats a short time with two or three digits.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Microsecond:

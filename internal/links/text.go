@@ -14,7 +14,7 @@ import (
 // Style says what WriteText shows in addition to the table.
 type Style struct {
 	Explain bool      // every candidate, with its verdict
-	Now     time.Time // that ages are told from
+	Now     time.Time // reference for ages
 }
 
 // The pictures of a link between two ranks.
@@ -58,7 +58,7 @@ func (p *Pair) ends() string {
 	return fmt.Sprintf("%d %s %d", p.A, picture, p.B)
 }
 
-// WriteText shows a report to people.
+// WriteText writes a report for people.
 func WriteText(w io.Writer, r *Report, s Style) {
 	for i := range r.Jobs {
 		if i > 0 {
@@ -109,7 +109,7 @@ func (p *Part) RankText() string {
 	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
 }
 
-// Answer says who answered a command of impi-node for a site, or why there was no answer.
+// Answer returns who answered a command of impi-node for a site, or why there was no answer.
 func (p *Part) Answer(command string) string {
 	switch {
 	case !p.Own:
@@ -189,7 +189,7 @@ func (p *Part) waits() string {
 	return fmt.Sprintf("wait %s: %s; %snow %s", cmp.Or(setting, "not known"), strategy(budget), looks, strings.Join(now, ", "))
 }
 
-// Looks says how often a proc looks after its messages while the program computes, as the predicate of a
+// Looks returns how often a proc makes progress while the program computes, as the predicate of a
 // sentence; "" if it does not.
 func (w Waiting) Looks() string {
 	if w.Progress <= 0 {
@@ -296,7 +296,7 @@ func (s *Speed) describe() string {
 
 func (p *Pair) state(now time.Time) string {
 	s := string(p.State)
-	if a := age(p.Since, now); a != "" && p.State != StateEnded { // of one that has ended it is known when it was made
+	if a := age(p.Since, now); a != "" && p.State != StateEnded { // of an ended link only the time when it was made is known
 		s += " " + a
 	}
 	return s

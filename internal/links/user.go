@@ -14,14 +14,14 @@ import (
 // Choice is what the flags of a command say about which jobs are meant, and how their nodes are asked.
 type Choice struct {
 	Job, RunDir string
-	UID         int // whose jobs
+	UID         int // owner of the jobs
 	PID         int // a process of the job; 0: any
 	Deadline    time.Duration
 
 	user string
 }
 
-// NewChoice returns what holds without flags: all jobs of this user.
+// NewChoice returns the choice without flags: all jobs of this user.
 func NewChoice() *Choice { return &Choice{UID: os.Geteuid(), Deadline: 2 * time.Second} }
 
 // AddFlags adds -job, -run-dir and -user to the flags of a command that takes no arguments.
@@ -46,7 +46,7 @@ func (c *Choice) AddMore(to *cmdline.Command) {
 	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
 }
 
-// Wants reports whether a job is meant.
+// Wants reports whether the choice includes a job.
 func (c *Choice) Wants(j *Job) bool {
 	return IsCalled(c.Job, j.Name, j.ID) && (c.PID == 0 || j.HasPID(c.PID))
 }

@@ -12,7 +12,7 @@ import (
 type WorldLink struct {
 	Local     int       `json:"local"`
 	World     string    `json:"world"` // the other proc's world, the World of its job
-	Peer      int       `json:"peer"`  // rank there
+	Peer      int       `json:"peer"`  // its rank in that world
 	State     State     `json:"state"`
 	Transport string    `json:"transport,omitempty"`
 	Plane     string    `json:"data_plane,omitempty"`

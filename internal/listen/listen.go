@@ -12,11 +12,11 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// ErrInUse says that none of the ports of a range is free.
+// ErrInUse means that none of the ports of a range is free.
 var ErrInUse = errors.New("all of them are in use: widen it, or end the programs that have them")
 
-// TCP listens at an address. If its port is 0, that is the first free one of a range, or any if there is
-// no range.
+// TCP listens at an address. If its port is 0, TCP uses the first free port of the range, or any
+// port if there is no range.
 func TCP(ctx context.Context, lc net.ListenConfig, at netip.AddrPort, in config.Ports) (ln net.Listener, err error) {
 	err = First(in, at.Port(), func(port uint16) (bool, error) {
 		ln, err = lc.Listen(ctx, "tcp", netip.AddrPortFrom(at.Addr(), port).String())
@@ -25,8 +25,9 @@ func TCP(ctx context.Context, lc net.ListenConfig, at netip.AddrPort, in config.
 	return ln, err
 }
 
-// First calls open with a port, and if that is 0 and there is a range with the ports of it in their
-// order, until open does not say that the port is taken. It returns the last error of open.
+// First calls open with port or, if port is 0 and there is a range, with the ports of the range in
+// their order, until open does not report that the port is taken. It returns the last error of
+// open.
 func First(in config.Ports, port uint16, open func(port uint16) (taken bool, err error)) error {
 	if port != 0 || in.IsZero() {
 		_, err := open(port)

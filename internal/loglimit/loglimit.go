@@ -20,8 +20,8 @@ const (
 	maxText = 200              // bytes of a message that tell its kind
 )
 
-// Limiter decides which lines are written. Debug and trace lines always are: who
-// asks for them wants them all.
+// Limiter decides which lines are written. Debug and trace lines always are, as users who ask for
+// them need all of them.
 type Limiter struct {
 	log    hclog.Logger
 	recent Recent
@@ -40,13 +40,13 @@ type kind struct {
 
 type run struct {
 	since   time.Time
-	message string // of the first
+	message string // of the first line
 	written int
-	left    int // out
+	left    int // lines left out
 	timer   *time.Timer
 }
 
-// New makes a logger whose lines are limited. Close of the Limiter is for the end.
+// New returns a logger whose lines are limited, and its Limiter, which has to be closed at the end.
 func New(opts hclog.LoggerOptions) (hclog.Logger, *Limiter) {
 	l := &Limiter{runs: make(map[kind]*run)}
 	opts.Exclude = l.exclude
@@ -64,8 +64,8 @@ func (l *Limiter) Recent() []Line {
 	return l.recent.Lines()
 }
 
-// Close says what was left out so far. From then on every line is written: what is
-// said at the end matters. It does nothing to a nil Limiter.
+// Close logs what was left out so far. From then on every line is written, since the last lines
+// matter. It does nothing to a nil Limiter.
 func (l *Limiter) Close() {
 	if l == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Address is an address of this machine that only this process uses, 127.64.0.0 to
-// 127.127.255.255 by its number. Connections to it come from 127.0.0.1, so that who dials
-// it before anybody listens cannot get connected with itself either.
+// Address returns an address of this machine that only this process uses, from 127.64.0.0 to
+// 127.127.255.255 by the process's number. Connections to it come from 127.0.0.1, so that a dialler
+// cannot get connected with itself if nothing listens there yet.
 func Address() netip.Addr {
 	pid := os.Getpid()
 	return netip.AddrFrom4([4]byte{127, 64 | byte(pid>>16)&63, byte(pid >> 8), byte(pid)})
@@ -27,7 +27,7 @@ func Free() (netip.AddrPort, error) {
 	return at, l.Close()
 }
 
-// Unused is Free for a test: an address where nobody listens.
+// Unused is Free for a test: it returns an address where nothing listens.
 func Unused(t testing.TB) string {
 	t.Helper()
 	at, err := Free()
@@ -37,7 +37,7 @@ func Unused(t testing.TB) string {
 	return at.String()
 }
 
-// Silent makes n connections that say nothing until the test is over.
+// Silent makes n connections that send nothing until the test is over.
 func Silent(t testing.TB, n int, address string) (conns []net.Conn) {
 	t.Helper()
 	for range n {

@@ -51,7 +51,7 @@ type Verdict string
 // The verdicts.
 const (
 	OK          Verdict = "ok"
-	Ended       Verdict = "ends" // the job ended because of the fault, and said so, as Reason says that it must
+	Ended       Verdict = "ends" // the job ended because of the fault, and reported it as Reason requires
 	Failed      Verdict = "failed"
 	Unsupported Verdict = "unsupported" // Reason says why it was not run
 )
@@ -70,7 +70,7 @@ type Transport struct {
 	Name      string
 	Block     string   // HCL for a site's transport block; DIR and SITE are replaced
 	As        string   // the transport's name in the job file
-	Planes    []string // those that its links can have
+	Planes    []string // data planes that its links can have
 	Missing   string   // why it cannot be run here; empty if it can
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams

@@ -183,7 +183,8 @@ var workloads = map[string]workload{
 
 func (w workload) amount(c Cell, length int) int {
 	if c.apart() {
-		// Three times as many procs wait for each other, and each machine thinks that its two have all cores.
+		// Three times as many procs wait for each other, and on each machine two procs behave as if
+		// they had all cores.
 		w.whole = max(1, w.whole/5)
 		if c.Program == "ring" {
 			w.broken, w.unbroken = w.broken/4, w.unbroken/8

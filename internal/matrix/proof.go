@@ -34,7 +34,8 @@ func (c Cell) prove(log string, t Transport) error {
 	if words := lastWords[c.Program]; words == "" || !strings.Contains(log, words) {
 		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
 	}
-	// Their procs have no links inside of a site, so that all that are made are of the cell.
+	// Procs of native sites have no links inside of a site, so all links that are made are of the
+	// cell.
 	if n := len(launched.FindAllString(log, -1)); n != len(t.Natives) {
 		return fmt.Errorf("%w: launchers of %d sites were started, of %d", errUnproven, n, len(t.Natives))
 	}
@@ -73,13 +74,13 @@ func (c Cell) used(made [][]string, t Transport) error {
 	return nil
 }
 
-// Places of links, of which Cell.kinds tells.
+// Places of links, see Cell.kinds.
 const (
 	within = iota
 	between
 )
 
 func machineOf(rank string) int {
-	r, _ := strconv.Atoi(rank) // the expression has digits alone
+	r, _ := strconv.Atoi(rank) // the expression matches only digits
 	return r / procsPerMachine
 }

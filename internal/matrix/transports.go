@@ -61,7 +61,7 @@ func natives() Transport {
 		}
 		t.Natives = append(t.Natives, fmt.Sprintf(inside, name, option))
 	}
-	slices.Sort(t.Natives) // MPICH is at alpha
+	slices.Sort(t.Natives) // MPICH is at site alpha
 	return t
 }
 

@@ -37,14 +37,14 @@ type Pair struct {
 	At   time.Time `json:"measured,omitzero"`
 }
 
-// FileError is what is wrong with a file.
+// FileError describes what is wrong with a file.
 type FileError struct {
 	Path    string
-	Line    int // 0: all of it
+	Line    int // 0: the whole file
 	Problem string
 }
 
-// Remedy says what to do.
+// Remedy returns what the user can do.
 func (e *FileError) Remedy() string {
 	return "mend it, or remove the file and measure again while a job runs: impi-node links -measure -keep " + e.Path
 }
@@ -57,12 +57,12 @@ func (e *FileError) Where() string {
 	return e.Path
 }
 
-// Error says all of it.
+// Error returns the place, the problem and the remedy.
 func (e *FileError) Error() string {
 	return fmt.Sprintf("round trips between sites: %s: %s; %s", e.Where(), e.Problem, e.Remedy())
 }
 
-// Read reads the file. One that is not there is empty. Its errors are FileErrors.
+// Read reads the file. A missing file counts as an empty one. Its errors are FileErrors.
 func Read(path string) (f File, err error) {
 	text, problem := read(path)
 	line := 0
@@ -109,7 +109,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Add adds what was measured between two sites, and returns that. The newest counts.
+// Add adds a measurement between two sites, and returns their pair. The newest measurement counts.
 func (f *File) Add(a, b string, rtt time.Duration, rate float64, at time.Time) Pair {
 	p := Pair{A: min(a, b), B: max(a, b), RTT: rtt.Seconds() * 1e3, Rate: math.Round(rate*8/1e3) / 1e3, At: at.UTC().Truncate(time.Second)}
 	i := slices.IndexFunc(f.Pairs, func(q Pair) bool { return q.A == p.A && q.B == p.B })

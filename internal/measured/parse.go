@@ -66,7 +66,7 @@ func explain(text []byte, err error) (line int, problem string) {
 			return lineOf(text, key), fmt.Sprintf("the key %q is not known: the file has the key pairs, and each pair a, b, rtt_ms, rate_mbit_s and measured", key)
 		}
 	}
-	return lineOf(text, "measured"), `the times called measured must be as in "2026-11-28T09:30:00Z"` // what else decodes itself
+	return lineOf(text, "measured"), `the times called measured must be as in "2026-11-28T09:30:00Z"` // only times decode themselves
 }
 
 // lineAt is the line of the byte before offset, where reading has ended.

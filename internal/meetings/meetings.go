@@ -21,7 +21,7 @@ type Proc interface {
 	Rank() wire.WorldRank
 }
 
-// MaxRequests is how many requests of a proc may be under way at once.
+// MaxRequests is the maximum number of requests of a proc that may be under way at once.
 const MaxRequests = 1024
 
 // ErrBusy is the reason for refusing a request that cannot be begun.
@@ -34,12 +34,12 @@ var (
 	errPeer   = errors.New("the peer's world, rank or secret is none")
 )
 
-// Node has the ports, requests and links of a node's procs that are about other worlds. C is a
-// connection that waits at a port, L what is known of a link. After each call the steps that Next
-// returns are to be carried out.
+// Node holds the ports, requests and links of a node's procs that are about other worlds. C is a
+// connection that waits at a port, L what is known of a link. After each call the caller has to
+// carry out the steps that Next returns.
 type Node[P Proc, C, L any] struct {
 	World dynamic.World // the node's own
-	Able  bool          // the job can meet others at all
+	Able  bool          // the job can meet other jobs
 	Ports dynamic.Ports[P, C]
 	Links dynamic.WorldLinks[*wireup.Meeting, L]
 
@@ -47,15 +47,15 @@ type Node[P Proc, C, L any] struct {
 	steps    []Step[P, C]
 }
 
-// Action is what a Step wants.
+// Action is the kind of a Step.
 type Action uint8
 
 // The actions.
 const (
-	Answer     Action = iota // tell Proc Message
-	Hand                     // give Proc Conn with Message
+	Answer     Action = iota // send Message to Proc
+	Hand                     // pass Conn with Message to Proc
 	Drop                     // close Conn
-	Complain                 // tell the operator of Message.Reason: Proc has not asked for an answer
+	Complain                 // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                  // connect to a port for Proc; then Connected or ConnectFailed
 	Dial                     // search for a link of Pair for Proc; then Give or NoLink
 	AskNames                 // ask the name service what Proc asks by Message; then Named
@@ -73,7 +73,7 @@ type Step[P Proc, C any] struct {
 	Pair    dynamic.WorldPair // Dial, and Answer if there is no link
 	Token   dynamic.Token     // Connect, Dial: keys the greeting
 	Card    dynamic.Card      // Connect, Dial: of the other end
-	Limit   time.Duration     // Connect: how long it may take; 0: the node's default
+	Limit   time.Duration     // Connect: maximum time; 0: the node's default
 	Port    dynamic.World     // PortClosed
 }
 
@@ -97,7 +97,8 @@ func (n *Node[P, C, L]) Refuse(p P, kind wireup.Kind, request uint64, class mpie
 	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
 }
 
-// Heard takes a proc's message about other worlds. It returns false if it is about something else.
+// Heard handles a proc's message about other worlds. It returns false if the message is about
+// something else.
 func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
 	x := m.Meeting
 	if x == nil {
@@ -156,7 +157,7 @@ func (n *Node[P, C, L]) Ended(p P) {
 	}
 }
 
-// Requesting is how many procs have requests under way.
+// Requesting returns the number of procs that have requests under way.
 func (n *Node[P, C, L]) Requesting() int { return len(n.requests) }
 
 // openPort opens a port. The proc gets an answer if its message has a request number.
@@ -228,8 +229,9 @@ func (n *Node[P, C, L]) Tick(now time.Time) {
 	n.ported()
 }
 
-// Hold decides about a connection to a port, whose greeting has proved the port's key, and keeps it a
-// place if it is accepted, until Enter or Release. allowed says whether the routes allow it.
+// Hold decides about a connection to a port, whose greeting has proved the port's key, and reserves
+// a place for it if it is accepted, until Enter or Release. allowed reports whether the routes
+// allow it.
 func (n *Node[P, C, L]) Hold(port dynamic.World, allowed bool) dynamic.Verdict {
 	if !allowed {
 		return dynamic.NotAllowed
@@ -249,7 +251,8 @@ func (n *Node[P, C, L]) Enter(port dynamic.World, c C) (awaited bool) {
 // Release gives back the place of a connection whose greeting failed.
 func (n *Node[P, C, L]) Release(port dynamic.World) { n.Ports.Release(port) }
 
-// Break has accepts at a port of a proc fail, those that wait and later ones: nobody will connect.
+// Break makes accepts at a port of a proc fail, both those that wait and later ones: no process
+// will connect.
 func (n *Node[P, C, L]) Break(p P, port dynamic.World, why error) {
 	n.Ports.Break(p, port, why)
 	n.ported()
@@ -310,7 +313,7 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	}
 }
 
-// Give says that a proc is given a link, and returns the message that goes with it.
+// Give records that a proc is given a link, and returns the message that goes with it.
 func (n *Node[P, C, L]) Give(x dynamic.WorldPair, l L) wireup.Message {
 	n.Links.Give(x, l)
 	return about(x)
@@ -328,9 +331,9 @@ func about(x dynamic.WorldPair) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
 }
 
-// Arrive decides about a link that another world's node has made. known says whether the proc that
-// it is for is one of the node's, phase how far that one is, and allowed whether the routes allow
-// the link.
+// Arrive decides about a link that another world's node has made. known reports whether the link is
+// for one of the node's procs, phase is that proc's phase, and allowed reports whether the routes
+// allow the link.
 func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Phase, allowed bool) dynamic.Verdict {
 	switch {
 	case !known || x.Peer.World == n.World:
@@ -343,8 +346,8 @@ func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Pha
 	return n.Links.Arrive(x)
 }
 
-// Broke is for a link that was accepted and broke before our proc had it. If the proc has asked for a
-// link meanwhile, another one is dialled.
+// Broke handles the end of a link that was accepted and broke before our proc had it. If the proc
+// has asked for a link meanwhile, another one is dialled.
 func (n *Node[P, C, L]) Broke(p P, x dynamic.WorldPair) {
 	if asked, again := n.Links.Broke(x); again {
 		n.openLink(p, x.Peer.Rank, asked)

@@ -33,11 +33,12 @@ const (
 // Settings say what is served, and where.
 type Settings struct {
 	Listen netip.AddrPort
-	Job    string // its name
+	Job    string
 	Site   string
 	Log    hclog.Logger
 
-	// Describe tells of the node and its procs, before ctx ends, and Phase how far the node is.
+	// Describe returns the state of the node and its procs, before ctx ends, and Phase how far the
+	// node is.
 	Describe func(ctx context.Context) *links.Node
 	Phase    func() links.Phase
 }
@@ -84,10 +85,10 @@ func Serve(s Settings) (*Server, error) {
 	return m, nil
 }
 
-// Address is where it listens.
+// Address returns the address where the server listens.
 func (m *Server) Address() net.Addr { return m.at }
 
-// Close ends it, and all connections.
+// Close ends the server and all its connections.
 func (m *Server) Close() {
 	_ = m.http.Close()
 	<-m.done

@@ -230,7 +230,7 @@ func ofAccounts(value func(a *wireup.Account, sum func(v float64, name string)))
 	return func(n *links.Node, add func(float64, ...string)) {
 		sums := newSums()
 		for i := range n.Procs {
-			if p := &n.Procs[i]; p.Rank >= 0 && p.Silent == "" && p.Account != nil { // a silent one has that of an earlier scrape
+			if p := &n.Procs[i]; p.Rank >= 0 && p.Silent == "" && p.Account != nil { // a silent proc has the account of an earlier scrape
 				value(p.Account, func(v float64, name string) { sums.add(v, strconv.Itoa(p.Rank), strings.ReplaceAll(name, "\x00", "?")) })
 			}
 		}

@@ -44,8 +44,8 @@ func nth(name string, k int) string {
 	return name + "_" + strconv.Itoa(k)
 }
 
-// Reveal returns the value of a flag that Hide has moved, or value if it has not. It removes it from the
-// environment, which procs get.
+// Reveal returns the value of a flag that Hide has moved, or value if it has not. It removes the
+// variable from the environment, which procs inherit.
 func Reveal(value string) (string, error) {
 	name, moved := strings.CutPrefix(value, "@")
 	if !moved {

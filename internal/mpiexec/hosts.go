@@ -70,7 +70,7 @@ func (p *parser) place() error {
 		p.lists = []list{{0, machines}}
 	}
 	if p.launcher == BySSH {
-		scheduler = "" // which has only said where
+		scheduler = "" // it has only named the machines
 	}
 	if scheduler != "" {
 		if err := p.within(machines); err != nil {
@@ -81,7 +81,7 @@ func (p *parser) place() error {
 		p.count(nil)
 		return nil
 	}
-	p.lists[0].first = 0 // programs before the first list have it, too
+	p.lists[0].first = 0 // the first list is also for programs before it
 	local := true
 	for i, l := range p.lists {
 		end := len(p.run.Programs)
@@ -232,8 +232,7 @@ func allocated() (scheduler string, machines []engine.Machine, err error) {
 	return scheduler, machines, err
 }
 
-// ThisMachine is the machine that the process runs on. Names are compared, not
-// looked up.
+// ThisMachine returns the machine that the process runs on. Names are compared, not looked up.
 func ThisMachine() Machine {
 	return Machine{
 		Getenv: os.LookupEnv,

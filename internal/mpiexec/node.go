@@ -13,7 +13,7 @@ type Machines struct {
 	Hosts  []Host `json:"hosts"`
 }
 
-// Args are the arguments of impi-node that do what the run asks for.
+// Args returns the arguments of impi-node that do what the run asks for.
 func (r *Run) Args() ([]string, error) {
 	var args []string
 	if !r.Prefix {
@@ -49,7 +49,7 @@ func (p Program) plain() bool {
 	return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" && !p.Slow
 }
 
-// Help is what impiexec -help prints.
+// Help returns the text that impiexec -help prints.
 func Help() string {
 	var b strings.Builder
 	b.WriteString(`impiexec runs MPI programs with the options of mpiexec: on this machine, on those of a

@@ -174,8 +174,9 @@ func find(name string) (*option, bool) {
 	return nil, false
 }
 
-// Command is what completions and man page of impiexec are made of. Its options are not parsed by package
-// flag: they take several values, and repeat for each program between colons.
+// Command returns the command from which completions and man page of impiexec are made. Its options
+// are not parsed by package flag: they take several values, and repeat for each program between
+// colons.
 func Command() *cmdline.Command {
 	c := &cmdline.Command{Name: "impiexec", Help: Help(), Flags: cmdline.NewFlags(), Program: true}
 	for _, o := range options {

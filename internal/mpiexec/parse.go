@@ -19,8 +19,8 @@ type Run struct {
 	Prefix   bool      // output is to begin with the rank
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
-	Bind     string    // core or none; empty: nothing is said
-	Progress string    // how often procs look after messages while they compute; empty: nothing is said
+	Bind     string    // core or none; empty: not given
+	Progress string    // how often procs make progress while they compute; empty: not given
 	Engine   string    // by which Hosts are reached; empty: all runs on this machine
 	Hosts    []Host    // in the order of the ranks, with the procs of all programs
 	Help     bool
@@ -29,7 +29,7 @@ type Run struct {
 	Tool      string // Valgrind, GDB, or empty; UnderTool puts it before the programs
 	ToolRanks []int  // the procs that run under it, ascending; nil: all
 
-	Notes []string // for the user: what was passed over
+	Notes []string // for the user: options that were ignored
 }
 
 // Program is one of the programs that colons separate, and an element of the value of impi-node's
@@ -53,11 +53,11 @@ type Machine struct {
 	Local  func(host string) bool // whether a host's name or address is this machine's
 	Has    func(program string) bool
 
-	// Library gives the path of a file in the folder lib of this installation.
+	// Library returns the path of a file in the folder lib of this installation.
 	Library func(file string) (path string, err error)
 
-	// Allocation gives the machines of the scheduler's job that this process is part of: BySlurm,
-	// ByPBS, or "" if there is none. nil: there is none.
+	// Allocation returns the machines of the scheduler's job that this process is part of.
+	// scheduler is BySlurm or ByPBS, or "" if there is none. Allocation may be nil: there is none.
 	Allocation func() (scheduler string, machines []engine.Machine, err error)
 }
 

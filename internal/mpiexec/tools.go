@@ -16,7 +16,7 @@ const (
 
 // The files of this package's tools in the folder lib of an installation.
 const (
-	// Suppressions is what valgrind reports of Go's runtime in the library, which are no errors.
+	// Suppressions are reports of valgrind about Go's runtime in the library that are not errors.
 	Suppressions = "impi-valgrind.supp"
 	// Batch are the commands of a gdb without a terminal: run, and say where the program fell.
 	Batch = "impi-batch.gdb"

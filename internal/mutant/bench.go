@@ -20,12 +20,12 @@ type Bench struct {
 	Programs []string  // packages of the programs, as in ./cmd/impi-sim
 	Tests    string    // a package whose tests are built as well, as the program "tests"; empty: none
 	Workers  int       // how many faults are tried at a time
-	Report   io.Writer // how far it is
+	Report   io.Writer // progress messages
 
-	dir string // of what is built
+	dir string // folder of the programs that were built
 }
 
-// Build makes the programs; done takes them away. It takes as long as the compiler does.
+// Build builds the programs; done removes them. It takes as long as the compiler does.
 func (b *Bench) Build(ctx context.Context) (done func(), err error) {
 	root := b.Root
 	if root == "" {
@@ -46,7 +46,8 @@ func (b *Bench) Build(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// Command is a program that was built, by the last part of its package, with a fault.
+// Command returns a command that runs a program that was built, named by the last part of its
+// package, with a fault.
 func (b *Bench) Command(ctx context.Context, number int, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, program), args...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Switch, number))
@@ -63,8 +64,8 @@ func (b *Bench) Choose(only *regexp.Regexp) (numbers []int) {
 	return numbers
 }
 
-// Each calls try for each number, for as many at a time as there are workers, until all
-// are tried or ctx ends. The line that try gives is reported.
+// Each calls try for each number, for as many at a time as there are workers, until all are tried
+// or ctx ends. It reports the line that try returns.
 func (b *Bench) Each(ctx context.Context, numbers []int, try func(number int) string) {
 	next := make(chan int)
 	var mu sync.Mutex

@@ -17,20 +17,19 @@ import (
 // and in fields what is each one's own.
 type Command struct {
 	Name  string
-	Bench Bench // its Report is what Run is given
+	Bench Bench // its Report is an argument of Run
 
 	Flags func(*flag.FlagSet) // adds its own flags; may be nil
-	Check func() error        // what is wrong with their values; may be nil
+	Check func() error        // reports what is wrong with these flags; may be nil
 
-	// Baseline sees that nothing is noticed without a fault: else nothing is proved. It
-	// is told which faults will be tried.
+	// Baseline checks that nothing is noticed without a fault: otherwise nothing is proved. numbers
+	// are the faults that will be tried.
 	Baseline func(ctx context.Context, numbers []int) error
 
-	// Try tries a fault, and says in a line what came of it. Several goroutines call it.
+	// Try tries a fault, and returns the result in a line. Several goroutines call it.
 	Try func(ctx context.Context, number int) string
 
-	// Conclude prints what there is to say in the end. It reports whether all faults were
-	// noticed.
+	// Conclude prints the conclusion at the end. It reports whether all faults were noticed.
 	Conclude func(out io.Writer, took time.Duration) (all bool)
 }
 

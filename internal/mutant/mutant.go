@@ -27,13 +27,13 @@ var ErrList = errors.New("mutant")
 // Mutant is one deliberate fault: lines of a source file, and what takes their place.
 type Mutant struct {
 	Name string
-	What string // it breaks, in words
+	What string // what it breaks, in words
 	File string // from the root of the module, with slashes
-	Old  string // whole lines of it
-	New  string // in their place
+	Old  string // whole lines of the file
+	New  string // lines that replace them
 }
 
-// Parse reads a list. Lines that begin with # are left out.
+// Parse reads a list. It ignores lines that begin with #.
 func Parse(text string) (all []Mutant, err error) {
 	names := map[string]bool{}
 	at := 0 // what comes next: 0: a head, 1: a file, 2: lines

@@ -97,7 +97,7 @@ func (w *weaver) add(m *Mutant, number int) error {
 		return fmt.Errorf("%w: %s: %w", ErrList, m.Name, err)
 	}
 	w.calls[int(was.Body.Lbrace)] += fmt.Sprintf(" if mutantSwitch == %d { %s };", number, call)
-	// The compiler names the fault if it does not like it.
+	// The compiler names the fault in its errors.
 	fmt.Fprintf(&w.copies, "\n//line %s:1\n%s%s%s\n", m.Name,
 		mutated[is.Pos()-1:is.Name.Pos()-1], name, mutated[is.Name.End()-1:is.End()-1])
 	return nil

@@ -47,7 +47,7 @@ type Client struct {
 	end  context.CancelFunc
 	wg   sync.WaitGroup
 	once sync.Once     // of Close
-	turn chan struct{} // its element is taken by whoever uses the fields below
+	turn chan struct{} // holds one element, taken to use the fields below
 
 	conn    *conn // nil if there is none
 	mine    names.Client

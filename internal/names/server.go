@@ -25,7 +25,7 @@ var ErrConfig = errors.New("the server for names cannot start")
 const (
 	idleLimit  = time.Minute // for a client's answer to pings
 	maxRequest = 2 << 10     // bytes
-	maxClients = 4096        // that have
+	maxClients = 4096        // connections at a time
 )
 
 // ServerConfig configures a server.
@@ -34,8 +34,8 @@ type ServerConfig struct {
 	Limits names.Limits
 	Logger hclog.Logger // nil for silence
 
-	// Greet is how long a client may take to prove the key, and Idle how long it may leave
-	// pings unanswered after that; 0 means 10 s and a minute.
+	// Greet is the maximum time for a client to prove the key, and Idle the maximum time without an
+	// answer to pings after that; 0 means 10 s and a minute.
 	Greet, Idle time.Duration
 }
 
@@ -144,7 +144,7 @@ func (s *Server) isClosed() bool {
 	return s.closed
 }
 
-// Len is how many names are published.
+// Len returns the number of published names.
 func (s *Server) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

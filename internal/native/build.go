@@ -28,7 +28,7 @@ type product struct {
 	prefix, suffix string // of its file's name
 	source         []byte
 	options        []string
-	symbol         string // that a whole one has
+	symbol         string // that a complete file contains
 }
 
 var (
@@ -67,12 +67,12 @@ const probe = `#include <mpi.h>
 `
 
 // Build compiles the shim by the site's mpicc into a file of the user's cache, unless it is there
-// already. progress is told what takes a while; it may be nil.
+// already. progress, if not nil, is called with a message before what takes a while.
 func Build(ctx context.Context, mpicc string, progress func(string)) (path string, info Info, err error) {
 	return shimProduct.build(ctx, mpicc, progress)
 }
 
-// BuildAlone is Build for the program that measures that MPI alone.
+// BuildAlone is Build for the program that measures the site's MPI alone.
 func BuildAlone(ctx context.Context, mpicc string, progress func(string)) (path string, err error) {
 	path, _, err = aloneProduct.build(ctx, mpicc, progress)
 	return path, err

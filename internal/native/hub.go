@@ -16,7 +16,7 @@ type vendor interface {
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
 	begin(c Comm, p *Phase) (request, error)
-	// failure is the error of a collective operation that C has begun.
+	// failure returns the error of a collective operation that C has begun.
 	failure(result int32) error
 
 	// beginShorts begins short messages; nil: there are none.
@@ -44,7 +44,7 @@ const (
 
 	tagKinds  = 1<<3 - 1
 	tagShorts = 1 << 13 // the sender takes short messages; 1<<3 and 1<<12 meant those of other forms
-	tagAfter  = 4       // from which bit on the tag has how many it has sent, modulo 256, of which 64 can be under way
+	tagAfter  = 4       // first bit of the number of short messages sent before it, modulo 256, of which 64 can be under way
 )
 
 const (
@@ -81,7 +81,7 @@ type Hub struct {
 	orphans   []piece // that the library is still receiving, though they are not waited for any more
 	err       error   // of the library; it is of no use any more
 	shorts    carrier // nil: there are no short messages
-	seen      uint64  // how many had come at the last look
+	seen      uint64  // number of messages received at the last look
 
 	next    []byte // where the next message goes
 	arrival arrival
@@ -92,7 +92,7 @@ func NewHub(l *Library) *Hub { return newHub(l, l.Size) }
 
 func newHub(v vendor, size int) *Hub { return &Hub{lib: v, links: make([]*Link, size)} }
 
-// Link returns the link to a rank of the site. created says that it was not there before.
+// Link returns the link to a rank of the site. created reports whether it is new.
 func (h *Hub) Link(rank int) (l *Link, created bool) {
 	if l = h.links[rank]; l == nil {
 		l = &Link{hub: h, to: rank, room: window}
@@ -102,9 +102,10 @@ func (h *Hub) Link(rank int) (l *Link, created bool) {
 	return l, false
 }
 
-// Poll takes messages of the library, which makes progress by that. It gives the links on which
-// something can be received. Recv takes links out of the slice and fills their places from its end, so
-// that the caller has to go through it from the end. news says that phases or transfers are over.
+// Poll receives messages from the library, which makes progress by that. It returns the links on
+// which something can be received. Recv takes links out of the slice and fills their places from
+// its end, so that the caller has to go through it from the end. news reports whether phases or
+// transfers are over.
 func (h *Hub) Poll() (ready []*Link, news bool) {
 	if h.err != nil {
 		return nil, false
@@ -180,7 +181,7 @@ func (h *Hub) freeOrphans() {
 		case !done:
 			kept = append(kept, p)
 		case p.own:
-			_ = unix.Munmap(p.buf) // fails for nothing that was mapped
+			_ = unix.Munmap(p.buf) // cannot fail for mapped memory
 		default:
 			h.unpin(p.pin)
 		}

@@ -28,11 +28,11 @@ const Loads = true
 // Library is the MPI library of the site. One goroutine at a time may call its methods.
 type Library struct {
 	fn   *C.struct_impi_native
-	Text string // what it says of itself, one line
+	Text string // its own description, one line
 
 	Rank, Size int // in its world, once Init was called
-	// thread calls the library, in place of the caller, where only the thread that has called its
-	// Init may. nil: any may.
+	// thread calls the library in place of the caller if only the thread that has called its Init
+	// may do so. It is nil if any thread may.
 	thread *thread
 	home   *thread // that has called Init, and calls Finalize
 	shorts *C.struct_impi_shorts
@@ -96,7 +96,7 @@ func (l *Library) failed(what string, result C.int) error {
 	return fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
 }
 
-// The levels of threads, of which Init wants the higher one.
+// The levels of threads. Init asks for the higher one.
 const (
 	funnelled  = C.IMPI_NATIVE_FUNNELED
 	serialized = C.IMPI_NATIVE_SERIALIZED

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// C's memory must be as Go has it, or the length of an array is negative.
+// The layout of C's memory must be that of Go, or the length of an array is negative.
 var (
 	_ [unsafe.Sizeof(shortBoxes{}) - C.sizeof_struct_impi_short_boxes]struct{}
 	_ [C.sizeof_struct_impi_short_boxes - unsafe.Sizeof(shortBoxes{})]struct{}
@@ -107,14 +107,14 @@ func (c carrierByC) trips(l *Link, first bool, turns int) error {
 		t.first = 1
 	}
 	err := c.l.failed("a short message", C.impi_shorts_trips(boxesOfC(l.boxes), &t))
-	for range turns { // what C has done
+	for range turns { // records what C has done
 		f.Posted(tripSize)
 		f.Take(tripSize)
 	}
 	return err
 }
 
-// Shorts are what C code calls for short messages. The Hub must use them.
+// Shorts returns what C code calls for short messages. The Hub must use them.
 func (l *Library) Shorts() link.CarrierCalls {
 	if l.shorts == nil {
 		return link.CarrierCalls{}

@@ -25,11 +25,11 @@ type Link struct {
 	fresh  bool // it is in Hub.fresh
 
 	flights []flight // messages that the library is sending, oldest first
-	lent    []loan   // what put has not given back, oldest first
+	lent    []loan   // slices that put has not given back, oldest first
 	room    int      // messages that may leave before the peer has taken some
 
 	queue []piece // what has come, oldest first
-	owed  uint32  // messages that were taken, of which the peer does not know yet
+	owed  uint32  // messages taken that the peer has not been told of
 	eof   bool    // the peer has ended its stream, after what is in queue
 	last  uint8   // short messages that it had sent then
 
@@ -59,12 +59,12 @@ type piece struct {
 	apart   bool   // it is the data of a short message, and no part of the stream
 	number  request
 	own     bool // buf is mapped for this message alone
-	dropped bool // buf is Go's
+	dropped bool // given up; buf is Go's
 	lost    bool // it could not be received, and nothing behind it can be delivered
 	pin     *runtime.Pinner
 }
 
-// Peer is the rank of the other proc at the site.
+// Peer returns the rank of the other proc at the site.
 func (l *Link) Peer() int { return l.to }
 
 func (l *Link) markReady() {
@@ -104,7 +104,7 @@ func (l *Link) usable() error {
 
 // arrived takes a message that has come, which is in Hub.next if it is short.
 func (l *Link) arrived(a *arrival) error {
-	if l.closed { // nobody wants it any more
+	if l.closed { // nothing receives it any more
 		if a.held != none && a.bytes <= maxLong {
 			return l.hub.drop(a.held, int(a.bytes))
 		}
@@ -162,10 +162,10 @@ func (l *Link) tag(kind int32) int32 {
 	return kind
 }
 
-// Send copies what it takes.
+// Send copies the bytes that it accepts.
 func (l *Link) Send(batch [][]byte) (n int, err error) { return l.put(batch, false) }
 
-// Lend sends long slices from where they are.
+// Lend sends long slices without copying them.
 func (l *Link) Lend(batch [][]byte) (n int, err error) { return l.put(batch, true) }
 
 func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
@@ -176,7 +176,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 		return 0, link.ErrClosed
 	}
 	l.completeSends()
-	skip := 0 // what is lent already
+	skip := 0 // bytes that are lent already
 	for i := range l.lent {
 		skip += l.lent[i].size
 	}
@@ -283,7 +283,7 @@ func (l *Link) lendLong(b []byte) {
 
 func (l *Link) completeSends() {
 	kept := l.flights[:0]
-	nth := 0 // of those lent that are not done
+	nth := 0 // number of slices lent that are not done
 	for _, f := range l.flights {
 		done, err := l.hub.lib.test(f.number)
 		if err != nil {
@@ -332,7 +332,7 @@ func (l *Link) Arm(link.Interest) bool { return true }
 // Limits returns zeros: the link has no preferences.
 func (l *Link) Limits() link.Limits { return link.Limits{} }
 
-// CloseSend tells the other proc that nothing more comes.
+// CloseSend sends the other proc the end of the stream.
 func (l *Link) CloseSend() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -349,8 +349,8 @@ func (l *Link) CloseSend() error {
 	return l.err
 }
 
-// Close drops what has come, and ends the stream, which the other proc may be waiting for. What the
-// library is still sending is let go by Hub.Settle.
+// Close drops what has come, and ends the stream, which the other proc may be waiting for.
+// Hub.Settle releases what the library is still sending.
 func (l *Link) Close() error {
 	if !l.closed {
 		_ = l.CloseSend() // fails only if the link is broken
@@ -358,13 +358,13 @@ func (l *Link) Close() error {
 	l.unmarkReady()
 	l.closed = true
 	if len(l.queue) > 0 && l.queue[0].apart && !l.queue[0].begun && l.queue[0].buf == nil {
-		_ = l.hub.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, of which everybody hears
+		_ = l.hub.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, which is reported elsewhere
 	}
 	l.shut()
 	for i := range l.queue {
 		switch p := &l.queue[i]; {
 		case p.held != none:
-			_ = l.hub.drop(p.held, p.size) // fails only with the library, of which everybody hears
+			_ = l.hub.drop(p.held, p.size) // fails only with the library, which is reported elsewhere
 		case p.begun:
 			l.hub.orphans = append(l.hub.orphans, *p)
 		case p.buf != nil:

@@ -43,7 +43,7 @@ func (h *Hub) Begin(c Comm, p *Phase) error {
 	return nil
 }
 
-// GoOn has the hub wait for a phase that C has begun, or says how that failed.
+// GoOn makes the hub wait for a phase that C has begun, or records how the phase failed.
 func (h *Hub) GoOn(number, failed int32, p *Phase) error {
 	if h.err != nil {
 		return h.err
@@ -62,7 +62,7 @@ func (p *Phase) finish() {
 	p.done = true
 }
 
-// Done reports whether it is over, and how it has ended.
+// Done reports whether the phase is over, and with which error.
 func (p *Phase) Done() (bool, error) { return p.done, p.err }
 
 func (h *Hub) lookAtPhases() (news bool) {
@@ -89,8 +89,9 @@ func address(b []byte) unsafe.Pointer {
 	return unsafe.Pointer(&b[0])
 }
 
-// Open makes a communicator of ranks of the site; all of them call it at a time when none of them needs
-// anything else of another one to get there. tag is one that no other call has at that time.
+// Open makes a communicator of ranks of the site. All of them call it, at a time when none of them
+// needs anything else from another one before its call. tag is one that no other call has at that
+// time.
 func (l *Library) Open(ranks []int32, tag int) (Comm, error) { return l.open(ranks, tag) }
 
 // CloseComm frees a communicator, together with its other members.

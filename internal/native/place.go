@@ -6,27 +6,27 @@ import (
 	"os"
 )
 
-// Variable is the environment variable by which impi-node tells the procs that a site's own launcher
-// starts where their nodes are, as a Place.
+// Variable is the environment variable in which impi-node passes a Place to the procs that a site's
+// own launcher starts: where their nodes are.
 const Variable = "IMPI_NATIVE"
 
 const maxPlace = 4 << 10
 
-// Place is what a proc of a native site has to know before it can speak to its node.
+// Place is what a proc of a native site needs before it can connect to its node.
 type Place struct {
 	Socket string `json:"socket"` // abstract Unix socket of the node of the proc's machine
 	Shim   string `json:"shim"`   // the file that Build has made
 	Site   string `json:"site"`   // for messages
-	Procs  int    `json:"procs"`  // of the site: that many the launcher has to start
+	Procs  int    `json:"procs"`  // of the site: the number that the launcher has to start
 }
 
-// Encode is the value of Variable.
+// Encode returns the value of Variable.
 func (p Place) Encode() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
 }
 
-// FindPlace reads Variable. It reports false where the variable is not set, as in procs that a node has
+// FindPlace reads Variable. found is false if the variable is not set, as in procs that a node has
 // started itself.
 func FindPlace(getenv func(string) string) (p Place, found bool, err error) {
 	text := getenv(Variable)
@@ -45,5 +45,5 @@ func FindPlace(getenv func(string) string) (p Place, found bool, err error) {
 	return p, true, nil
 }
 
-// Forget removes Variable, so that programs that the proc starts do not take themselves for procs.
-func Forget() { _ = os.Unsetenv(Variable) } // fails for no name
+// Forget removes Variable, so that programs that the proc starts do not act as procs.
+func Forget() { _ = os.Unsetenv(Variable) } // fails for no valid name

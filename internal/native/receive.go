@@ -26,7 +26,7 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 		}
 		if p.held != none || p.begun {
 			if n > 0 {
-				return n, nil // so that the next call names the memory behind this
+				return n, nil // so that the next call provides the memory after this
 			}
 			if done, err := l.receiveLong(p, batch); err != nil {
 				p.lost = true
@@ -36,7 +36,7 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 			} else if !done {
 				return 0, nil
 			}
-			if p.buf == nil { // it is in batch
+			if p.buf == nil { // it goes directly into batch
 				n = p.size
 				l.took()
 				continue
@@ -76,7 +76,7 @@ func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
 			return 0, nil
 		}
 	}
-	if p.buf == nil { // it is in batch
+	if p.buf == nil { // it goes directly into batch
 		n = p.size
 		l.pop()
 		return n, nil
@@ -130,7 +130,7 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 		p.pin = nil
 		if len(batch[0]) >= p.size && &batch[0][0] == &p.buf[0] {
 			p.buf = nil
-		} else { // the receive was given up meanwhile, and the engine drops what comes
+		} else { // the receive was given up meanwhile: the engine drops the data
 			p.buf, p.dropped = make([]byte, p.size), true
 		}
 	}
@@ -156,7 +156,7 @@ func spread(batch [][]byte, n int, b []byte) (copied int) {
 func (l *Link) release(p *piece) {
 	switch {
 	case p.own:
-		_ = unix.Munmap(p.buf) // fails for nothing that was mapped
+		_ = unix.Munmap(p.buf) // cannot fail for mapped memory
 	case p.pin != nil:
 		l.hub.unpin(p.pin)
 	case p.buf != nil && !p.dropped:

@@ -22,15 +22,15 @@ type Figures struct {
 
 // Found is what Selftest has found out.
 type Found struct {
-	Library   string `json:"library,omitempty"` // what it says of itself
+	Library   string `json:"library,omitempty"` // its own description
 	Processes int    `json:"processes,omitempty"`
-	OneThread bool   `json:"one_thread,omitempty"` // only one thread may call it
-	Fabric    string `json:"fabric,omitempty"`     // what carries its messages; empty: it does not tell
+	OneThread bool   `json:"one_thread,omitempty"` // only one thread may call the library
+	Fabric    string `json:"fabric,omitempty"`     // what carries its messages; empty: not reported
 	Figures
 }
 
-// FoundWord comes before a Found as JSON, in a line that rank 0 of Selftest writes, and of the program of
-// BuildAlone. Launchers may have put something before it.
+// FoundWord comes before a Found as JSON, in a line that rank 0 of Selftest or the program of
+// BuildAlone writes. Launchers may have put something before it.
 const FoundWord = "impi-native "
 
 // initialize is for tests, which want fewer threads.
@@ -45,9 +45,9 @@ const (
 	tripSize = 8
 )
 
-// Selftest is run by each process that the site's launcher has started: it loads the shim, exchanges
-// messages with all others and checks what comes, and measures between ranks 0 and 1. Rank 0 writes a Found
-// to out. The result is an exit status.
+// Selftest is run by each process that the site's launcher has started: it loads the shim,
+// exchanges messages with all others and checks the received data, and measures between ranks 0 and
+// 1. Rank 0 writes a Found to out. The result is an exit status.
 func Selftest(shim string, out, complaints io.Writer) int {
 	l, err := Load(shim)
 	if err == nil {
@@ -105,7 +105,7 @@ const selftestPolls = 1000
 type tester struct {
 	hub  *Hub
 	rank int
-	vain int // looks since the last one that was not in vain
+	vain int // looks since the last one that found something
 }
 
 // moved is told how many bytes were moved at each look, and yields the core after many looks

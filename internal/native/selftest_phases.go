@@ -20,8 +20,8 @@ const (
 // longVector is how many elements a long vector has: no number of members divides it.
 const longVector = 20011
 
-// repeats is how often a phase is repeated, to see that what it takes is given back; shortOps is the first number of
-// those that the shim does by messages, as SHORT_OPS in shim.c.
+// repeats is how often a phase is repeated, to see that its resources are released; shortOps is the
+// first number of those that the shim does by messages, as SHORT_OPS in shim.c.
 const (
 	repeats  = 100
 	shortOps = 1 << 24
@@ -42,7 +42,7 @@ func (t *tester) phases(l *Library) error {
 	if err != nil {
 		return err
 	}
-	// Rank r gives 100*r + i for rank i.
+	// Rank r sends 100*r + i to rank i.
 	given := func(r, i int) int32 { return int32(100*r + i) }
 	column := func(i int) (all []int32) {
 		for r := range n {

@@ -9,12 +9,13 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Short messages do not go into the stream of a link but by messages of their own, for which receives are
-// posted: a message of the program is then one of the library, and C can send and receive it without Go.
-// To the engine, and to the C code of procs, they are fast-box messages (docs/decisions/0030-fast-boxes.md):
-// the boxes are in this proc's own memory, where shorts.c puts what has come. Like those in memory that two
-// procs share, they tell after how many bytes of the stream they come; and each message of the stream tells
-// how many short ones were sent before it (tagAfter).
+// Short messages do not go into the stream of a link but by messages of their own, for which
+// receives are posted: a message of the program is then one of the library, and C can send and
+// receive it without Go. To the engine, and to the C code of procs, they are fast-box messages
+// (docs/decisions/0030-fast-boxes.md): the boxes are in this proc's own memory, where shorts.c puts
+// the received ones. Like boxes in memory that two procs share, they contain the number of bytes of
+// the stream that come before them; and each message of the stream contains the number of short
+// ones that were sent before it (tagAfter).
 
 const (
 	// shortPiece is how much of a short message is at least one of the library's: with its envelope libraries send it
@@ -45,7 +46,7 @@ type shortBoxes struct {
 	knows  [4]uint8
 	rest   [2]uint32
 	base   uint64
-	last   [2]short // that was sent, and that has come
+	last   [2]short // the last one sent, and the last one received
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
 }
@@ -60,23 +61,24 @@ type short struct {
 }
 
 type shorts struct {
-	fast   *link.FastBoxes // nil: this side takes none
+	fast   *link.FastBoxes // nil: this side accepts none
 	boxes  *shortBoxes
-	agreed bool // the other side takes them
+	agreed bool // the other side accepts them
 	out    uint64
 	in     uint64            // bytes of the two streams
-	come   uint64            // bytes of the peer's that have come
-	next   link.EagerMessage // that is to be posted
+	come   uint64            // bytes of the peer's stream that have come
+	next   link.EagerMessage // the next message to be posted
 }
 
-// TakeFastBoxes announces that this side takes short messages. It is called once, before the link is used.
+// TakeFastBoxes announces that this side accepts short messages. It is called once, before the link
+// is used.
 func (l *Link) TakeFastBoxes() bool {
 	if l.hub.shorts == nil || l.usable() != nil {
 		return false
 	}
 	b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
 	if err != nil {
-		return false // messages are packets, then
+		return false // then messages are sent as packets
 	}
 	x := (*shortBoxes)(unsafe.Pointer(&b[0]))
 	x.rank = int32(l.to)
@@ -94,7 +96,7 @@ func (l *Link) TakeFastBoxes() bool {
 	return true
 }
 
-// FastBoxesAgreed reports whether both sides take short messages.
+// FastBoxesAgreed reports whether both sides accept short messages.
 func (s *shorts) FastBoxesAgreed() bool { return s.agreed && s.fast != nil }
 
 func (l *Link) opens() bool { return l.FastBoxesAgreed() && !l.ended && l.usable() == nil }
@@ -107,7 +109,7 @@ func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	return &l.next
 }
 
-// PostFastBox sends it.
+// PostFastBox sends the message of FastBoxRoom.
 func (l *Link) PostFastBox(data []byte) {
 	m := short{
 		taken: uint32(l.fast.Taken), at: uint32(l.out), context: l.next.Context, rank: l.next.Rank, tag: l.next.Tag,
@@ -127,7 +129,7 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	return l.fast.Next(l.in)
 }
 
-// FastBoxApart reports whether the data of a message come apart.
+// FastBoxApart reports whether the data of a message come separately.
 func (s *shorts) FastBoxApart(m *link.EagerMessage) bool { return m.Apart(m.Len) }
 
 // BegunFastBox is NextFastBox: messages come whole.
@@ -136,7 +138,7 @@ func (l *Link) BegunFastBox() *link.EagerMessage { return l.NextFastBox() }
 // FastBoxData returns the data of a message.
 func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.fast.Content(m, n) }
 
-// FastBoxTaken says that the message of NextFastBox is not needed any more.
+// FastBoxTaken releases the message of NextFastBox.
 func (l *Link) FastBoxTaken(n uint32) {
 	if m := l.fast.Begun(l.in); m != nil && m.Apart(n) {
 		l.queue = slices.Insert(l.queue, 0, piece{size: int(n), after: l.taken(), apart: true, held: none, number: none})
@@ -160,10 +162,10 @@ func (s *shorts) MoveFastBoxes(to *link.FastBoxes) {
 // FastBoxesSent returns how many messages were sent.
 func (s *shorts) FastBoxesSent() uint64 { return s.fast.Sent }
 
-// FastBoxesCharged returns what those cost.
+// FastBoxesCharged returns the cost of the messages that were sent.
 func (s *shorts) FastBoxesCharged() uint64 { return s.fast.Charged }
 
-// FastBoxesTaken returns what those that were taken cost.
+// FastBoxesTaken returns the cost of the messages that were taken.
 func (s *shorts) FastBoxesTaken() uint64 { return s.fast.Received }
 
 // LimitFastBoxes stops sending messages before they cost more than charge.
@@ -172,11 +174,11 @@ func (s *shorts) LimitFastBoxes(charge uint64) { s.fast.Limit = charge }
 // ReviewFastBoxes sets the cost from which on only Go takes messages.
 func (s *shorts) ReviewFastBoxes(taken uint64) { s.fast.Review = taken }
 
-// WakeForFastBox does nothing: nobody sleeps who would have to be woken.
+// WakeForFastBox does nothing: no proc sleeps that would have to be woken.
 func (s *shorts) WakeForFastBox() {}
 
-// Look looks for messages, and reports whether something of l's has come that is no whole short message: bytes of
-// its stream, or a message whose data come apart.
+// Look looks for messages, and reports whether something other than a whole short message has come
+// on l: bytes of its stream, or a message whose data come apart.
 func (h *Hub) Look(l *Link) bool {
 	if h.err == nil {
 		h.take()
@@ -207,7 +209,7 @@ func (s *shorts) sent() uint8 {
 // shut tells the peer that nothing is wanted any more.
 func (l *Link) shut() {
 	if l.boxes != nil && l.hub.err == nil {
-		_ = l.hub.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, of which everybody hears
+		_ = l.hub.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, which is reported elsewhere
 	}
 }
 
@@ -215,19 +217,20 @@ func (l *Link) shut() {
 // the library is polled.
 type carrier interface {
 	attach(b *shortBoxes)
-	// put sends one, for which there has to be room. took is told how many were taken.
+	// put sends a short message, for which there has to be room. took gets how many were taken.
 	put(b *shortBoxes, m *short, data []byte) error
 	took(b *shortBoxes, taken uint64)
 	room() bool
-	// fetch begins to receive the data of the message that was taken last, which come apart. drop has nobody
-	// receive them.
+	// fetch begins to receive the data of the message that was taken last, which come apart. drop
+	// discards them.
 	fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, error)
 	drop(b *shortBoxes, n int) error
-	// close drops what has come from the message with that number on, and what comes.
+	// close drops the messages that have come, from the one with number taken on, and those that
+	// will come.
 	close(b *shortBoxes, taken uint64) error
-	// come counts those that were put into boxes, also by C.
+	// come returns the number of messages that were put into boxes, also by C.
 	come() uint64
-	// sending reports whether some that were sent are still under way.
+	// sending reports whether some messages are still being sent.
 	sending() bool
 }
 

@@ -1,13 +1,14 @@
 package native
 
-// Transfer is a message that C has begun to send or receive by the site's MPI, and Go goes on with.
+// Transfer is a message that C has begun to send or receive by the site's MPI, and that Go
+// completes.
 type Transfer struct {
 	number request
 	done   bool
 	err    error
 }
 
-// GoOnWith has the hub wait for a message, or says how it failed. Nobody has to wait for the result.
+// GoOnWith makes the hub wait for a message, or records how it failed. The result may be ignored.
 func (h *Hub) GoOnWith(number, failed int32) *Transfer {
 	t := &Transfer{number: number}
 	switch {
@@ -21,7 +22,7 @@ func (h *Hub) GoOnWith(number, failed int32) *Transfer {
 	return t
 }
 
-// Done reports whether it is over, and how it has ended.
+// Done reports whether the transfer is over, and with which error.
 func (t *Transfer) Done() (bool, error) { return t.done, t.err }
 
 func (h *Hub) lookAtTransfers() (news bool) {

@@ -18,15 +18,15 @@ type Library struct {
 	Rank, Size int
 }
 
-// Load says how the program has to be built.
+// Load returns an error about how the program has to be built.
 func Load(string) (*Library, error) {
 	return nil, fmt.Errorf("%w: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1 and a C compiler", ErrNoLibrary)
 }
 
-// Init, and all that follows, is never called, as nothing can be loaded.
+// Init, like all methods below, is never called, as nothing can be loaded.
 func (*Library) Init() error { return ErrNoLibrary }
 
-// Finalize is never called either.
+// Finalize is never called.
 func (*Library) Finalize() error { return ErrNoLibrary }
 
 func (*Library) onlyHome() bool { return false }
@@ -41,5 +41,5 @@ func (*Library) test(request) (bool, error)                            { return 
 func (*Library) failure(int32) error                                   { return ErrNoLibrary }
 func (*Library) beginShorts() carrier                                  { return nil }
 
-// Shorts has nothing.
+// Shorts returns nothing to call.
 func (*Library) Shorts() link.CarrierCalls { return link.CarrierCalls{} }

@@ -25,10 +25,10 @@ type TB interface {
 
 // Machine is one of the namespaces.
 type Machine struct {
-	Name    string // of the namespace, for ip netns; and of the host, for who runs there by Command
+	Name    string // of the namespace, for ip netns; and the host name for programs run by Command
 	Address string // in the common network
 	names   string // the file by which its namespace of host names is entered
-	root    string // of the folders that are its own; empty: it shares all with this computer
+	root    string // folder of its own folders; empty: it shares all with this computer
 	t       TB
 }
 
@@ -153,8 +153,8 @@ func (m *Machine) Apart() {
 	m.root = root
 }
 
-// Copy puts the files of a folder of this computer, without those below, where it is on the machine
-// too. A machine that is not apart has them already.
+// Copy copies the files of a folder of this computer, without its subfolders, to the same path on
+// the machine. A machine that is not apart has them already.
 func (m *Machine) Copy(dir string) {
 	m.t.Helper()
 	if m.root == "" {
@@ -187,7 +187,7 @@ func (m *Machine) Put(file string, content []byte, mode os.FileMode) {
 	path := m.Path(file)
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = errors.Join(os.WriteFile(path, content, mode), os.Chmod(path, mode)) // which it may have had before
+		err = errors.Join(os.WriteFile(path, content, mode), os.Chmod(path, mode)) // WriteFile keeps an old mode
 	}
 	if err != nil {
 		m.t.Fatalf("%v", err)
@@ -223,7 +223,7 @@ func (m *Machine) Commands(program string) (list []string) {
 // Idle reports whether nothing runs on the machine.
 func (m *Machine) Idle() bool { return len(m.pids()) == 0 }
 
-// Cut takes the machine off the network, as if its cable were pulled.
+// Cut disconnects the machine from the network, as if its cable were pulled.
 func (m *Machine) Cut() {
 	m.t.Helper()
 	ip(m.t, "-n", m.Name, "link", "set", "eth0", "down")

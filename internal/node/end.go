@@ -64,7 +64,7 @@ func (n *node) shutDown(f *ending.Failure) {
 			n.member.Resign(f)
 		}
 	}
-	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head goes on without this host
+	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head continues without this host
 		n.cluster.Over(f)
 	}
 	if f != nil {
@@ -77,7 +77,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.control.End.Tell(n.opt.Site.Name, textOf(f))
 	}
 	if n.ui != nil {
-		n.ui.Drain() // what the page wants to know is asked at the control socket
+		n.ui.Drain() // the page gets its data at the control socket
 		n.ui.Close()
 	}
 	if n.control != nil {
@@ -104,7 +104,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		leave()
 	}
 	n.site.Close()
-	if n.opt.spawned == nil { // they are the site's
+	if n.opt.spawned == nil { // a spawned node shares them
 		n.site.StopTransports()
 	}
 	n.cluster.Close()

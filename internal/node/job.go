@@ -70,7 +70,7 @@ func shareJob(n *node) (err error) {
 		return err
 	}
 	if n.opt.spawned != nil {
-		return nil // a process that has several worlds, one after the other, must not keep them mapped
+		return nil // a process that has several worlds, one after the other, must not keep the memory mapped
 	}
 	n.job.Procs, err = wireup.MapProcs(n.table)
 	return err
@@ -242,7 +242,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	if n.opt.spawned == nil {
 		j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
 	}
-	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // else it can meet no other world
+	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // otherwise it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
 	return j
@@ -306,7 +306,7 @@ func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	return true
 }
 
-// Left is told that a proc is not in MPI any more.
+// Left is called when a proc is not in MPI any more.
 func (n *node) Left(p *procs.Proc, inOrder bool) {
 	n.meetings.Gone(p)
 	n.parents.Gone(p)
@@ -341,9 +341,9 @@ func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
 	f := ending.ChannelLost(n.routes.HostName(h), err)
 	client := n.job.Hosts[h].Client
 	if client == n.job.Self {
-		f.Status = ending.StatusNode // it is no other site that has failed
+		f.Status = ending.StatusNode // the failure is not that of another site
 		if f.Remote {
-			f.Weight = ending.Lost // the same comes by the tree, with the exit status
+			f.Weight = ending.Lost // the tree brings the same failure with the exit status
 		}
 		return f
 	}

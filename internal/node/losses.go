@@ -23,7 +23,7 @@ func newStderr(w io.Writer) *launch.Output {
 func (n *node) sayLosses() *ending.Failure {
 	n.procs.WarnOfCutTraces()
 	if n.opt.spawned != nil {
-		return nil // the site's own node has the outputs
+		return nil // the site's own node gets the outputs
 	}
 	var f *ending.Failure
 	if l := n.stdout.Lost(); l.Bytes > 0 && n.stdout.Err() == nil {

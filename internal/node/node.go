@@ -53,7 +53,7 @@ type node struct {
 	cluster *member.Cluster // hosts of the site on other machines; nil: there are none
 	routes  *routes.Table
 	site    *site.Site
-	hosts   []*ownHost // of the site, with their packet switches
+	hosts   []*ownHost // hosts of the site, with their packet switches
 	procs   *procs.Set
 	native  *nativelaunch.Launch // what starts the procs of a native site; nil: the node does
 
@@ -63,25 +63,25 @@ type node struct {
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
-	table     *os.File     // what procs get of job; open until they have it
-	world     []byte       // the head of what describes the job to other worlds; nil: it cannot meet any
-	tasks     *tasks.Group // that end when the procs are gone; nil until startup is over
+	table     *os.File     // what procs get of the job; open until all have it
+	world     []byte       // head of the job's description for other worlds; nil: it cannot meet any
+	tasks     *tasks.Group // tasks that end when the procs are gone; nil until startup is over
 	direct    *direct.Links
 	channels  *channel.Channels
 	meetings  *meet.Meetings
 	prober    *probe.Prober
-	parents   *spawner.Parents // the procs as those who spawn
+	parents   *spawner.Parents // the procs as parents of spawned worlds
 	offers    *spares.Offers   // the job's spare sites; nil: the node is of one, or of a spawned world
-	spare     *spareNode       // the node is of a spare site; else nil
+	spare     *spareNode       // nil: this is not the node of a spare site
 	fallBacks dial.FallBacks
 	control   *inspect.Control
 	metrics   *metrics.Server // nil: none are served
-	recorder  *recorder       // nil: nothing is to be left of the job
+	recorder  *recorder       // nil: no record of the job is written
 	ui        *ui.Server      // nil: no page is served
 	spans     spans
 	survival  survival
 
-	awaits atomic.Pointer[func() string] // says what the step of startup waits for, of those that wait for others
+	awaits atomic.Pointer[func() string] // returns what the present step of startup waits for
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -102,7 +102,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
 		defer n.spawner.Stop(nil)
-		defer context.AfterFunc(ctx, n.cluster.Stop)() // as the spawner's ends with it here
+		defer context.AfterFunc(ctx, n.cluster.Stop)() // the spawner's context ends with it here
 	}
 	n.end, ctx = lifetime.New(ctx)
 	n.procs.End = n.end
@@ -168,7 +168,7 @@ func newNode(opt Options) *node {
 		if c := opt.Cluster; c != nil {
 			n.cluster = &member.Cluster{
 				ClusterConfig: *c, Routes: n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
-				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // by the hosts of the site
+				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // the hosts of the site do this
 			}
 			n.cluster.Place()
 		}
@@ -271,7 +271,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	level := hclog.Info
 	if n.job.Size() == 1 {
-		level = hclog.Debug // there was nobody to wait for
+		level = hclog.Debug // no other sites to wait for
 	}
 	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
@@ -285,7 +285,7 @@ func (n *node) run(ctx context.Context) error {
 // sitesOf is how many sites have procs of a job. In a spawned world one may be several clients.
 func sitesOf(job *startup.Job, rt *routes.Table) int {
 	names := make(map[string]bool)
-	others := 0 // that the file does not know
+	others := 0 // sites that the file does not have
 	for client := range job.Clients {
 		if name := rt.SiteName(client); name != "" {
 			names[name] = true

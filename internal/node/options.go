@@ -17,23 +17,25 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// Options say what a node runs and where its output goes.
+// Options define what a node runs and where its output goes.
 type Options struct {
 	Job  *config.Job // the file; for the names and number of the other sites, and the limits
 	Site config.Site // the site that this node is; its server's port and its key are known
 
-	// Now ends the job at once when it is closed: procs are killed without being
-	// asked. The end of Run's context asks them first.
+	// Now ends the job at once when it is closed: procs are killed without being asked to end. The
+	// end of Run's context asks them first.
 	Now <-chan struct{}
 
 	// Signals are passed on to all procs, including those that were spawned here. nil: none.
 	Signals <-chan os.Signal
 
-	// Waited is how much of the job's limit for the start is gone: host names were looked up.
+	// Waited is the part of the job's limit for the start that has passed: host names were looked
+	// up.
 	Waited time.Duration
 
-	// BoundBefore is how many procs of other sites on this machine get cores before those of
-	// this one, and Bound how many procs of all sites do. 0: this site is the only one.
+	// BoundBefore is the number of procs of other sites on this machine that get cores before those
+	// of this one, and Bound the number of procs of all sites that do. 0: this site is the only
+	// one.
 	BoundBefore, Bound int
 
 	Stdin  *os.File  // for the proc that Site.Program.Stdin names; nil: none
@@ -41,34 +43,35 @@ type Options struct {
 	Stderr io.Writer // of all procs, and the log's if Logger is nil
 	Logger hclog.Logger
 
-	// RunBase is the directory for the node's own one; empty stands for the
-	// system's place for such things.
+	// RunBase is the directory in which the node creates its own; empty means the system's
+	// directory for such files.
 	RunBase string
 
-	// Cluster says which host of Site this node runs; nil: all of them.
+	// Cluster defines which host of Site this node runs; nil: all of them.
 	Cluster *member.ClusterConfig
 
 	// Joined are the procs, in the order of their ranks, where a process manager has started
 	// them; nil: the node starts them.
 	Joined []procs.Joined
 
-	// Failing is called with the failure that ends the job, before the procs are told. It may be nil.
+	// Failing is called with the failure that ends the job, before the procs are informed. It may
+	// be nil.
 	Failing func(*ending.Failure)
 
-	// File is where Job and Site come from, and is read again by a reload; nil: nothing can be.
+	// File is the source of Job and Site, which a reload reads again; nil: there is none.
 	File *reload.Source
 
-	// Reload has the site read its job file again each time something comes; nil: nothing does.
+	// Reload makes the site read its job file again each time it sends a value; may be nil.
 	Reload <-chan struct{}
-	// Reloaded is called when changes of the file were taken; may be nil.
+	// Reloaded is called when changes of the file were applied; may be nil.
 	Reloaded func()
 
-	// Lost is told without which procs the job goes on, in the place of the log; nil: the log is.
+	// Lost is called with the procs without which the job continues. If it is nil they are logged.
 	Lost func(wire.Lost)
 
-	// OnDemand says which channels are made on demand: the same at all sites.
+	// OnDemand selects the channels that are made on demand: the same at all sites.
 	OnDemand agent.OnDemand
 
-	spawned *spawner.Local // the node is of a spawned world: what it is to run
-	root    *node          // and the site's own node, in whose process it is
+	spawned *spawner.Local // not nil: the node is of a spawned world, and runs this
+	root    *node          // the site's own node, in whose process it is
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// How often all nodes are asked for what a report needs, at first and at most: a proc that is killed has
-// said what it had counted by then.
+// Intervals at which all nodes are asked for the data of a report, at first and at most. A proc
+// that is killed is in the report with its last data.
 const (
 	firstLook   = 2 * time.Second
 	longestLook = 30 * time.Second
@@ -39,7 +39,7 @@ type recorder struct {
 	path   string
 	begun  time.Time
 	cancel context.CancelFunc
-	over   chan struct{} // closed when nobody is asked from time to time any more
+	over   chan struct{} // closed when the nodes are not asked at intervals any more
 
 	mu     sync.Mutex
 	known  jobreport.Known
@@ -179,7 +179,7 @@ func (r *recorder) last(ctx context.Context) {
 		}
 	}
 	var wg sync.WaitGroup
-	r.lookHere(ctx) // which says how many procs each site has
+	r.lookHere(ctx) // finds how many procs each site has
 	self := int(r.n.routes.World.Self)
 	wg.Go(func() { until(func() bool { return r.complete(self) }, func() { r.lookHere(ctx) }) })
 	for _, s := range inspect.Reachable(r.n.control) {

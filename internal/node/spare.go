@@ -48,13 +48,13 @@ func takeSpare(ctx context.Context, n *node, a *accept.Arrival) error {
 type spareNode struct {
 	n    *node
 	file *config.Job  // as it was read
-	job  *startup.Job // of those that it is spare for; nil before the server has told it
-	site *spares.Site // nil before that
+	job  *startup.Job // the job for which it is spare; nil until the server has sent it
+	site *spares.Site // nil until job is known
 
 	mu      sync.Mutex
 	ends    ending.Spare
 	there   chan struct{} // closed when procs may be spawned here
-	over    chan struct{} // closed when the job is
+	over    chan struct{} // closed when the job is over
 	claimed int           // procs at the last look
 	most    int           // procs at a time
 }
@@ -230,7 +230,7 @@ func (s *spareNode) hostName(job *startup.Job, h wire.HostRank) string {
 	return fmt.Sprintf("host %v of %s", x.Address.Addr(), routes.ClientName(s.file, x.Client))
 }
 
-// Describe tells of the site, for impi-node status.
+// Describe adds the state of the site to d, for impi-node status.
 func (s *spareNode) Describe(d *links.Node) {
 	x := links.Spare{Name: s.n.opt.Site.Name, State: string(spawn.SpareWaiting), Here: true, PID: d.PID}
 	if x.Procs = s.procs(); x.Procs > 0 {
@@ -244,7 +244,7 @@ func (s *spareNode) Describe(d *links.Node) {
 	d.Spares = append(d.Spares, x)
 }
 
-// Known is the job that the site is spare for; nil: it does not know it yet.
+// Known returns the job for which the site is spare, or nil if that is not known yet.
 func (s *spareNode) Known() *startup.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -83,8 +83,8 @@ func (n spawnedNode) Signal(s syscall.Signal) {
 	}
 }
 
-// The rest of this file is what differs in a node of a spawned world: where it writes, whose transports
-// it uses, what its procs run.
+// The rest of this file is what differs in a node of a spawned world: its output, its transports
+// and the programs of its procs.
 
 // moveIn gives a new node of a spawned world the spawner and the output of the site's own node.
 func (n *node) moveIn() {

@@ -23,9 +23,9 @@ type survival struct {
 	mu       sync.Mutex
 	losses   ending.Losses
 	heard    []time.Time   // of each of the losses
-	unsaid   []wire.Lost   // the operator has not been warned of
-	told     []*procs.Proc // that have been welcomed, and are told of losses
-	excluded atomic.Bool   // the others go on without this node
+	unsaid   []wire.Lost   // losses that were not logged yet
+	told     []*procs.Proc // procs that have been welcomed, and get losses
+	excluded atomic.Bool   // the others continue without this node
 }
 
 func (s *survival) has(r wire.WorldRank) bool {
@@ -69,8 +69,8 @@ func (s *survival) withoutServer(f *ending.Failure) bool {
 	return s.on && s.n.isReady() && errors.Is(f, startup.ErrLost)
 }
 
-// Lost has the job go on without a proc of this node, unless the node ends it, as the job ends, or goes on
-// without this node.
+// Lost makes the job continue without a proc of this node, unless the node ends the proc, as the
+// job ends, or the others continue without this node.
 func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
 	if s.failing() {
 		return
@@ -103,8 +103,8 @@ func (s *survival) lostLauncher(f *ending.Failure) bool {
 	return true
 }
 
-// Unlinked gives the node time to hear that one of two procs is lost between which a link has broken. A
-// link between two that are not ends the job: what was on it is missing.
+// Unlinked gives the node time to learn that one of two procs between which a link has broken is
+// lost. If neither is, it calls report, which ends the job: data on the link are missing.
 func (s *survival) Unlinked(p *procs.Proc, peer wire.WorldRank, report func()) {
 	self := p.Rank()
 	time.AfterFunc(ending.Longest, func() {
@@ -232,7 +232,7 @@ func (s *survival) failing() (yes bool) {
 	return yes
 }
 
-// GoesOnWithout is what the operator is warned by.
+// GoesOnWithout is the warning to the operator about lost procs.
 const GoesOnWithout = "the job goes on without procs that are lost"
 
 func (s *survival) say(goesOn bool) {
@@ -248,7 +248,7 @@ func (s *survival) say(goesOn bool) {
 	s.unsaid = nil
 }
 
-// Describe tells which procs are lost.
+// Describe adds the lost procs to d.
 func (s *survival) Describe(d *links.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func newSpans(n *node) (s spans) {
 	if url == "" {
 		return s
 	}
-	host, _ := os.Hostname() // without one it is empty
+	host, _ := os.Hostname() // after an error it is empty
 	var err error
 	s.tracer, err = telemetry.New(telemetry.Settings{
 		URL: url, Version: version.String(), Log: n.log, Last: lastSpans,
@@ -71,7 +71,7 @@ func spansOfWorld(n *node, t *telemetry.Tracer) spans {
 	if c := n.opt.Cluster; c != nil {
 		name += " " + c.Hosts[c.Self].String()
 	}
-	var hosts []string // as many procs on each as they say
+	var hosts []string // with as many procs on each as they report
 	for _, h := range n.opt.Site.Hosts {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", h.Address, h.Procs))
 	}
@@ -105,7 +105,7 @@ func (s *spans) met(job *startup.Job) {
 		b = fmt.Appendf(b, "%x %d\n", p.ID.Host, p.ID.PID)
 	}
 	s.tracer.Identify(b)
-	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...) // that of a spawned world is nil
+	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...) // a spawned world has a nil span
 }
 
 func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal) {

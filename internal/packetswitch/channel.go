@@ -21,17 +21,17 @@ type Channel struct {
 	again func(why error, limit time.Duration)
 }
 
-// ChannelConfig says how a resumable channel is kept.
+// ChannelConfig configures a resumable channel.
 type ChannelConfig struct {
 	Host    wire.HostRank
 	Session resume.Session
 	Window  int
-	Limit   time.Duration // without a connection, after which the channel is given up
+	Limit   time.Duration // maximum time without a connection before the channel is given up
 	First   time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
 	// Again starts a dial within a limit, after which the dialler calls Take or Lose. why is the
-	// reason for the end of the last connection, if known. It is nil at the end that is dialled.
+	// reason for the end of the last connection, if known. Again is nil at the end that is dialled.
 	Again func(why error, limit time.Duration)
-	// Compress, if not nil, has the channel's bytes go compressed.
+	// Compress, if not nil, makes the channel compress its bytes.
 	Compress *compress.Config
 	// Watch, if not nil, wraps the channel's link.
 	Watch func(link.Link) link.Link
@@ -79,7 +79,7 @@ func (c *Channel) Take(l link.Link) {
 	}
 }
 
-// Lose says that there will be no further connection.
+// Lose reports that there will be no further connection.
 func (c *Channel) Lose(reason string) {
 	c.s.Post(func() {
 		c.GiveUp(reason)
@@ -93,10 +93,10 @@ func (c *Channel) Ask(why error, _ uint64) bool {
 	return true
 }
 
-// Resumed writes what has waited for a connection.
+// Resumed sends the bytes that have waited for a connection.
 func (c *Channel) Resumed() { c.p.Flush() }
 
-// Ended removes the channel. If it ended too early, the agent is told why.
+// Ended removes the channel. If it ended too early, the agent gets the reason.
 func (c *Channel) Ended(why error) {
 	c.s.forget(c)
 	switch {

@@ -18,13 +18,13 @@ type endpoint struct {
 	s       *Switch
 	id      agent.LinkID
 	rank    wire.WorldRank // of a proc, or agent.NoRank for a channel
-	host    wire.HostRank  // at the other end of a channel
+	host    wire.HostRank  // host at the other end of a channel
 	ended   error          // why the link cannot be read any more
 	done    bool           // the proc has finished
 	timer   machine.Timer  // bounds the wait for a channel's end
 	channel *Channel       // if the channel is resumable
 
-	before struct{ sent, received uint64 } // what a link that counts had counted when it came here: a ring counts for all its owners
+	before struct{ sent, received uint64 } // initial counts of a link that counts by itself: a ring counts for all its owners
 }
 
 type counter interface {
@@ -114,9 +114,8 @@ func (p *endpoint) flushLater() {
 	}
 }
 
-// Drop handles a link that moves no more bytes. A proc that has finished closes its link,
-// perhaps before its node has read that it has finished, so the agent is told of a proc's
-// end by ProcDone.
+// Drop handles a link that moves no more bytes. A proc that has finished closes its link, perhaps
+// before its node has read that it has finished, so ProcDone reports a proc's end to the agent.
 func (p *endpoint) Drop(cause error) {
 	if p.ended != nil {
 		return
@@ -161,7 +160,7 @@ func (p *endpoint) drain() {
 // finish handles a proc that has finished and from which everything has come.
 func (p *endpoint) finish() {
 	if p.s.endpoints[p.id] != p {
-		return // it broke the protocol
+		return // the proc broke the protocol
 	}
 	if err := p.s.Agent.ProcDone(p.rank); err == nil && p.ended != nil {
 		p.close()

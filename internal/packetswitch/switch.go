@@ -22,10 +22,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// Lingering is how long a channel waits for the peer's end after both FINIs.
+// Lingering is the time that a channel waits for the peer's end after both FINIs.
 const Lingering = 2 * time.Second
 
-// Config says what a switch works for.
+// Config configures a Switch.
 type Config struct {
 	Agent   *agent.Agent
 	Machine drive.Machine // nil: this computer
@@ -34,13 +34,12 @@ type Config struct {
 	// Notify is called by the loop with each event of the agent. It must not block.
 	Notify func(agent.Event)
 
-	// Patience is how long a channel that has ended here waits for the peer's end:
-	// Lingering, or longer if the peer does not announce its end before.
+	// Patience is the time that a channel that has ended here waits for the peer's end: Lingering,
+	// or longer if the peer does not announce its end before.
 	Patience time.Duration
 
-	// Delivered reports, when a proc has said that it has finished, whether all that it has
-	// sent is in its link. If not, the switch waits for the link's end. nil means that it
-	// always is.
+	// Delivered reports, when a proc has finished, whether all that it has sent is in its link. If
+	// not, the switch waits for the link's end. nil means that it always is.
 	Delivered func(rank wire.WorldRank) bool
 }
 
@@ -56,10 +55,10 @@ type Switch struct {
 	quit      bool
 	done      chan struct{}
 
-	channels []*Channel // that resume
+	channels []*Channel // resumable ones
 
-	telling []*endpoint // channels whose peers are told of a failure
-	told    func()      // is called when they are closed
+	telling []*endpoint // channels whose peers are being sent a failure
+	told    func()      // called when they are closed
 
 	posted atomic.Bool // work is not empty
 	mu     sync.Mutex
@@ -97,7 +96,7 @@ func (s *Switch) Post(f func()) bool {
 	return true
 }
 
-// Run is the loop. It ends after Stop or Quit, and closes every link.
+// Run runs the loop. It ends after Stop or Quit, and closes every link.
 func (s *Switch) Run() {
 	defer close(s.done)
 	s.spin.Begin()
@@ -111,7 +110,7 @@ func (s *Switch) Run() {
 			s.spin.Begin()
 			i = -1
 		case i%64 == 63:
-			runtime.Gosched() // Go takes polling for computing
+			runtime.Gosched() // to Go polling looks like computing
 		}
 	}
 	s.Close()
@@ -167,8 +166,9 @@ func (s *Switch) Stop() {
 	<-s.done
 }
 
-// Fail tells the hosts at the other ends of the channels that the job has failed, as agent.Fail does.
-// Then the loop calls done, unless it ends before: all that were told have closed their channels.
+// Fail sends the hosts at the other ends of the channels the failure of the job, as agent.Fail
+// does. Then the loop calls done, unless it ends before, when all these hosts have closed their
+// channels.
 func (s *Switch) Fail(text string, done func()) {
 	s.Post(func() {
 		for _, l := range s.Agent.Fail(text) {
@@ -179,7 +179,7 @@ func (s *Switch) Fail(text string, done func()) {
 	})
 }
 
-// TellLost tells the other hosts which procs are lost, as agent.TellLost does.
+// TellLost sends the other hosts which procs are lost, as agent.TellLost does.
 func (s *Switch) TellLost(l wire.Lost) {
 	s.Post(func() {
 		agent.TellLost(s.Agent, l)
@@ -187,13 +187,14 @@ func (s *Switch) TellLost(l wire.Lost) {
 	})
 }
 
-// GoOnWithout gives up a host without which the job goes on: its channel is closed if it is not yet.
+// GoOnWithout gives up a host without which the job continues: its channel is closed if it is still
+// open.
 func (s *Switch) GoOnWithout(host wire.HostRank, why error) {
 	s.Post(func() {
 		for _, p := range s.endpoints {
 			if p != nil && p.rank == agent.NoRank && p.host == host {
 				p.Drop(why)
-				if s.endpoints[p.id] == p { // a resumable one waits for its other end
+				if s.endpoints[p.id] == p { // a resumable channel waits for its other end
 					p.close()
 				}
 			}
@@ -239,7 +240,7 @@ func (s *Switch) output() {
 	}
 	for _, c := range s.channels {
 		if c.p.ended == nil && s.Agent.HasOutput(c.p.id) {
-			c.p.Flush() // its window may have room again
+			c.p.Flush() // the channel's window may have room again
 		}
 	}
 	s.events()
@@ -290,7 +291,7 @@ func (s *Switch) endChannel(l agent.LinkID) {
 	})
 }
 
-// AttachProc gives the switch the link to a proc.
+// AttachProc adds the link to a proc to the switch.
 func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
 	p := &endpoint{rank: rank}
 	if err := s.attach(p, l); err != nil {
@@ -300,7 +301,7 @@ func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
 	return s.Agent.AttachProc(p.id, rank)
 }
 
-// AttachHost gives the switch a channel to a host, whose bytes go compressed if c is not nil.
+// AttachHost adds a channel to a host to the switch. Its bytes are compressed if c is not nil.
 func (s *Switch) AttachHost(l link.Link, host wire.HostRank, c *compress.Config) error {
 	p := &endpoint{rank: agent.NoRank, host: host}
 	if err := s.attach(p, p.packed(l, c)); err != nil {
@@ -324,12 +325,12 @@ func (s *Switch) attach(p *endpoint, l link.Link) error {
 	return nil
 }
 
-// ProcDone says that the proc has told its node that it has finished.
+// ProcDone records that the proc has reported to its node that it has finished.
 func (s *Switch) ProcDone(rank wire.WorldRank) {
 	s.Post(func() {
 		p := s.byRank[rank]
 		if s.endpoints[p.id] != p {
-			return // it broke the protocol
+			return // the proc broke the protocol
 		}
 		p.done = true
 		if p.ended == nil && (s.Delivered == nil || s.Delivered(rank)) {
@@ -345,13 +346,13 @@ func (s *Switch) ProcDone(rank wire.WorldRank) {
 // ChannelState is the state of a channel.
 type ChannelState struct {
 	Host    wire.HostRank
-	Link    link.Link // without what compresses
+	Link    link.Link // without the layer that compresses
 	Ended   bool      // its peer has ended it, or it was lost
 	Channel *Channel  // nil if it is not resumable
 
-	Counted        bool // the bytes are known, of the two switches alone
+	Counted        bool // the byte counts are known, for the two switches alone
 	Sent, Received uint64
-	Packed         *compress.Counts // if it is compressed
+	Packed         *compress.Counts // nil: not compressed
 }
 
 // Channels returns the state of the channels that are not closed.

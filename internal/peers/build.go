@@ -24,7 +24,7 @@ type product struct {
 	version string
 	options []string // of configure
 	flags   []string // variables of the environment of configure
-	program string   // it is there if this is
+	program string   // exists if it is installed
 }
 
 // lam is built with options for old code. It depends on what compilers stopped doing: with
@@ -78,7 +78,7 @@ func (p product) recipe() string {
 	return hex.EncodeToString(h[:8])
 }
 
-// String is for people: the name and the version.
+// String returns the name and the version, for people.
 func (p product) String() string { return p.name + " " + p.version }
 
 type builder struct {
@@ -126,7 +126,7 @@ func obtain(ctx context.Context, out io.Writer, what string, find func() (where 
 	}
 	defer unlock()
 	if _, err := find(); err == nil {
-		return nil // another process has got it meanwhile
+		return nil // another process has fetched it meanwhile
 	}
 	if err := work(b); err != nil {
 		return fmt.Errorf("peers: %s: %w", what, err)

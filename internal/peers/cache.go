@@ -17,8 +17,8 @@ var ErrMissing = errors.New("not there; run make peers")
 // DirVariable is the environment variable that names the folder of the peers.
 const DirVariable = "IMPI_PEERS"
 
-// Dir returns the folder of all peers: that of DirVariable, or one in the user's cache.
-// Root's is outside its home, which the user that a peer runs as cannot enter.
+// Dir returns the folder of all peers: that of DirVariable, or one in the user's cache. Root's
+// folder is outside its home, which the user that runs a peer cannot enter.
 func Dir() (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -39,7 +39,7 @@ type Install struct {
 	Recipe string `json:"recipe"` // what it was built from, and how
 }
 
-// Bin is the path of one of its programs.
+// Bin returns the path of one of the programs of the installation.
 func (in *Install) Bin(name string) string { return filepath.Join(in.Prefix, "bin", name) }
 
 // Find returns the LAM/MPI that Build has built. The error wraps ErrMissing if there

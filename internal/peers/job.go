@@ -26,15 +26,16 @@ import (
 type Site struct {
 	LAM    bool // run by LAM/MPI; else by us
 	Procs  int
-	Native string // what a site of ours has that has an MPI of its own; {site} is its name; empty: it has none
+	Native string // settings of an own site for an MPI of its own; {site} is its name; empty: none
 
-	// Machines are where the site runs, one of LAM's or a host on each of ours; nil: this one.
-	// All sites of a job have machines, or none has. The server is on the first one of the first.
+	// Machines are where the site runs, one for LAM or one for each of our hosts; nil: this one.
+	// All sites of a job have machines, or none has. The server is on the first machine of the
+	// first site.
 	Machines []*netns.Machine
 }
 
-// Job is one job with sites of ours and of LAM at our server. Each host has an address of its
-// own, because LAM identifies the hosts that connect to it by their addresses only.
+// Job is one job with own sites and LAM sites at our server. Each host has an address of its own,
+// because LAM identifies the hosts that connect to it by their addresses only.
 type Job struct {
 	Install *Install
 	Bin     string // our programs: impi-node and impi-server
@@ -42,10 +43,10 @@ type Job struct {
 	Sites   []Site // by client rank
 	Ours    []string
 	LAMs    []string // the programs and their arguments
-	Key     uint64   // with which clients prove who they are; 0: they do not
-	DataLen int      // of our sites; 0: the default
+	Key     uint64   // by which clients prove themselves; 0: none
+	DataLen int      // of own sites; 0: the default
 	Habits  string   // HCL for the LAM sites; empty: implementation = "lam-7.1"
-	First   string   // address of a server that our sites have before the one of the job in their list; empty: none
+	First   string   // address of a server before the job's in the list of own sites; empty: none
 	Trace   string   // file for the packets of our procs, with %r; empty: none
 }
 
@@ -55,7 +56,7 @@ const (
 	Node   = "node" // all sites of ours
 )
 
-// Client is the name of a LAM site.
+// Client returns the name of a LAM site as a party.
 func Client(rank int) string { return fmt.Sprintf("client %d", rank) }
 
 // Ended is how a party ended.
@@ -68,7 +69,7 @@ type Ended struct {
 type Running struct {
 	job       *Job
 	server    *exec.Cmd
-	nodes     []*exec.Cmd // one for all sites of ours, or for each machine
+	nodes     []*exec.Cmd // one for all own sites, or for each machine
 	universes map[int]*Universe
 	outputs   map[string]*Output
 	mu        sync.Mutex
@@ -114,13 +115,13 @@ func (j *Job) Address(client int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, byte(10 + client)})
 }
 
-// Host is one of a site of ours.
+// Host is a host of an own site.
 type Host struct {
 	Address string
 	Procs   int
 }
 
-// Hosts returns the hosts of a site of ours.
+// Hosts returns the hosts of an own site.
 func (j *Job) Hosts(client int) (hosts []Host) {
 	s := j.Sites[client]
 	if s.Machines == nil {
@@ -141,7 +142,7 @@ func (s Site) on(machine int) func(ctx context.Context, name string, args ...str
 	return s.Machines[machine].Command
 }
 
-// Inside is what a site of ours has of its own MPI.
+// Inside returns the settings of an own site for its own MPI.
 func (s Site) Inside(name string) string { return strings.ReplaceAll(s.Native, "{site}", name) }
 
 // Start starts the server, the universes and all sites.
@@ -251,7 +252,7 @@ func (r *Running) output(party string) *Output {
 func (r *Running) note(party string, out *Output, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended[party] = Ended{Err: errors.Join(r.ended[party].Err, err), Text: out.String()} // of all nodes
+	r.ended[party] = Ended{Err: errors.Join(r.ended[party].Err, err), Text: out.String()} // output of all nodes
 }
 
 // Output returns the output of a party, while it runs.
@@ -260,7 +261,7 @@ func (r *Running) Output(party string) *Output { return r.outputs[party] }
 // Universe returns the universe of a LAM site.
 func (r *Running) Universe(client int) *Universe { return r.universes[client] }
 
-// KillOurs kills the nodes of our sites.
+// KillOurs kills the nodes of own sites.
 func (r *Running) KillOurs() (err error) {
 	for _, c := range r.nodes {
 		err = errors.Join(err, syscall.Kill(-c.Process.Pid, syscall.SIGKILL))

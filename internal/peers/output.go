@@ -15,7 +15,7 @@ const most = 16 << 20
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed at the next write, if somebody waits
+	more chan struct{} // closed at the next write; nil: nothing waits
 }
 
 // Write adds p to the output.
@@ -53,7 +53,7 @@ func (o *Output) Await(ctx context.Context, text string) error {
 	return nil
 }
 
-// Until waits until the output is enough, and reports whether it is: ctx may end first.
+// Until waits until enough accepts the output, and reports whether it does: ctx may end first.
 func (o *Output) Until(ctx context.Context, enough func(printed string) bool) bool {
 	for {
 		o.mu.Lock()

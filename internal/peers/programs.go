@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Program is the source of C programs that nobody here wrote. The tests compile them with
-// our library.
+// Program is the source of C programs from elsewhere. The tests compile them with our library.
 type Program struct{ origin }
 
 // HPCC is the HPC Challenge: seven benchmarks that check their results, HPL among them.
@@ -18,8 +17,8 @@ var HPCC = Program{origin{
 	"0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8",
 }}
 
-// NetPIPE measures latency and bandwidth of messages of every length, and can check
-// what arrives instead.
+// NetPIPE measures latency and bandwidth of messages of every length, or checks the received data
+// instead.
 var NetPIPE = Program{origin{
 	"NetPIPE", "netpipe", "netpipe_3.7.2.orig.tar.gz",
 	"13dac884ff52951636f651c421f5ff4a853218a95aa28a4a852402ee385a2ab8",
@@ -64,11 +63,11 @@ var SUNDIALS = Program{origin{
 	"c61157f1d4be06c704bea40cb131eb63ba2dada161989071604d0a0959cdf04a",
 }}
 
-// Programs are all of them.
+// Programs lists all programs.
 var Programs = []Program{HPCC, NetPIPE, P4est, Suite, HDF5, FFTW, Hypre, PnetCDF, SUNDIALS}
 
-// FetchPrograms gets the sources of all programs, unless they are there, and says on out
-// what it does.
+// FetchPrograms gets the sources of all programs, unless they are there, and reports progress on
+// out.
 func FetchPrograms(ctx context.Context, out io.Writer) error {
 	var all error
 	for _, p := range Programs {

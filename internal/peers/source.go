@@ -99,7 +99,7 @@ func (b *builder) fetch(ctx context.Context, o origin) error {
 	if sum := o.checkSum(archive); sum != nil {
 		return fmt.Errorf("fetch %s: %w", o.name, errors.Join(err, sum))
 	}
-	return nil // whatever else of the package could not be had
+	return nil // even if other files of the package could not be fetched
 }
 
 func (o origin) checkSum(name string) error {

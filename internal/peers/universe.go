@@ -64,10 +64,10 @@ func (in *Install) Boot(ctx context.Context, on func(ctx context.Context, name s
 	s := &Universe{in: in, on: on, dir: dir, env: append([]string{
 		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + dir, "TMPDIR=" + dir,
 		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
-		// How long the daemon sleeps, in ms, between checks for messages of its own procs
-		// while no packet arrives: 1 is the least.
+		// The time in ms that the daemon sleeps between checks for messages of its own procs while
+		// no packet arrives: 1 is the minimum.
 		"LAM_IMPID_SPIN_TIMEOUT=1",
-		// Its procs use TCP: with LAM's shared memory MPI_ANY_SOURCE kills a proc that has
+		// LAM's procs use TCP: with LAM's shared memory MPI_ANY_SOURCE kills a proc that has
 		// another LAM proc beside it.
 		"LAM_MPI_SSI_rpi=tcp",
 	}, env...)}
@@ -94,7 +94,7 @@ func (s *Universe) tool(ctx context.Context, name string, args ...string) error 
 	return nil
 }
 
-// Command is one of LAM's programs in the universe.
+// Command returns a command that runs one of LAM's programs in the universe.
 func (s *Universe) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	words := append([]string{s.in.Bin(name)}, args...)
 	if os.Geteuid() == 0 {
@@ -171,7 +171,7 @@ func (p process) name() string {
 func (p process) gone(patience time.Duration) {
 	fd, err := unix.PidfdOpen(int(p), 0)
 	if err != nil {
-		return // it has
+		return // the process has ended
 	}
 	defer unix.Close(fd)
 	for until := time.Now().Add(patience); time.Now().Before(until); {

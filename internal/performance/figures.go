@@ -8,16 +8,16 @@ import (
 	"github.com/openimpi/impi/internal/provenance"
 )
 
-// Answer is the result of a run of impi-bench, with where and when it was made.
+// Answer is the result of a run of impi-bench, with its time and machine.
 type Answer struct {
-	Question string           `json:"question"` // its name
+	Question string           `json:"question"` // the question's name
 	Made     provenance.Stamp `json:"made"`
 	Machine  Machine          `json:"machine"`
 	Command  []string         `json:"command"`
 	Figures  Figures          `json:"figures"`
 }
 
-// Machine is what the figures depend on.
+// Machine describes the machine on which the figures depend.
 type Machine struct {
 	CPU    string   `json:"cpu"`
 	Cores  int      `json:"cores"`
@@ -60,7 +60,7 @@ type Row struct {
 func Parse(b []byte) (f Figures, err error) {
 	var many struct {
 		Figures
-		Procs any `json:"procs"` // a list, but for startup
+		Procs any `json:"procs"` // a list, except for startup
 	}
 	if err := json.Unmarshal(b, &many); err != nil {
 		return f, fmt.Errorf("the figures of impi-bench: %w", err)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThisMachine describes this machine. What cannot be found out is left empty.
+// ThisMachine describes this machine. Properties that cannot be found out are left empty.
 func ThisMachine() Machine {
 	m := Machine{CPU: "unknown processor", Cores: runtime.NumCPU(), Go: runtime.Version(), Load: "unknown"}
 	if s := field("/proc/cpuinfo", "model name"); s != "" {

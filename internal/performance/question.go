@@ -4,15 +4,15 @@ package performance
 
 import "slices"
 
-// Question is what a reader wants to know, and how it is measured.
+// Question is a question of readers, and how the answer is measured.
 type Question struct {
-	Name  string            // for -only, and the figures' file
-	Title string            // a heading
+	Name  string // for -only, and the figures' file
+	Title string
 	Text  string            // what is measured, and how to read it
-	Args  []string          // of impi-bench; those that ask for JSON are added
+	Args  []string          // of impi-bench; arguments for JSON are added
 	Of    []string          // the columns that are judged; empty: the variants of -beside
-	Peers []string          // they are compared with the best of these; empty: each with ours
-	Pairs map[string]string // columns that are compared with this one instead
+	Peers []string          // Of is compared with the best of these; empty: each with ours
+	Pairs map[string]string // columns that are compared with this value instead
 	Goals []Goal
 }
 
@@ -21,8 +21,8 @@ type Goal struct {
 	Of    string // column
 	Bench string
 	Size  int     // Any: of all sizes
-	Least float64 // ratio that is wanted; 0: none
-	Most  float64 // ratio that is allowed; 0: any
+	Least float64 // wanted ratio; 0: none
+	Most  float64 // maximum ratio; 0: any
 }
 
 // Any stands for all sizes.
@@ -64,7 +64,7 @@ var (
 	onesided    = []string{"put", "get", "accumulate", "fetch_and_op", "compare_and_swap", "fence", "win_create"}
 )
 
-// Questions are those of the page, in its order.
+// Questions are the questions of the page, in its order.
 var Questions = []Question{
 	{
 		Name:  "shm",

@@ -26,10 +26,10 @@ import (
 	"github.com/openimpi/impi/internal/hcldepth"
 )
 
-// Name is the lock file's, in the folder of the job file.
+// Name is the name of the lock file, in the folder of the job file.
 const Name = "impi.lock.hcl"
 
-// FilePrefix begins the file name of a plugin; its name follows.
+// FilePrefix is the beginning of the file name of a plugin; the plugin's name follows.
 const FilePrefix = "impi-transport-"
 
 // maxFile bounds a lock file, in bytes. One of a thousand plugins on five platforms has half of that.
@@ -39,12 +39,12 @@ const header = `# impi-node plugins install keeps this file. Put it under versio
 # nodes run these versions of the plugins, and no file with another checksum.
 `
 
-// Lock is a lock file's contents.
+// Lock is the content of a lock file.
 type Lock struct {
 	Plugins map[string]Entry // by name
 }
 
-// Entry is what a lock file says about one plugin.
+// Entry is the content of a lock file for one plugin.
 type Entry struct {
 	Source  string            // where it came from, as in the job file
 	Version string            // canonical, see Version
@@ -94,7 +94,7 @@ func Read(path string) (*Lock, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer must not block
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +154,8 @@ func (l *Lock) Text() []byte {
 // Write replaces the lock file at path.
 func (l *Lock) Write(path string) error { return Replace(path, l.Text()) }
 
-// Replace writes a file that everybody may read, in the place of one that may be there. Who reads it
-// sees the old text or the new one, whenever this process is killed.
+// Replace writes a file that everybody may read, in place of an existing one. Readers see the old
+// text or the new one, whenever this process is killed.
 func Replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), Temporary+"*")
 	if err != nil {
@@ -170,7 +170,7 @@ func Replace(path string, text []byte) error {
 	return err
 }
 
-// Temporary begins the names of files that are not complete yet.
+// Temporary is the beginning of the names of files that are not complete yet.
 const Temporary = ".impi-partial-"
 
 var (
@@ -180,7 +180,7 @@ var (
 	validVersion  = regexp.MustCompile(`^[0-9][0-9A-Za-z.-]{0,63}$`)
 )
 
-// ValidName reports whether s is the name of a plugin, which is that of its transport.
+// ValidName reports whether s is a valid name of a plugin, and so of its transport.
 func ValidName(s string) bool { return validName.MatchString(s) }
 
 // ValidPlatform reports whether s is GOOS_GOARCH.
@@ -189,9 +189,9 @@ func ValidPlatform(s string) bool { return validPlatform.MatchString(s) }
 // ValidSum reports whether s is a SHA-256 in lower-case hex digits.
 func ValidSum(s string) bool { return validSum.MatchString(s) }
 
-// Version reads a plugin's version. There is one form for each version, since files and folders are
-// named so: three numbers, and what follows a dash in a pre-release. What semantic versions have behind
-// a plus is not allowed, as two versions that differ in nothing else have no order.
+// Version parses a plugin's version. There is one form for each version, since files and folders
+// have it in their names: three numbers, and a dash and text in a pre-release. The plus part of
+// semantic versions is not allowed, as two versions that differ in nothing else have no order.
 func Version(s string) (*version.Version, error) {
 	v, err := version.NewSemver(s)
 	if err != nil || !validVersion.MatchString(s) || v.String() != s || len(v.Segments()) != 3 {
@@ -200,10 +200,10 @@ func Version(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// Platform is that of this program.
+// Platform returns the platform of this program.
 func Platform() string { return runtime.GOOS + "_" + runtime.GOARCH }
 
-// Path is where the binary of a version is, below plugin_dir.
+// Path returns where the binary of a version is, below plugin_dir.
 func Path(dir, name, version, platform string) string {
 	return filepath.Join(dir, name, version, platform, FilePrefix+name)
 }

@@ -2,5 +2,5 @@
 
 package poll
 
-// Pause tells some processors that the caller polls memory; this one needs no hint.
+// Pause hints to the processor that the caller polls memory; this processor needs no hint.
 func Pause() {}

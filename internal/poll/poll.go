@@ -70,9 +70,9 @@ func (s *Set) Modify(fd int, key uint32, want link.Interest) error {
 // Remove removes a descriptor, which must still be open.
 func (s *Set) Remove(fd int) error { return s.control(unix.EPOLL_CTL_DEL, fd, 0, 0) }
 
-// Wait returns what is ready, waiting for up to timeout; a negative one means without
-// limit. One below a millisecond may take a whole one before Linux 5.11. With 0 it is a
-// system call that the scheduler does not see. The slice is reused by the next Wait.
+// Wait returns what is ready, waiting for up to timeout; a negative one means without limit. A
+// timeout below a millisecond may take a whole one before Linux 5.11. With 0 Wait is a system call
+// that the scheduler does not see. The slice is reused by the next Wait.
 func (s *Set) Wait(timeout time.Duration) ([]Event, error) {
 	n, errno := s.wait(timeout)
 	if errno != 0 {
@@ -149,5 +149,5 @@ func (w *Waker) Clear() {
 // Close releases the descriptor.
 func (w *Waker) Close() error { return unix.Close(w.fd) }
 
-// AdoptWaker makes a Waker of an existing eventfd, which it takes over.
+// AdoptWaker makes a Waker of an existing eventfd, which it owns from then on.
 func AdoptWaker(fd int) *Waker { return &Waker{fd: fd} }

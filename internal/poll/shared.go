@@ -21,7 +21,7 @@ type Shared struct {
 
 	mu    sync.Mutex
 	waits map[uint32]chan struct{}
-	keys  map[int]uint32 // of the waiting goroutines, by descriptor
+	keys  map[int]uint32 // keys of the waiting goroutines, by descriptor
 	last  uint32         // last key
 }
 

@@ -15,11 +15,11 @@ import (
 // Stamp is the day of a result and the commit of the code that was tested.
 type Stamp struct {
 	Day    string `json:"day"`    // as 2006-01-02
-	Commit string `json:"commit"` // abbreviated; "-dirty" behind it: with changes that are in no commit
+	Commit string `json:"commit"` // abbreviated; "-dirty" follows if there are uncommitted changes
 }
 
-// Now is the present state of the checkout in root. What is written below docs/ does not
-// count as a change: results are kept there.
+// Now returns the Stamp of the checkout in root at present. Files below docs/ do not count as
+// changes: results are kept there.
 func Now(root string) (Stamp, error) {
 	commit, err := git(root, "rev-parse", "--short=12", "HEAD")
 	if err != nil {
@@ -35,7 +35,7 @@ func Now(root string) (Stamp, error) {
 	return Stamp{Day: time.Now().UTC().Format(time.DateOnly), Commit: commit}, nil
 }
 
-// Dates lists when and of which commits results were made, each once, in their order.
+// Dates lists the days and commits of results, each once, in their order.
 func Dates(all []Stamp) string {
 	var list []string
 	for _, m := range all {
@@ -57,7 +57,7 @@ func Commits(text string) (all []string) {
 	return all
 }
 
-// Behind returns how many commits the last change of some folders is newer than a commit.
+// Behind returns the number of commits from a commit to the last change of some folders.
 func Behind(root, commit string, folders ...string) (int, error) {
 	commit = strings.TrimSuffix(commit, "-dirty")
 	if _, err := git(root, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {

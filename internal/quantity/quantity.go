@@ -3,8 +3,8 @@ package quantity
 
 import "strconv"
 
-// Text shows a number in a unit with three digits, in steps of a thousand: 1.20 MB, 45.0 kB/s. Without
-// a unit it counts: 12.3 k. internal/ui/page/page.js has the same.
+// Text formats a number in a unit with three digits, in steps of a thousand: 1.20 MB, 45.0 kB/s.
+// Without a unit it formats a count: 12.3 k. internal/ui/page/page.js does the same.
 func Text(x float64, unit string) string {
 	prefixes := []string{"", "k", "M", "G", "T", "P"}
 	i := 0
@@ -26,5 +26,5 @@ func Text(x float64, unit string) string {
 	return text
 }
 
-// Bytes is Text of a number of bytes.
+// Bytes is Text for a number of bytes.
 func Bytes(n uint64) string { return Text(float64(n), "B") }

@@ -128,7 +128,7 @@ func (c *carrier) Recv(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// Handle returns none: goroutines wait for the connection.
+// Handle returns link.NoHandle: goroutines wait for the connection.
 func (c *carrier) Handle() int { return link.NoHandle }
 
 // Arm returns true, since there is no handle to sleep on.

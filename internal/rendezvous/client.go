@@ -18,7 +18,7 @@ import (
 type Client struct {
 	nc    net.Conn
 	lost  chan struct{} // closed with err set
-	ended chan struct{} // watch has returned
+	ended chan struct{} // closed when watch has returned
 	other chan error    // see OthersLost
 
 	mu sync.Mutex // guards m
@@ -51,7 +51,7 @@ func (c *Client) start(ctx context.Context) (*startup.Job, error) {
 			break
 		}
 	}
-	release() // the deadline in the past would keep the last message from being sent, too
+	release() // otherwise the deadline in the past would also keep the last message from being sent
 	return nil, c.giveUp()
 }
 
@@ -66,7 +66,7 @@ func (c *Client) hear(buf []byte) (more bool, failed error) {
 		for said := c.m.OtherLost(); said != nil; said = c.m.OtherLost() {
 			select {
 			case c.other <- said:
-			default: // more than a job has clients
+			default: // there is room for all clients of a job
 			}
 		}
 	}
@@ -127,20 +127,21 @@ func (c *Client) watch() {
 	}
 }
 
-// Lost is closed when the server ends the job, or its connection is lost. Err
-// says why then.
+// Lost returns a channel that is closed when the server ends the job, or its connection is lost.
+// Err returns why then.
 func (c *Client) Lost() <-chan struct{} { return c.lost }
 
-// Ended is closed when nothing comes from the server any more: Lost is closed before that, unless the
-// client has left or the server has told a spare site that the job went well.
+// Ended returns a channel that is closed when nothing comes from the server any more: Lost is
+// closed before that, unless the client has left or the server has reported to a spare site that
+// the job went well.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
-// OthersLost gives what the server says of other clients that it has lost and goes on without, as errors
-// by which the job has to end if it does not run yet.
+// OthersLost returns a channel of the server's reports of other clients that are lost and without
+// which it continues, as errors by which the job has to end if it does not run yet.
 func (c *Client) OthersLost() <-chan error { return c.other }
 
-// Apart returns since when there is no connection to the server, which is dialled again; zero: there is
-// one, or the server is lost.
+// Apart returns since when there is no connection to the server, while it is dialled again, or zero
+// if there is one, or the server is lost.
 func (c *Client) Apart() time.Time {
 	if l, resumes := c.nc.(*resumableConn); resumes {
 		return l.since()
@@ -148,8 +149,9 @@ func (c *Client) Apart() time.Time {
 	return time.Time{}
 }
 
-// Renew has the connection made anew, by the certificates of now, without a loss: the one that there is
-// stays until then. It returns false if that cannot be done: the connection stays as it is.
+// Renew makes the connection again with the present certificates, without a loss: the old
+// connection stays until then. It returns false if that cannot be done and the connection stays as
+// it is.
 func (c *Client) Renew() bool {
 	l, resumes := c.nc.(*resumableConn)
 	if !resumes || l.renew == nil {
@@ -170,14 +172,14 @@ func (c *Client) Err() error {
 	return c.m.Err()
 }
 
-// Finish tells the server that all procs of the client have finished, and closes the
+// Finish reports to the server that all procs of the client have finished, and closes the
 // connection. It waits a moment at most. It returns an error if the job had failed before.
 func (c *Client) Finish() error {
 	return c.leave(c.m.Finish)
 }
 
-// Fail tells the server, and through it all clients of ours, that the job cannot go on and
-// why, and closes the connection. It waits a moment at most. Lost is closed then.
+// Fail reports to the server, and through it to all clients of ours, that the job cannot continue
+// and why, and closes the connection. It waits a moment at most. Lost is closed then.
 func (c *Client) Fail(reason error) error {
 	return c.leave(func() error {
 		c.m.Fail(reason)
@@ -185,8 +187,8 @@ func (c *Client) Fail(reason error) error {
 	})
 }
 
-// Abandon leaves the job without a word: the server takes this client for lost, and a job that goes on without
-// lost clients goes on.
+// Abandon leaves the job without a message: the server counts this client as lost, and a job that
+// can continue without lost clients does so.
 func (c *Client) Abandon() {
 	_ = c.leave(func() error { return nil })
 }

@@ -19,10 +19,10 @@ type conn struct {
 	how string        // how the connection is protected, for the log; set before anything is read
 
 	mu     sync.Mutex
-	nc     net.Conn // at first that of the network
+	nc     net.Conn // at first the network connection
 	more   sync.Cond
-	queue  net.Buffers // to be written; startup.Server bounds it
-	ending bool        // nothing is queued any more, and what is read is ignored
+	queue  net.Buffers // bytes to be written; startup.Server bounds it
+	ending bool        // nothing is queued any more, and received bytes are ignored
 }
 
 func newConn(id startup.ConnID, nc net.Conn) *conn {

@@ -19,8 +19,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
-// MaxResume is the default of how long a server keeps the session of a client that has lost
-// its connection.
+// MaxResume is the default maximum time for which a server keeps the session of a client that has
+// lost its connection.
 const MaxResume = 5 * time.Minute
 
 // greeter is the server's side of the handshake with clients of ours (docs/wire.md).

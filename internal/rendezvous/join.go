@@ -20,22 +20,23 @@ import (
 // ErrNoServer is wrapped by the error of a client that could not connect.
 var ErrNoServer = errors.New("the server cannot be reached")
 
-// Settings say how to reach the server.
+// Settings define how to reach the server.
 type Settings struct {
 	Server string     // "host:port"
 	From   netip.Addr // address to connect from; the zero value leaves it to the kernel
 
-	// Dial makes the connection; nil is TCP from From. It is called again after an error
-	// that may go away, for example because nobody listens yet.
+	// Dial makes the connection; nil is TCP from From. It is called again after an error that may
+	// be temporary, for example because nothing listens yet.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Stay is how long the site that decides waits for the others at one of several servers; 0: 10 s.
+	// Stay is the time that the site that decides waits for the others at one of several servers;
+	// 0: 10 s.
 	Stay time.Duration
 
-	// Reach bounds how long one attempt to connect takes altogether; 0: only the time limit does.
+	// Reach is the maximum time of one attempt to connect; 0: only the time limit applies.
 	Reach time.Duration
 
-	// Own says how to talk to a server of ours; nil: plain IMPI, as with any other server.
+	// Own defines how to talk to a server of ours; nil: plain IMPI, as with any other server.
 	Own *Own
 
 	Logger hclog.Logger // nil for silence

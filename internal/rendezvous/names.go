@@ -17,7 +17,7 @@ const (
 	purposeUnknown purpose = iota
 	purposeStartup
 	purposeNames
-	purposeOwn  // a client of ours: with TLS, perhaps to resume a session
+	purposeOwn  // a client of ours: with TLS, and perhaps resuming a session
 	purposeDone // dealt with already
 )
 

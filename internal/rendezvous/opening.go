@@ -13,7 +13,7 @@ import (
 // succeeds.
 type opening struct {
 	set        *Settings
-	auth       startup.Auth // those that the server may be shown
+	auth       startup.Auth // auth methods that the server may see
 	plain      bool         // begin with IMPI's AUTH, without TLS
 	unanswered int          // connections in a row that the server has closed without an answer
 }
@@ -61,7 +61,7 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 	o.set.Logger.Warn("the server does not speak TLS: everything sent to it can be read on the way, even the key; "+
 		"write server_foreign = true beside server if that is intended, or require_tls = true to forbid it",
 		"server", o.set.Server, "reason", err)
-	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // so that passes returns true for it
+	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // so that passes returns true for the error
 }
 
 // silent returns the error for a server that closes several connections in a row without an

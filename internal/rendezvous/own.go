@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
-// Own says how to talk to a server of ours: over TLS, inside which both sides prove the
-// key, and over further connections if one is lost.
+// Own defines how to talk to a server of ours: over TLS, inside which both sides prove the key, and
+// over further connections if one is lost.
 type Own struct {
 	// Identity is this site's certificate, or nil. With one the server must have a
 	// certificate of the same CA; if Unverified is set a failure to verify that is only a
@@ -32,7 +32,7 @@ type Own struct {
 	// without an answer.
 	NeedTLS bool
 
-	// Resume is how long to try to replace a lost connection; 0: not at all.
+	// Resume is the maximum time to try to replace a lost connection; 0: not at all.
 	Resume time.Duration
 }
 
@@ -64,7 +64,7 @@ type ownClient struct {
 	session resume.Session
 	secret  []byte // of the session; nil before its first connection
 	kept    time.Duration
-	proven  bool // the server has shown the key
+	proven  bool // the server has proved the key
 }
 
 func newOwnClient(own *Own, auth startup.Auth, log hclog.Logger) *ownClient {

@@ -14,11 +14,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// The handshake of our clients and our server, before IMPI's AUTH. The client sends the
-// preface in clear, with which no IMPI client begins, and TLS 1.3 follows at once. Inside
-// TLS the client sends hello, and the server answers or sends FAIL. docs/wire.md has the
-// bytes. By hand: the first byte must tell it from AUTH, and sizes are fixed for clients that have not
-// proved anything yet.
+// The handshake of our clients and our server, before IMPI's AUTH. The client sends the preface in
+// clear, with which no IMPI client begins, and TLS 1.3 follows at once. Inside TLS the client sends
+// hello, and the server answers or sends FAIL. docs/wire.md has the bytes. No library does this:
+// the first byte must distinguish the preface from AUTH, and sizes are fixed for clients that have
+// not proved anything yet.
 const (
 	prefaceSize = 8
 	prefaceByte = 'S' // no IMPI command that may come first begins with it
@@ -30,7 +30,7 @@ const (
 	helloVersion = 1
 	helloSize    = 88
 	answerSize   = 72
-	headSize     = wire.CommandSize // of both, like IMPI's commands
+	headSize     = wire.CommandSize // of hello and answer, like IMPI's commands
 )
 
 var (
@@ -43,7 +43,7 @@ var errPreface = errors.New("the beginning of the connection is malformed")
 // Flags of hello and answer.
 const (
 	flagKey    = 1 << iota // the proof of the key is there
-	flagResume             // hello only: the connection goes on with a session
+	flagResume             // hello only: the connection continues a session
 )
 
 // mac is the proof of a key or a secret. The zero mac stands for none.
@@ -51,7 +51,7 @@ type mac [sha256.Size]byte
 
 type hello struct {
 	flags   uint8
-	limit   time.Duration // how long the session is to be kept without a connection; 0: not at all
+	limit   time.Duration // maximum time to keep the session without a connection; 0: not at all
 	session resume.Session
 	key     mac // with flagKey
 	secret  mac // with flagResume
@@ -92,9 +92,9 @@ func readHello(r io.Reader) (h hello, err error) {
 
 type answer struct {
 	flags  uint8
-	limit  time.Duration // how long the server keeps the session; 0: not at all
+	limit  time.Duration // time that the server keeps the session; 0: not at all
 	key    mac           // with flagKey
-	secret mac           // to a hello with flagResume
+	secret mac           // answers a hello with flagResume
 }
 
 func (a *answer) append(b []byte) []byte {

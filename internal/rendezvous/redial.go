@@ -27,8 +27,8 @@ type redialler struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	since  time.Time // of the last connection; under l's lock
-	wanted int       // how often a new connection was wanted; 0: nobody waits for one; under l's lock
+	since  time.Time // start of the last connection; under l's lock
+	wanted int       // number of times a new connection was wanted; 0: not wanted now; under l's lock
 }
 
 // resumable returns a resumable connection that begins with nc, on which the handshake is

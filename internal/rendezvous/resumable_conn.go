@@ -37,14 +37,14 @@ func notAgain(after time.Duration, why error) error {
 // goroutines that block.
 type resumableConn struct {
 	mu   sync.Mutex
-	more sync.Cond // something has changed
+	more sync.Cond // signalled when something has changed
 	wg   sync.WaitGroup
 
 	id      resume.Session
 	machine *resume.Link
 	apart   bool          // the connection below is lost, and there is no other one yet
-	broken  time.Time     // when it was lost, if apart
-	kept    time.Duration // how long it may be without a connection
+	broken  time.Time     // when the connection was lost, if apart
+	kept    time.Duration // maximum time without a connection
 	local   net.Addr
 	remote  net.Addr
 	read    deadline
@@ -193,8 +193,8 @@ func (l *resumableConn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// CloseWrite ends this side's stream. If there is no connection below, the other side
-// learns that from the next one.
+// CloseWrite ends this side's stream. If there is no connection below, the other side learns of the
+// end by the next one.
 func (l *resumableConn) CloseWrite() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,10 +220,10 @@ func (l *resumableConn) Close() error {
 	return nil
 }
 
-// LocalAddr returns that of the last connection below.
+// LocalAddr returns the local address of the last connection below.
 func (l *resumableConn) LocalAddr() net.Addr { return l.addr(&l.local) }
 
-// RemoteAddr returns that of the last connection below.
+// RemoteAddr returns the remote address of the last connection below.
 func (l *resumableConn) RemoteAddr() net.Addr { return l.addr(&l.remote) }
 
 func (l *resumableConn) addr(a *net.Addr) net.Addr {

@@ -37,30 +37,30 @@ type Config struct {
 	// have come. Serve closes it.
 	Names NameService
 
-	// Identity, if not nil, is shown to clients of ours, which must show theirs unless
-	// Unverified is set. Without one the server makes a certificate for itself, and the key
-	// is the only proof.
+	// Identity, if not nil, is shown to clients of ours, which must show their certificates unless
+	// Unverified is set. Without one the server makes a certificate for itself, and the key is the
+	// only proof.
 	Identity   *identity.Identity
 	Unverified bool
 
 	// NeedTLS refuses plain IMPI: all clients must be ours.
 	NeedTLS bool
 
-	// MaxResume bounds how long a client's session is kept without a connection; 0 means
+	// MaxResume is the maximum time that a client's session is kept without a connection; 0 means
 	// the constant MaxResume, a negative value that sessions are not kept.
 	MaxResume time.Duration
 
-	// Why, if not nil, is asked why a client's connection has ended, if the job fails by that. It may take
-	// time to find out, until stop is closed; nil is that it does not know. It is called by a goroutine of
-	// its own.
+	// Why, if not nil, returns why a client's connection has ended, if the job fails by that. It
+	// may take time to find out, until stop is closed; nil means that the reason is not known. It
+	// is called by a goroutine of its own.
 	Why func(client wire.ClientRank, stop <-chan struct{}) error
 }
 
-// Serve runs the server of one job. It returns nil when every client has finished, and
-// otherwise an error, which all clients of ours have been told by then. It owns ln and
-// closes it. The end of ctx ends the job with the context's cause; but if that wraps ErrLeave and
-// the job runs, only the server ends, with an error that wraps startup.ErrLeft. Serve leaves no
-// goroutine and no connection.
+// Serve runs the server of one job. It returns nil when every client has finished, and otherwise an
+// error, which all clients of ours have received by then. It owns ln and closes it. The end of ctx
+// ends the job with the context's cause; but if that wraps ErrLeave and the job runs, only the
+// server ends, with an error that wraps startup.ErrLeft. Serve leaves no goroutine and no
+// connection.
 func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	defer ln.Close()
 	room := socket.Bounds(2*wire.MaxClients, 8*wire.MaxClients, rooms)
@@ -96,7 +96,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	return err
 }
 
-// ErrLeave is the cause of a context whose end lets a server leave a job that runs.
+// ErrLeave is the cause of a context whose end makes a server leave a job that runs.
 var ErrLeave = errors.New("the server is to leave its job")
 
 // server drives a startup.Server. Everything except accept and the connections' own goroutines runs
@@ -109,10 +109,10 @@ type server struct {
 	conns  map[startup.ConnID]*conn
 	last   startup.ConnID
 	events chan event
-	stop   chan struct{} // closed when no events are taken any more
+	stop   chan struct{} // closed when no events are handled any more
 	wg     sync.WaitGroup
 
-	leaving    []*conn // those that startup.Server has closed and whose peers have not, in that order
+	leaving    []*conn // connections that startup.Server has closed and whose peers have not, in that order
 	maxLeaving int     // if there are more, the oldest is closed without waiting for its peer
 
 	greeter *greeter
@@ -133,7 +133,7 @@ type event struct {
 	data  []byte   // valid until conn.ack
 	err   error    // the end of the connection
 
-	explained bool  // why the connection has ended was asked
+	explained bool  // the reason of the end was asked for
 	refused   error // why welcome has refused conn
 	elsewhere bool  // conn has been taken over by a session
 }
@@ -274,7 +274,7 @@ const rooms = 3
 func (s *server) release(c *conn) {
 	c.finish()
 	if s.leaving = append(s.leaving, c); len(s.leaving) > s.maxLeaving {
-		if nc := s.leaving[0].below(); nc != nil { // otherwise it was taken over by a session
+		if nc := s.leaving[0].below(); nc != nil { // nil: it was taken over by a session
 			s.wg.Go(func() { nc.Close() }) // closing may take a moment; the connection's reader reports the end
 		}
 		s.leaving = s.leaving[1:]

@@ -24,8 +24,8 @@ const (
 	standbyPause = 200 * time.Millisecond
 )
 
-// JoinAny is Join for a job with several servers, of which at gives the one where the sites have met.
-// The site that decides tries them in order and round again, and the others are at all of them.
+// JoinAny is Join for a job with several servers. at is the one where the sites have met. The site
+// that decides tries them in order, again and again, and the others connect to all of them.
 func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.ClientConfig) (c *Client, job *startup.Job, at string, err error) {
 	if len(servers) == 1 {
 		set.Server = servers[0]
@@ -68,12 +68,12 @@ type standby struct {
 	over    time.Time
 
 	mu     sync.Mutex
-	c      *Client // that has joined
+	c      *Client // the client that has joined
 	job    *startup.Job
-	at     string  // where, or who has said that the job has failed
-	failed error   // the job
-	ends   []error // of the last attempts, by server
-	out    int     // servers that will not have this site
+	at     string  // its server, or the one that reported the failure
+	failed error   // the failure of the job
+	ends   []error // errors of the last attempts, by server
+	out    int     // number of servers that refuse this site
 }
 
 func (x *standby) inOrder(ctx context.Context) {
@@ -137,7 +137,7 @@ func (x *standby) attempt(ctx context.Context, i int) (out bool) {
 		x.out++
 		return true
 	}
-	if x.c != nil { // only if the one that decides was at two
+	if x.c != nil { // only if the site that decides was at two servers
 		go func() { _ = c.Fail(startup.ErrMet) }()
 		return false
 	}

@@ -154,7 +154,7 @@ func (b *below) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Bare returns the link itself, for frames that it takes completely, after which nothing is
+// Bare returns the link itself, for frames that it sends completely, after which nothing is
 // pending.
 func (b *below) Bare() link.Link { return b.Link }
 

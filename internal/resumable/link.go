@@ -17,7 +17,7 @@ import (
 // Feature is the name, on business cards, of resumable links.
 const Feature = "resume"
 
-// Window is the number of bytes that a link has under way. Lent bytes stay in the owner's
+// Window is the maximum number of bytes that a link has under way. Lent bytes stay in the owner's
 // memory, so a large window costs nothing; acknowledgements are just less frequent.
 const Window = 4 << 20
 
@@ -29,7 +29,8 @@ const (
 	modest = 4 << 10
 )
 
-// JoinLimit is how long a link below may take until both ends have sent HELLO, but see Config.First.
+// JoinLimit is the maximum time of a link below until both ends have sent HELLO, but see
+// Config.First.
 const JoinLimit = 5 * time.Second
 
 // The pauses before asking for another link below, after one on which no bytes were moved.
@@ -49,7 +50,7 @@ type Config struct {
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
 
-	// First is how long the links below may take until both ends have sent HELLO on one of them
+	// First is the maximum time of the links below until both ends have sent HELLO on one of them
 	// for the first time, where that is more than JoinLimit: the owner of the other end may not be
 	// ready yet.
 	First time.Duration
@@ -58,18 +59,18 @@ type Config struct {
 	// every poll set by then. It must not call the Link.
 	Released func(handle int)
 
-	// Blocked is called when the link below has not taken all bytes: Push should be called
+	// Blocked is called when the link below has not accepted all bytes: Push should be called
 	// later. It must not call the Link.
 	Blocked func()
 }
 
-// Link is a link that outlives the links below it. The fields that a short packet needs are
-// in one page of memory, since after a system call few pages are in the cache. It keeps the
-// contract of link.Link with two exceptions: Handle is that of the link below, or
-// link.NoHandle if there is none, and who sleeps on it must wait for what Wants returns.
+// Link is a link that outlives the links below it. The fields that a short packet needs are in one
+// page of memory, since after a system call few pages are in the cache. It keeps the contract of
+// link.Link with two exceptions: Handle is that of the link below, or link.NoHandle if there is
+// none, and a goroutine that sleeps on it must wait for what Wants returns.
 type Link struct {
 	below    *below // points into places
-	buffered bool   // Recv may return bytes that the poll set does not see
+	buffered bool   // Recv may return bytes that the poll set does not report
 	pending  bool   // the link below has not taken all bytes
 	up       bool
 	dialler  bool
@@ -87,7 +88,7 @@ type Link struct {
 	blocked  func()
 	arrivals []arrival
 	made     int // number of links below that both ends have used
-	vain     int // how many links below in a row, up to the present one, have moved nothing
+	vain     int // number of links below in a row, up to the present one, that have moved nothing
 	moved    uint64
 	since    time.Time     // when the present link below was made
 	early    time.Duration // Config.First
@@ -224,23 +225,23 @@ func (l *Link) Expects() bool {
 	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
 }
 
-// Made returns how many links below both ends have used.
+// Made returns the number of links below that both ends have used.
 func (l *Link) Made() int { return l.made }
 
-// Resumes returns how many links below have replaced earlier ones.
+// Resumes returns the number of links below that have replaced earlier ones.
 func (l *Link) Resumes() int { return max(0, l.made-1) }
 
 // Fail gives the Link up, as resume.Link does.
 func (l *Link) Fail(why error) { l.machine.Fail(why) }
 
-// Lost says that the link below is useless, which the owner was told.
+// Lost reports to the Link that the link below cannot be used any more.
 func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
 
 // Buffered reports whether Recv may return bytes although the link below, which a poll set
 // sees, has none.
 func (l *Link) Buffered() bool { return l.buffered }
 
-// Wants returns what to wait for on the link below.
+// Wants returns the events to wait for on the link below.
 func (l *Link) Wants() link.Interest { return l.machine.Wants() }
 
 // Pump receives what has come and sends what is pending.
@@ -281,7 +282,7 @@ func (l *Link) Lending() bool { return l.machine.Lending() }
 // allows.
 func (l *Link) Behind() bool { return l.machine.Behind() }
 
-// Recv delivers what has come.
+// Recv returns received bytes.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	b := l.below
 	switch {
@@ -313,7 +314,7 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 	if !l.up {
 		l.joined(false)
 	}
-	// Otherwise the machine has found nothing in its last step, or an end after what came.
+	// Otherwise the machine has found nothing in its last step, or an end after the received bytes.
 	l.buffered = n > 0 && (n == room || l.machine.Readable()) || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err
 }
@@ -336,8 +337,8 @@ func (l *Link) Peek() (data []byte, whole, more bool) {
 	return data, whole, true
 }
 
-// Discard says that the first n bytes of the last Peek are not needed any more. It reports
-// whether there may be more bytes than the poll set knows of, as Buffered does.
+// Discard releases the first n bytes of the last Peek. It reports whether there may be more bytes
+// than the poll set reports, as Buffered does.
 func (l *Link) Discard(n int) (buffered bool) {
 	b := l.below
 	used, answer := l.machine.Discard(n)
@@ -347,7 +348,7 @@ func (l *Link) Discard(n int) (buffered bool) {
 	return l.buffered
 }
 
-// Send takes what the window has room for.
+// Send accepts as many bytes as the window has room for.
 func (l *Link) Send(batch [][]byte) (n int, err error) {
 	if n = l.machine.SendQuick(batch); n == 0 {
 		l.look()
@@ -421,7 +422,7 @@ func (l *Link) RTT() (time.Duration, bool) {
 	return k.RTT()
 }
 
-// Handle returns that of the link below, or link.NoHandle.
+// Handle returns the handle of the link below, or link.NoHandle.
 func (l *Link) Handle() int {
 	if l.below == nil {
 		return link.NoHandle
@@ -429,7 +430,7 @@ func (l *Link) Handle() int {
 	return l.below.Handle()
 }
 
-// Arm reports whether one of want holds, and otherwise arms the link below.
+// Arm reports whether one of the events in want has happened, and otherwise arms the link below.
 func (l *Link) Arm(want link.Interest) bool { return l.machine.Arm(want) }
 
 // Limits returns the window as Stream, and Memory of the link below.

@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// What a frame's header says instead of the length of its bytes.
+// Values of a frame's header other than the number of its bytes.
 const (
-	frameMoved uint32 = 0          // what follows comes by the next connection
-	frameAsk   uint32 = 0xffffffff // whoever has dialled should make the next connection
+	frameMoved uint32 = 0          // the following bytes come by the next connection
+	frameAsk   uint32 = 0xffffffff // the end that has dialled should make the next connection
 
 	frameHeader = 4
 	maxFrame    = 64 << 10
 	afterMarker = 10 * time.Second // for the next connection, once the other end has moved to it
 )
 
-// ErrMoving is wrapped if a connection cannot be carried on by another one: the one before goes on.
+// ErrMoving is wrapped if another connection cannot replace the present one, which continues.
 var ErrMoving = errors.New("the connection is being carried on by another one already")
 
 var errFrame = errors.New("a frame is too long")
 
-// Moving is a connection that can be carried on by another one, as when the certificates change by
-// which its ends have proved who they are. Both ends have to use it. Nothing is lost, and no byte
-// overtakes another: each end says on the connection before that it writes to the next one from there on.
+// Moving is a connection that another one can replace, as when the certificates change by which its
+// ends have proved their identity. Both ends have to use it. Nothing is lost, and no byte overtakes
+// another: each end announces on the previous connection that all following bytes are on the next
+// one.
 type Moving struct {
-	asked func() // the other end asks for another connection; may be nil
+	asked func() // called when the other end asks for another connection; may be nil
 
 	reading sync.Mutex // held by Read
 	head    [frameHeader]byte
@@ -42,26 +43,27 @@ type Moving struct {
 
 	mu      sync.Mutex
 	in, out net.Conn      // they differ while the connection moves
-	moving  chan struct{} // from Reserve until Read has followed, which closes it
+	moving  chan struct{} // from Reserve until Read has followed, when it is closed
 	read    time.Time
 	write   time.Time
 	done    chan struct{}
 	closed  bool
 }
 
-// NewMoving makes a Moving of the first connection. asked, unless nil, is called by Read.
+// NewMoving returns a Moving for the first connection. asked, unless nil, is called by Read when
+// the other end asks for another connection.
 func NewMoving(first net.Conn, asked func()) *Moving {
 	return &Moving{asked: asked, next: make(chan net.Conn, 1), in: first, out: first, done: make(chan struct{})}
 }
 
-// Current returns the connection that is written to.
+// Current returns the connection for writing.
 func (m *Moving) Current() net.Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.out
 }
 
-// Reserve begins a move, for one caller at a time; Move or Cancel ends that.
+// Reserve begins a move, for one caller at a time; Move or Cancel ends it.
 func (m *Moving) Reserve() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,9 +84,9 @@ func (m *Moving) Cancel() {
 	m.moving = nil
 }
 
-// Move writes to another connection from now on, and reads from it once the other end, which has to move
-// too, has said that it writes there. It blocks until then, while somebody reads. The connection before
-// is closed.
+// Move writes to another connection from now on, and reads from it once the other end, which has to
+// move too, has announced that it writes there. It blocks until then, while another goroutine
+// reads. The previous connection is closed.
 func (m *Moving) Move(to net.Conn) error {
 	followed, err := m.turn(to)
 	if err != nil {
@@ -116,7 +118,7 @@ func (m *Moving) turn(to net.Conn) (followed <-chan struct{}, err error) {
 	return m.moving, nil
 }
 
-// Ask has the other end make another connection, if it has dialled.
+// Ask requests another connection from the other end, if that end has dialled.
 func (m *Moving) Ask() error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -142,7 +144,7 @@ func (m *Moving) Read(b []byte) (int, error) {
 func (m *Moving) header() error {
 	n, err := m.source().Read(m.head[m.have:])
 	if m.have += n; m.have < frameHeader {
-		return err // nil: it was read in part
+		return err // nil: part of the frame was read
 	}
 	m.have = 0
 	switch v := binary.BigEndian.Uint32(m.head[:]); {
@@ -218,10 +220,10 @@ func (m *Moving) Close() error {
 	return m.in.Close()
 }
 
-// LocalAddr is that of the connection that is written to.
+// LocalAddr returns the local address of the connection for writing.
 func (m *Moving) LocalAddr() net.Addr { return m.Current().LocalAddr() }
 
-// RemoteAddr is that of the connection that is written to.
+// RemoteAddr returns the remote address of the connection for writing.
 func (m *Moving) RemoteAddr() net.Addr { return m.Current().RemoteAddr() }
 
 // SetDeadline sets both deadlines.

@@ -47,7 +47,7 @@ func NewConn(nc net.Conn, about any) *Conn {
 func (c *Conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if failfast.Ends(err) {
-		_ = c.Close() // err says what went wrong
+		_ = c.Close() // err is the error to return
 	}
 	return n, err
 }
@@ -104,13 +104,13 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns a placeholder: nobody can dial the listener.
+// Addr returns a placeholder: the listener cannot be dialled.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "impi", Net: "unix"} }
 
-// AuthType returns "impi": the other end has proved who it is before.
+// AuthType returns "impi": the other end has proved its identity before.
 func (c *Conn) AuthType() string { return "impi" }
 
-// PeerOf returns what the server's owner knows of the sender of a request: the Peer of its
+// PeerOf returns the data of the server's owner about the sender of a request: the Peer of its
 // Conn.
 func PeerOf(ctx context.Context) any {
 	if p, ok := peer.FromContext(ctx); ok {
@@ -145,8 +145,8 @@ func (proved) OverrideServerName(string) error           { return nil }
 
 var errLost = errors.New("the connection is lost")
 
-// Client makes requests on one connection and never connects again. It is closed with the
-// connection; pending requests fail.
+// Client returns a client that makes requests on one connection and never connects again. It is
+// closed with the connection; pending requests fail.
 func Client(c *Conn, maxAnswer int) (*grpc.ClientConn, error) {
 	var dialled atomic.Bool
 	return grpc.NewClient("passthrough:///impi",
@@ -164,12 +164,12 @@ func Client(c *Conn, maxAnswer int) (*grpc.ClientConn, error) {
 	)
 }
 
-// Limits bound what a peer may cost that has proved who it is.
+// Limits bound the resources that a peer with a proved identity may use.
 type Limits struct {
 	Request int           // bytes of the largest request
 	Greet   time.Duration // for the client's first bytes of HTTP/2
-	Silence time.Duration // without an answer to a ping, after which a client counts as gone
-	Idle    time.Duration // without a request, after which a client is disconnected; 0: never
+	Silence time.Duration // time without an answer to a ping, after which a client counts as gone
+	Idle    time.Duration // time without a request, after which a client is disconnected; 0: never
 }
 
 // NewServer makes a server for connections that are a *Conn.

@@ -16,7 +16,7 @@ import (
 // ErrCase is wrapped by the errors of cases that cannot be run.
 var ErrCase = errors.New("sim: not a case")
 
-// Case is everything that is decided before a job runs. Chance while it runs is decided by Seed.
+// Case is everything that is decided before a job runs. Seed decides random choices while it runs.
 type Case struct {
 	Seed     uint64 `line:"-"`
 	Key      bool   // sites prove themselves by a key
@@ -131,7 +131,7 @@ func (c *Case) job(world int) *Case {
 	one := *c
 	one.Sites = c.sitesOf(world)
 	if len(c.Program.Worlds) > 0 {
-		one.Sites, _, _ = c.at(world) // checked
+		one.Sites, _, _ = c.at(world) // no error: Check was called
 	}
 	return &one
 }

@@ -42,7 +42,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Generate makes the case of a seed.
+// Generate returns the case of a seed.
 func Generate(seed uint64, l Limits) *Case { return drawn(seed, l).Example(rapidSeed(seed)) }
 
 func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
@@ -77,11 +77,11 @@ func (g *generator) surroundings(c *Case) {
 		c.Resume = &job.Resume{
 			Window: g.Between(200, 20_000),
 			Again:  time.Microsecond + g.upTo(20*time.Millisecond),
-			Limit:  2 * time.Minute,       // a dance may take a minute, and hosts mend no channels before it is over
+			Limit:  2 * time.Minute,       // a dance may take a minute, and hosts resume channels only after it
 			Cuts:   g.pick(0, 0.01, 0.03), // with more, long frames would never get through small links
 		}
 	}
-	if c.Resume != nil && c.Resume.Window%3 == 0 { // without a draw of its own, so that cases stay what they are
+	if c.Resume != nil && c.Resume.Window%3 == 0 { // no random choice of its own, so that cases stay unchanged
 		c.Resume.Compress = 1 + c.Resume.Window%700
 	}
 	c.Boxes, c.OnDemand = g.One(2), g.One(2)
@@ -313,7 +313,7 @@ func (g *generator) makeForeign(c *Case) {
 			s := &c.Sites[i+1]
 			s.Foreign = &job.Foreign{Eager: g.One(2), Habits: g.One(2), FalseLen: g.One(2)}
 			if g.One(3) {
-				// Above all labels of ours, and among them.
+				// Above all labels of ours, or among them.
 				extra := g.Between(0x50000000, 0x50000003)
 				s.Foreign.Extra = []wire.Label{wire.Label(extra), 0x60000000, 0x1150 + 0x400*wire.Label(extra%4)}
 			}
@@ -389,7 +389,7 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 		all = append(all, g.fault(kinds...))
 	}
 	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.One(2) {
-		all = append(all, g.fault(job.CrashProc)) // of which the sites tell each other without it
+		all = append(all, g.fault(job.CrashProc)) // the sites report it to each other without the server
 	}
 	return all
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// Failure is what was wrong with a run.
+// Failure is an error that an oracle has found in a run.
 type Failure struct {
-	// Oracle says who found it: "wire" and the rule of package check, "result",
-	// "order", "liveness", "survivors", "blame", "startup", "repeat", "panic" or "case", and
-	// where jobs meet also "contexts" or "leak".
+	// Oracle names what found the failure: "wire" and the rule of package check, "result", "order",
+	// "liveness", "survivors", "blame", "startup", "repeat", "panic" or "case", and where jobs meet
+	// also "contexts" or "leak".
 	Oracle string
 	Err    error
 }
 
 func failure(oracle string, err error) *Failure { return &Failure{oracle, err} }
 
-// Error has the oracle and what it says.
+// Error returns the oracle and its error.
 func (f *Failure) Error() string { return f.Oracle + ": " + f.Err.Error() }
 
-// Unwrap returns what the oracle says.
+// Unwrap returns the oracle's error.
 func (f *Failure) Unwrap() error { return f.Err }
 
 func panicked(value any) *Failure {

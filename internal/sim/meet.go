@@ -46,7 +46,7 @@ func (x *execution) kill(world, root int, node bool) {
 	for i := range x.c.Program.Worlds[world] {
 		x.shared.Gone[first+i] = true
 	}
-	if world == 1 && x.shared.Ports["first"] != "" { // otherwise no proc would connect
+	if world == 1 && x.shared.Ports["first"] != "" { // otherwise no proc would connect to a port
 		x.shared.Ports["last"] = x.shared.Ports["first"]
 	}
 }
@@ -56,7 +56,7 @@ func (x *execution) kill(world, root int, node bool) {
 // step; the step after a received message is to tell the others of it.
 type steps struct {
 	x       *execution
-	at      map[int]int // by proc
+	at      map[int]int // step of each proc
 	players map[int]player
 	reached func(proc, step int) // nil: nothing to call
 }
@@ -94,9 +94,9 @@ func (s *steps) procOf(m dynamic.Member) int {
 type callWatch struct {
 	s     *steps
 	procs [2]int
-	sent  [2]packets // by end
-	taken [2]packets // what that end has received
-	wait  [2][]byte  // what that end has yet to receive
+	sent  [2]packets // packets sent, by end
+	taken [2]packets // packets received, by end
+	wait  [2][]byte  // bytes to be received, by end
 }
 
 func endOf(e *kernel.End) int {

@@ -12,10 +12,10 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// Options say how a case is run. The zero value is a run without trace.
+// Options are settings for a run of a case. The zero value is a run without trace.
 type Options struct {
-	Trace int  // how many lines of the trace are kept
-	Twice bool // run it twice, and compare
+	Trace int  // number of lines of the trace that are kept
+	Twice bool // run the case twice, and compare
 }
 
 // Bounds of a run. A legal program of Generate's size needs a small part of them.
@@ -26,13 +26,13 @@ const (
 
 const key = 0x1234567887654321
 
-// Verdict is how a run went.
+// Verdict is the result of a run.
 type Verdict struct {
-	Failure  *Failure // nil: everything was as it must be
+	Failure  *Failure // nil: everything was right
 	Trace    string   // the last events, if Options asked for them
 	Events   uint64
-	Time     time.Duration // virtual
-	Digest   uint64        // the same whenever the same case is run
+	Time     time.Duration // virtual time of the run
+	Digest   uint64        // equal for all runs of the same case
 	Coverage Coverage
 }
 
@@ -83,7 +83,7 @@ type execution struct {
 	c       *Case
 	k       *kernel.Kernel
 	meeting *job.Worlds // nil: there is one world
-	steps   *steps      // of connecting
+	steps   *steps      // steps of connecting
 	worlds  []*job.World
 	watches []*watch // by world
 	records []*script.Record
@@ -92,7 +92,7 @@ type execution struct {
 	trace   bool
 	program func(e script.Env) error // runs in each proc
 
-	misplaced error // error: a spawned world has other sites than it must have
+	misplaced error // a spawned world has other sites than it must have; nil: none has
 }
 
 type proc interface {
@@ -189,7 +189,7 @@ func (x *execution) nodeOf(proc int) int {
 	for _, n := range x.c.Program.Worlds[:world] {
 		first += n
 	}
-	sites, _, _ := x.c.at(world) // checked
+	sites, _, _ := x.c.at(world) // checked before
 	site := 0
 	for rank := proc - first; rank >= procsAt(sites[site:site+1]); site++ {
 		rank -= procsAt(sites[site : site+1])

@@ -49,9 +49,9 @@ type shrinker struct {
 	smallest *Case
 	runs     int
 	seed     uint64
-	enough   func(runs, share int) bool // whether this share of the budget is spent; 2 means half
+	enough   func(runs, share int) bool // reports whether this share of the budget is spent; 2 means half
 	fails    func(c *Case) bool
-	known    map[string]*Case // by text: the failing case, with its seed; nil: it does not fail
+	known    map[string]*Case // by text: the failing case, with its seed; nil: the case does not fail
 }
 
 // by looks for a failing case among so many draws, and for the smallest draws that fail.

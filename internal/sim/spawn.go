@@ -18,7 +18,7 @@ type home struct{ world, site int }
 type placed struct {
 	home
 	site  job.Site
-	slots int // one for each proc
+	slots int // slots in use, one for each proc
 }
 
 // spawnedAt works out where the procs of a spawn run, by the rules of docs/dynamic.md: at the site
@@ -122,8 +122,8 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 		}
 		for _, p := range list {
 			switch {
-			case i > step && x.Root == s.Root: // it comes later
-			case x.Fails == script.ProcEnds && x.Root == s.Root && i != step: // it is over before
+			case i > step && x.Root == s.Root: // that spawn comes later
+			case x.Fails == script.ProcEnds && x.Root == s.Root && i != step: // that spawn is over before
 			case hold == script.Holds:
 				must[p.home] += p.slots
 				may[p.home] += p.slots
@@ -274,7 +274,7 @@ func (x *execution) spawned(program string, sites []job.Site) (*job.Config, erro
 		return nil, x.misplaced
 	}
 	one := x.c.job(world)
-	one.Sites = sites // these have the hosts over which the procs are spread
+	one.Sites = sites // these sites have the hosts over which the procs are spread
 	watch, err := newWatch(x.k, one, x.cover, x.trace)
 	if err != nil {
 		return nil, err

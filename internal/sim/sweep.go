@@ -12,12 +12,12 @@ type Sweep struct {
 	Workers      int // goroutines; each runs one world at a time
 	Limits       Limits
 	Options      Options
-	Twice        uint64 // every how many seeds a run is repeated to see that it is the same; 0: never
-	Failures     int    // stop after so many failures; 0: never
+	Twice        uint64 // seeds until one run is repeated to check that it is the same; 0: never repeated
+	Failures     int    // stop after this number of failures; 0: never
 	Progress     func(Tally)
-	Every        time.Duration // how often Progress is called, from one goroutine
+	Every        time.Duration // interval between calls of Progress, from one goroutine
 
-	one func(seed uint64, s Sweep) result // what is done with a seed; nil: run it
+	one func(seed uint64, s Sweep) result // processes a seed; nil: run it
 }
 
 // Finding is a seed that failed.
@@ -26,12 +26,12 @@ type Finding struct {
 	Failure *Failure
 }
 
-// Tally is what a sweep has seen so far.
+// Tally is the result of a sweep so far.
 type Tally struct {
 	Seeds    uint64
 	Events   uint64
-	Time     time.Duration // virtual
-	Took     time.Duration // real
+	Time     time.Duration // virtual time
+	Took     time.Duration // real time
 	Repeated uint64
 	Findings []Finding // in the order in which they were found
 	Coverage Coverage

@@ -80,9 +80,8 @@ func (c *Case) String() string {
 	return b.String()
 }
 
-// Parse reads what String writes, in any order of the lines of the job and the
-// program. Empty lines, lines that begin with # and what follows a # and a space
-// are ignored.
+// Parse parses the output of String, in any order of the lines of the job and the program. Empty
+// lines, lines that begin with # and what follows a # and a space are ignored.
 func Parse(text string) (*Case, error) {
 	c, err := read(text)
 	if err != nil {
@@ -106,7 +105,7 @@ func read(text string) (*Case, error) {
 			return nil, fmt.Errorf("%w: line %d: %s: %w", ErrCase, i+1, words[0], err)
 		}
 		if ours {
-			lines[i] = "" // so that lines keep their numbers
+			lines[i] = "" // so that later lines keep their numbers
 		}
 	}
 	var err error

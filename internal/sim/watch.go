@@ -18,8 +18,8 @@ type watch struct {
 	c       *Case
 	want    check.Job
 	checker *check.Checker
-	links   map[*kernel.Link]int // their numbers for the checker
-	err     error                // found here, not by the checker
+	links   map[*kernel.Link]int // numbers of links for the checker
+	err     error                // an error found here, not by the checker
 	cover   Coverage
 }
 
@@ -103,7 +103,7 @@ func endpoint(e job.Endpoint) check.Endpoint {
 func (w *watch) Link(l *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	id := len(w.links)
 	w.links[l] = id
-	_ = w.checker.Link(id, endpoint(ends[0]), endpoint(ends[1])) // Fault returns the error
+	_ = w.checker.Link(id, endpoint(ends[0]), endpoint(ends[1])) // Fault returns this error
 	if l.Ends[0].Boxed() != nil {
 		w.checker.Boxed(id)
 	}
@@ -125,7 +125,7 @@ func (w *watch) Fault() error {
 	return w.checker.Finish(false)
 }
 
-// Agent has the checker judge what an agent reports about its memory.
+// Agent passes what an agent reports about its memory to the checker.
 func (w *watch) Agent(host int, s agent.Stats) {
 	_ = w.checker.Memory(host, int64(s.Queued-s.Ends), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }

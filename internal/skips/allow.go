@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Allowed are the tests that may be skipped where nothing should be missing.
+// Allowed are rules for tests that may be skipped where nothing should be missing.
 type Allowed []rule
 
 type rule struct{ test, reason *regexp.Regexp }
 
-// ReadAllowed reads a file of such tests: in each line a regular expression for package and
-// test, blanks, and one for the reason of the skip. # begins a comment, which says why.
+// ReadAllowed reads a file of allowed skips: in each line a regular expression for package and
+// test, blanks, and one for the reason of the skip. # begins a comment, which gives the reason for
+// the line.
 func ReadAllowed(r io.Reader) (list Allowed, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -37,8 +38,8 @@ func ReadAllowed(r io.Reader) (list Allowed, err error) {
 	return list, lines.Err()
 }
 
-// Faults returns the skips that no line allows. Skips of tests that only make soak runs are
-// faults if this is make soak.
+// Faults returns the skips that no line allows. Skips of tests that only make soak runs are faults
+// if soaking is set: this is make soak.
 func (a Allowed) Faults(list []Skip, soaking bool) []Skip {
 	var faults []Skip
 	for _, s := range list {

@@ -19,7 +19,8 @@ type Skip struct {
 	Reason string
 }
 
-// NotRun returns what the machine lacks for a test that was not run, and the remedy.
+// NotRun returns what the machine lacks for a test that was not run, and the remedy; is is false if
+// the skip has another reason.
 func (s Skip) NotRun() (missing, remedy string, is bool) {
 	text, is := strings.CutPrefix(s.Reason, notRun)
 	i := strings.LastIndex(text, ": ")
@@ -37,11 +38,11 @@ type event struct{ Action, Package, Test, Output string }
 // said matches what a test logs, after the file and the line.
 var said = regexp.MustCompile(`^ +[^ :]+\.go:[0-9]+: (.*)`)
 
-// Read reads what go test -json has written, and gives the skipped tests in order. What
-// is inside of Module is named without it.
+// Read parses the output of go test -json, and returns the skipped tests in order. What is inside
+// of Module is named without it.
 func Read(r io.Reader) ([]Skip, error) {
 	var list []Skip
-	words := map[[2]string]string{} // the last words of each test
+	words := map[[2]string]string{} // reason of each test, the last one logged
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -81,7 +82,7 @@ func (e event) collect(words map[[2]string]string, list []Skip) []Skip {
 	return list
 }
 
-// Print lists the tests that were not run, what they lack, and what to do; those come last.
+// Print lists the tests that were not run, what they lack, and the remedies, which come last.
 func Print(w io.Writer, list []Skip) {
 	missing, others := map[string][]string{}, 0
 	left := 0

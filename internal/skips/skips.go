@@ -16,14 +16,14 @@ const (
 	soak   = "SOAK: "    // followed by why only make soak runs it
 )
 
-// TB is the part of testing.TB that is needed here.
+// TB is the part of testing.TB that this package uses.
 type TB interface {
 	Helper()
 	Skip(args ...any)
 }
 
-// NotRun ends a test for which this machine lacks something. The remedy is a command, or
-// what to do, and has no colon in it.
+// NotRun ends a test for which this machine lacks something. The remedy is a command or an
+// instruction, and has no colon in it.
 func NotRun(t TB, missing, remedy string) {
 	t.Helper()
 	t.Skip(notRun + oneLine(missing) + ": " + remedy)
@@ -52,7 +52,7 @@ var packages = map[string]string{
 	"mergecap": "wireshark-common", "ping": "iputils-ping", "protoc": "protobuf-compiler", "setsid": "util-linux", "sh": "dash",
 }
 
-// Program returns the path of a program, or ends the test and says what to install.
+// Program returns the path of a program, or ends the test and reports what to install.
 func Program(t TB, name string) (path string) {
 	t.Helper()
 	return ProgramOf(t, name, cmp.Or(packages[name], name))
@@ -66,8 +66,8 @@ func Programs(t TB, names ...string) {
 	}
 }
 
-// ProgramOf is Program for one that is in these packages of Debian. Daemons are looked for
-// where they are, too, which not everybody has in PATH.
+// ProgramOf is Program for a program that is in these packages of Debian. Daemons are also looked
+// for where Debian installs them, which is often not in PATH.
 func ProgramOf(t TB, name, packages string) (path string) {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -9,17 +9,17 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// Variable is the environment variable that has tests repeat more if it is not empty:
-// as make soak does it in CI, or for hours if it is Long.
+// Variable is the environment variable that makes tests repeat more if it is not empty: as make
+// soak does it in CI, or for hours if it is Long.
 const Variable = "IMPI_TEST_SOAK"
 
 // Long is the value of Variable for hours of repetition.
 const Long = "long"
 
-// On says whether make soak runs the tests.
+// On reports whether make soak runs the tests.
 func On() bool { return os.Getenv(Variable) != "" }
 
-// Times is how often to repeat: few times, or in full for hours of it.
+// Times returns the number of repetitions: few, or full if Variable is Long.
 func Times(few, full int) int {
 	if os.Getenv(Variable) == Long {
 		return full
@@ -27,7 +27,7 @@ func Times(few, full int) int {
 	return few
 }
 
-// Size is how much of something a test takes: little of it, or all if make soak runs it.
+// Size returns the size of a test: little, or all if make soak runs it.
 func Size(little, all int) int {
 	if On() {
 		return all
@@ -35,7 +35,7 @@ func Size(little, all int) int {
 	return little
 }
 
-// Only ends a test, or a case of one, that only make soak runs, and says why.
+// Only ends a test, or a case of one, that only make soak runs, and reports why.
 func Only(t skips.TB, why string) {
 	if !On() {
 		t.Helper()

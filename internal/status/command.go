@@ -34,18 +34,18 @@ type Report struct {
 	Jobs   []Job `json:"jobs"`
 }
 
-// Job is what the nodes that were asked know of a job.
+// Job is what the nodes that were asked report of a job.
 type Job struct {
 	links.Job
 	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
-	UnderWay []UnderWay  `json:"under_way,omitempty"`  // why it is no deadlock, though all procs wait
+	UnderWay []UnderWay  `json:"under_way,omitempty"`  // messages under way: why there is no deadlock, though all procs wait
 	Rates    []PairRates `json:"rates,omitempty"`      // with -watch, from the second time on
-	Hosts    []PairRates `json:"host_rates,omitempty"` // the same between hosts, of all procs
+	Hosts    []PairRates `json:"host_rates,omitempty"` // as Rates, between hosts, of all procs
 
 	lines []line // the links
 }
 
-// Exit statuses of the command, which are those of impi-node links.
+// Exit statuses of the command, the same as of impi-node links.
 const (
 	statusOK      = 0
 	statusNoJob   = 1
@@ -132,7 +132,7 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	}
 }
 
-// ErrNothing says that no job was found.
+// ErrNothing means that no job was found.
 var ErrNothing = errors.New("no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
 
 const clearScreen = "\x1b[H\x1b[2J"

@@ -13,14 +13,14 @@ import (
 // stuckAfter is how long a proc must have waited to be part of a deadlock.
 const stuckAfter = time.Second
 
-// Deadlock says that every proc of a job waits for another one, so that none of them goes on by
-// itself. It is probable, not certain: another thread of a proc may sleep, and yet go on.
+// Deadlock reports that every proc of a job waits for another one, so that none of them continues
+// by itself. It is probable, not certain: another thread of a proc may sleep, and yet continue.
 type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
-	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: there is none
+	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: no cycle
 
-	// Untold is how many pairs of procs no node tells of, as there are too many: messages may be under way
-	// between them.
+	// Untold is the number of pairs of procs that no node reports, as there are too many: messages
+	// may be under way between them.
 	Untold int `json:"pairs_not_told,omitempty"`
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Motion remembers from one look to the next what was under way, so that a look can say since when none
-// of it has arrived. Its zero value has seen nothing.
+// Motion remembers from one look to the next which bytes were under way, so that a look can report
+// since when none of them has arrived. Its zero value has seen nothing.
 type Motion struct{ ways map[string]standing }
 
 // standing is how much had arrived when bytes were under way, and since when that has not changed.
@@ -17,7 +17,7 @@ type standing struct {
 	since   time.Time
 }
 
-// See sets for how long what is under way in jobs has stood still.
+// See sets in jobs for how long the bytes that are under way have stood still.
 func (m *Motion) See(jobs []Job, now time.Time) {
 	before := m.ways
 	m.ways = make(map[string]standing)

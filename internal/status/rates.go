@@ -59,7 +59,7 @@ func (l *look) procs(f func(who, *links.Part, *links.Proc)) {
 	}
 }
 
-// PairRates is what went between two procs since the look before.
+// PairRates is the traffic between two procs since the look before.
 type PairRates struct {
 	A    int  `json:"a"` // ranks
 	B    int  `json:"b"`
@@ -67,17 +67,17 @@ type PairRates struct {
 	BToA Rate `json:"b_to_a"`
 }
 
-// Rate is what went one way each second. nil means unknown.
+// Rate is the traffic in one direction each second. nil means unknown.
 type Rate struct {
 	Messages *float64 `json:"messages_per_s,omitempty"`
-	Bytes    *float64 `json:"bytes_per_s,omitempty"` // of data; an older node tells of those of the direct link
+	Bytes    *float64 `json:"bytes_per_s,omitempty"` // bytes of data; an older node reports only those of the direct link
 }
 
 // ratesOf returns the rates of a job's pairs, in their order, since it was as in before, which may
 // be nil.
 func ratesOf(j, before *Job, d time.Duration) []PairRates {
 	then := make(map[[2]int]*links.Pair)
-	whole := false // before has all that there was
+	whole := false // the earlier look has all pairs
 	if before != nil {
 		for i := range before.Pairs {
 			p := &before.Pairs[i]
@@ -90,7 +90,7 @@ func ratesOf(j, before *Job, d time.Duration) []PairRates {
 		p := &j.Pairs[i]
 		x := PairRates{A: p.A, B: p.B}
 		b := then[[2]int{p.A, p.B}]
-		if b == nil && whole { // they had sent nothing
+		if b == nil && whole { // the two procs had sent nothing
 			b = &links.Pair{AToB: nothing(p.AToB), BToA: nothing(p.BToA)}
 		}
 		if b != nil && d > 0 {
@@ -125,7 +125,7 @@ func rateOf(now, before links.Count, d time.Duration) (r Rate) {
 
 // each is the growth of a counter per second.
 func each(now, then uint64, d time.Duration) float64 {
-	if now < then { // a link was made anew
+	if now < then { // a link was made again
 		return 0
 	}
 	return float64(now-then) / d.Seconds()
@@ -172,9 +172,9 @@ func hostRates(j, before *Job, d time.Duration) []PairRates {
 type line struct {
 	PairRates
 	hosts bool          // A and B are IMPI host ranks
-	link  string        // by which transport and data plane
-	state string        // of it
-	sites string        // of the two
+	link  string        // transport and data plane
+	state string        // state of the link
+	sites string        // sites of A and B
 	half  time.Duration // estimated half round trip; 0: not known
 	sums  [2]links.Count
 	rated bool // there was a look before
@@ -202,7 +202,7 @@ func linesOf(j, before *Job, d time.Duration) (list []line) {
 }
 
 func hostLines(j, before *Job, hosts []links.HostLinks, d time.Duration) (list []line) {
-	site := make([]string, 0, len(hosts)) // of each host
+	site := make([]string, 0, len(hosts)) // site of each host
 	for i := range j.Sites {
 		for range j.Sites[i].Hosts {
 			site = append(site, j.Sites[i].Label())

@@ -14,7 +14,7 @@ type row struct {
 	job   string
 	cells []string
 	keys  []key  // what the cells are sorted by
-	last  string // what comes after the cells
+	last  string // text after the cells
 }
 
 // key is what a cell is sorted by: the number, and then the text.
@@ -148,7 +148,7 @@ func stateOf(x *links.Proc) string {
 		return "silent"
 	case x.State == links.ProcLost:
 		return "lost"
-	case x.State == "": // older nodes do not say
+	case x.State == "": // older nodes do not report it
 		return "unknown"
 	case x.State != links.ProcRunning:
 		return string(x.State)

@@ -21,8 +21,8 @@ const around = 4
 func (s *screen) page() int { return max(1, s.height-around) }
 
 type table struct {
-	what    string   // is in it
-	titles  []string // of the columns, and of what comes after them
+	what    string   // what the table shows
+	titles  []string // titles of the columns, and of the text after them
 	left    []int    // columns that begin at the left
 	rows    func(now, before *look) []row
 	by      int // column that it is sorted by
@@ -128,7 +128,7 @@ func (s *screen) summary(rows int) string {
 	states := make(map[string]int)
 	s.last.procs(func(_ who, _ *links.Part, x *links.Proc) { states[stateOf(x)]++ })
 	var list []string
-	bad := 0 // of them
+	bad := 0 // entries of list that report problems
 	jobs := s.last.jobs()
 	for i := range jobs {
 		j := &jobs[i]
@@ -172,7 +172,7 @@ func (s *screen) summary(rows int) string {
 	if s.table().what == "links" {
 		left := 0
 		for i := range jobs {
-			if _, more := Beyond(&jobs[i].Job); !more { // else all are counted by hosts
+			if _, more := Beyond(&jobs[i].Job); !more { // else pairs are counted by hosts
 				left += jobs[i].Left
 			}
 		}

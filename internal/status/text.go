@@ -213,7 +213,7 @@ func does(p *links.Proc) string {
 		return fmt.Sprintf("silent since %s, %s ago: %s", p.Since.Format(time.TimeOnly), ago(time.Since(p.Since)), oneLine(p.Silent))
 	case p.State == links.ProcNotTold:
 		return "not told: " + oneLine(p.Silent)
-	case p.State != links.ProcRunning && p.State != "": // older nodes do not say
+	case p.State != links.ProcRunning && p.State != "": // older nodes do not report it
 		return string(p.State)
 	case p.Silent != "":
 		return "silent: " + oneLine(p.Silent)

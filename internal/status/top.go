@@ -17,7 +17,8 @@ import (
 //go:embed top.txt
 var TopHelp string
 
-// TopCommand returns impi-node top, which is status as a table that one can sort and filter, in a terminal.
+// TopCommand returns impi-node top, which shows the status as a table that one can sort and filter,
+// in a terminal.
 func TopCommand(in, out *os.File) *cmdline.Command {
 	c, o := newCommand("top", TopHelp)
 	c.Run = func(_ []string, _, _ io.Writer) (int, error) {
@@ -54,13 +55,13 @@ type screen struct {
 	look  func() *Report
 	every time.Duration
 
-	last, before *look // nil: there was none
+	last, before *look // nil: there was no look
 	rows         []row // of the last look, for the table that is shown
 
 	tables        []*table // the first one is shown
 	width, height int
 	filter        string // rows that have it in them are shown
-	typing        bool   // of the filter
+	typing        bool   // the user is typing the filter
 	top           int    // first row that is shown
 	paused        bool
 }
@@ -132,7 +133,7 @@ func (s *screen) edit(k tea.KeyPressMsg) {
 			s.filter = string(r[:len(r)-1])
 		}
 	default:
-		s.filter += k.Text // nothing, of keys that have no meaning in a line
+		s.filter += k.Text // Text is empty for keys without a character
 	}
 }
 

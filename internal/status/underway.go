@@ -10,16 +10,17 @@ import (
 	"github.com/openimpi/impi/internal/quantity"
 )
 
-// UnderWay is what one proc has sent another one, or with Hosts one host by its channel to another one,
-// and that has not arrived, while all procs wait. With Procs it is what all procs of two hosts have.
+// UnderWay describes bytes that one proc has sent another one, or with Hosts one host by its
+// channel to another one, and that have not arrived, while all procs wait. With Procs it is the
+// total for all procs of two hosts.
 type UnderWay struct {
-	From      int    `json:"from"` // ranks; with Hosts those of hosts
+	From      int    `json:"from"` // ranks; with Hosts ranks of hosts
 	To        int    `json:"to"`
-	Hosts     bool   `json:"hosts,omitempty"` // it is the channel of two hosts
-	Procs     bool   `json:"procs,omitempty"` // they are hosts, and it is what their procs have sent each other
-	Bytes     uint64 `json:"bytes,omitempty"` // of the link, headers included; 0: the link is still being made
+	Hosts     bool   `json:"hosts,omitempty"` // From and To are hosts, linked by a channel
+	Procs     bool   `json:"procs,omitempty"` // From and To are hosts, for bytes between their procs
+	Bytes     uint64 `json:"bytes,omitempty"` // bytes of the link, headers included; 0: the link is still being made
 	Transport string `json:"transport,omitempty"`
-	Ended     bool   `json:"ended,omitempty"` // the link has ended at From, and To does not know it
+	Ended     bool   `json:"ended,omitempty"` // the link has ended at From, and To has not received the end
 	Lost      bool   `json:"lost,omitempty"`  // the link has lost its connection and is being made again
 }
 
@@ -31,7 +32,7 @@ func verdict(j *links.Job) (d *Deadlock, stalled []UnderWay) {
 	if stalled = underWay(j); len(stalled) > 0 {
 		return nil, stalled
 	}
-	if hosts, more := Beyond(j); more { // than the pairs that are told of
+	if hosts, more := Beyond(j); more { // more than the pairs that are reported
 		d.Untold = 0
 		if stalled = betweenHosts(hosts, &d.Untold); len(stalled) > 0 {
 			return nil, stalled
@@ -88,8 +89,8 @@ func onChannels(j *links.Job) (list []UnderWay) {
 	return list
 }
 
-// Beyond returns what links hosts, and whether that is more than the pairs of procs that the nodes tell of one
-// by one.
+// Beyond returns the links between hosts, and reports whether they are more than the pairs of procs
+// that the nodes report one by one.
 func Beyond(j *links.Job) (hosts []links.HostLinks, more bool) {
 	told, all := 0, 0
 	for i := range j.Pairs {
@@ -220,7 +221,7 @@ func writeUnderWay(w io.Writer, list []UnderWay) {
 	}
 }
 
-// String says it to people.
+// String returns a text for people.
 func (u UnderWay) String() string {
 	what := "rank"
 	switch {

@@ -6,22 +6,22 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Bounds of what a log adds to a trace.
+// Limits of what a log adds to a trace.
 const (
 	mostFaults     = 1000 // spans
-	mostAttributes = 16   // of each
+	mostAttributes = 16   // of each span
 )
 
-// Faults makes spans of the lines of a log that tell of a fault, or that one is over.
+// Faults makes spans of the lines of a log that report a fault, or that a fault is over.
 type Faults struct {
 	Tracer *Tracer
-	Of     *Span // whose part they are
+	Of     *Span // parent of the spans
 	Tells  func(level hclog.Level, message string) bool
 
 	told int // guarded by the lock of the log, which calls Accept
 }
 
-// Accept takes a line. It is called by hclog.
+// Accept handles a line. It is called by hclog.
 func (f *Faults) Accept(name string, level hclog.Level, message string, args ...any) {
 	if !f.Tells(level, message) || f.told >= mostFaults {
 		return

@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	mostSpans   = 2048            // of a node, kept before the sites have met, and waiting to be sent
-	mostText    = 500             // bytes of a text
-	sendPause   = time.Second     // before ended spans are sent, together
-	sendLimit   = 5 * time.Second // for one request
+	mostSpans   = 2048            // spans of a node, kept before the sites have met, and waiting to be sent
+	mostText    = 500             // maximum bytes of a text
+	sendPause   = time.Second     // wait before ended spans are sent, together
+	sendLimit   = 5 * time.Second // maximum time of one request
 	firstRetry  = 500 * time.Millisecond
-	longestWait = 10 * time.Second // for which a request is repeated
+	longestWait = 10 * time.Second // maximum time for which a request is repeated
 )
 
-// Settings say where spans go, and whose they are.
+// Settings tell where spans are sent, and which process they belong to.
 type Settings struct {
-	URL        string // of the collector; without a path it is /v1/traces
+	URL        string // URL of the collector; without a path it is /v1/traces
 	Version    string
-	Attributes []attribute.KeyValue // of the process
+	Attributes []attribute.KeyValue // attributes of the process
 	Log        hclog.Logger
 
-	Last time.Duration // for how long Close may send what is left
+	Last time.Duration // maximum time in which Close sends what is left
 }
 
 // Tracer makes the spans of a node. A nil Tracer makes nil Spans, and does nothing.
@@ -54,9 +54,9 @@ type Tracer struct {
 
 	mu      sync.Mutex
 	trace   trace.TraceID // zero before Identify
-	job     trace.SpanID  // of the span of the whole job
-	waiting []*Span       // ended before that
-	left    int           // out, since there were too many
+	job     trace.SpanID  // ID of the span of the whole job
+	waiting []*Span       // spans that ended before Identify
+	left    int           // spans left out, since there were too many
 }
 
 // Span is a step of a node, or something that has happened. Its methods may be called by one goroutine at
@@ -65,10 +65,10 @@ type Span struct {
 	t          *Tracer
 	name       string
 	id         trace.SpanID
-	key        string // what the ID follows from; empty: it is random
+	key        string // the ID is derived from it; empty: the ID is random
 	parent     *Span  // nil: the span of the whole job
-	parentKey  string // of a parent that another node may have
-	whole      bool   // it is the span of the whole job
+	parentKey  string // key of a parent that another node may have
+	whole      bool   // this is the span of the whole job
 	begun, end time.Time
 	attributes []attribute.KeyValue
 	failed     string
@@ -144,7 +144,7 @@ func (t *Tracer) BeginJob(name string, attributes ...attribute.KeyValue) *Span {
 	return s
 }
 
-// Happened makes a span of no length.
+// Happened creates a span of no length.
 func (t *Tracer) Happened(what string, parent *Span, failed bool, attributes ...attribute.KeyValue) {
 	s := t.Begin(what, parent, attributes...)
 	if s == nil {
@@ -164,7 +164,7 @@ func (s *Span) Name(key string) {
 	}
 }
 
-// Under makes a span a part of that one that has, or will have, the ID of a key.
+// Under makes the span a part of the span that has, or will have, the ID of a key.
 func (s *Span) Under(key string) {
 	if s != nil {
 		s.parentKey = key
@@ -222,8 +222,8 @@ func (s *Span) finish(at time.Time) {
 	}
 }
 
-// Identify says what identifies the job, and is secret or has parts that are not guessed: only a hash of
-// it is sent.
+// Identify sets what identifies the job. job is secret or has parts that cannot be guessed: only a
+// hash of it is sent.
 func (t *Tracer) Identify(job []byte) {
 	if t == nil {
 		return
@@ -263,8 +263,8 @@ func (t *Tracer) emit(s *Span) {
 	x.End(trace.WithTimestamp(s.end))
 }
 
-// Close sends what has ended, for at most Settings.Last. Of a job whose sites have not met, each node has
-// a trace of its own.
+// Close sends the spans that have ended, for at most Settings.Last. Of a job whose sites have not
+// met, each node has a trace of its own.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
@@ -297,7 +297,7 @@ func (chosen) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return ids.trace, ids.span
 }
 
-// NewSpanID returns the ID of another one.
+// NewSpanID returns the ID of another span of the trace.
 func (chosen) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	ids, _ := ctx.Value(chosen{}).(chosenIDs)
 	return ids.span
@@ -305,7 +305,7 @@ func (chosen) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 func text(s string) string { return strings.ToValidUTF8(s[:min(len(s), mostText)], "") }
 
-// List makes attributes of names and values, which are texts and whole numbers.
+// List returns attributes of names and values, which are texts and whole numbers.
 func List(pairs ...any) (list []attribute.KeyValue) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key := pairs[i].(string)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// Writer keeps what is written to it. The zero Writer is empty and can be used. Several goroutines
-// may use it at once.
+// Writer keeps the bytes that are written to it. The zero Writer is empty and can be used. Several
+// goroutines may use it at once.
 type Writer struct {
 	mu    sync.Mutex
 	text  []byte
-	more  chan struct{} // closed when there is more; nil: nobody waits
+	more  chan struct{} // closed when there is more; nil: no goroutine waits
 	ended bool
 }
 
@@ -26,7 +26,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close says that nothing more will be written: those who wait for more wait no longer.
+// Close ends the text: nothing more will be written, and all waits for more end.
 func (w *Writer) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,8 +48,8 @@ func (w *Writer) String() string {
 	return string(w.text)
 }
 
-// Until waits until found says so of what has been written so far. It returns false if the Writer
-// was closed before that.
+// Until waits until found returns true for what has been written so far. It returns false if the
+// Writer was closed before that.
 func (w *Writer) Until(found func(text string) bool) bool {
 	for {
 		text, more := w.now()
@@ -100,7 +100,7 @@ func (w *Writer) Line(t testing.TB, prefix string) (rest string) {
 	return strings.TrimSuffix(rest, "\n")
 }
 
-// Number is Line for a number.
+// Number is like Line, for a number.
 func (w *Writer) Number(t testing.TB, prefix string) int {
 	t.Helper()
 	n, err := strconv.Atoi(w.Line(t, prefix))

@@ -25,7 +25,8 @@ import (
 //go:embed help.txt
 var Help string
 
-// FileName is the file in a node's run directory with the address of the page that the node serves.
+// FileName is the name of the file in a node's run directory that holds the address of the page
+// that the node serves.
 const FileName = "ui"
 
 const maxFile = 1 << 10
@@ -38,7 +39,7 @@ const (
 
 type options struct {
 	*links.Choice
-	listen netip.AddrPort // where the page is served; none: at any loopback port
+	listen netip.AddrPort // address at which the page is served; none: any loopback port
 }
 
 // Command returns impi-node ui.
@@ -65,7 +66,7 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	if len(jobs) == 0 {
 		return statusFailed, status.ErrNothing
 	}
-	if url := o.served(); url != "" && !o.listen.IsValid() && len(jobs) == 1 { // that page has its own job alone
+	if url := o.served(); url != "" && !o.listen.IsValid() && len(jobs) == 1 { // that page shows its own job only
 		fmt.Fprintln(out, url)
 		return statusOK, nil
 	}
@@ -98,7 +99,7 @@ func (o *options) look() Look {
 
 const askLimit = 2 * time.Second
 
-// Ask asks the nodes of run directories for all that the page shows.
+// Ask asks the nodes of run directories for everything that the page shows.
 func Ask(ctx context.Context, dirs []string) []status.Job {
 	return status.Look(ctx, dirs, askLimit, links.Request{Op: links.OpLinks, Sites: true, Calls: true, Log: true, ByHost: true})
 }

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	awaitLimit = 20 * time.Second       // for an answer about a job's end; then the page, or the node, is asked again
-	awaitPause = time.Second            // at least, between two questions that are answered at once
-	drainLimit = 500 * time.Millisecond // for pages to be told, when the server ends
+	awaitLimit = 20 * time.Second       // maximum wait for an answer about a job's end; then the page, or the node, is asked again
+	awaitPause = time.Second            // minimum time between two questions that are answered at once
+	drainLimit = 500 * time.Millisecond // maximum time to answer pages when the server ends
 	mostEnds   = 16                     // jobs whose ends are awaited, or kept
 )
 
@@ -27,8 +27,8 @@ type endings struct {
 	life  context.Context
 	close context.CancelFunc
 
-	slots   chan struct{} // has one for each page that waits
-	entered chan struct{} // has one if a page has asked
+	slots   chan struct{} // has an element for each page that waits
+	entered chan struct{} // has an element if a page has asked
 
 	mu      sync.Mutex
 	all     map[string]*ending // by the job's ID
@@ -36,9 +36,9 @@ type endings struct {
 }
 
 type ending struct {
-	how   *links.Ending // before over is closed
+	how   *links.Ending // set before over is closed
 	over  chan struct{}
-	asked time.Time // last, by a page
+	asked time.Time // when a page asked last
 }
 
 func newEndings(await Await) *endings {

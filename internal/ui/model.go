@@ -33,20 +33,20 @@ type job struct {
 	Matrix   matrix   `json:"matrix"`
 	Channels int      `json:"channels"` // between hosts
 	Servers  []server `json:"servers"`
-	DrawBy   string   `json:"draw_by"`    // "site", or "host" of a job with few: what the map's drawing has boxes for
+	DrawBy   string   `json:"draw_by"`    // "site", or "host" of a job with few hosts: what a box of the map stands for
 	Paths    []path   `json:"paths"`      // between sites
-	HostWays []path   `json:"host_paths"` // between hosts, of a large job those that do not work
+	HostWays []path   `json:"host_paths"` // between hosts; of a large job only those that do not work
 	Deadlock *stuck   `json:"deadlock,omitempty"`
 	Log      []line   `json:"log"` // oldest first
 	Worlds   int      `json:"worlds"`
-	Problems []string `json:"problems"` // who did not answer, and why
+	Problems []string `json:"problems"` // nodes that did not answer, and why
 	Spares   []spare  `json:"spares"`
 }
 
 type spare struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	Procs int    `json:"procs"` // that were spawned there
+	Procs int    `json:"procs"` // number of procs that were spawned there
 }
 
 type site struct {
@@ -73,15 +73,15 @@ type plugin struct {
 }
 
 type rank struct {
-	Rank     int     `json:"rank"` // -1: it has none yet
+	Rank     int     `json:"rank"` // -1: the proc has none yet
 	PID      int     `json:"pid"`
-	Site     int     `json:"site"` // index
+	Site     int     `json:"site"` // index of the site
 	Host     int     `json:"host"` // IMPI host rank
 	State    string  `json:"state"`
 	Does     string  `json:"does"`
 	Blocked  float64 `json:"blocked_s"`
-	Messages uint64  `json:"messages"` // sent
-	Sent     uint64  `json:"sent"`     // bytes
+	Messages uint64  `json:"messages"` // messages sent
+	Sent     uint64  `json:"sent"`     // bytes sent
 	Received uint64  `json:"received"`
 	Slept    float64 `json:"slept_s"`
 }
@@ -98,11 +98,11 @@ type cell struct {
 	To        int     `json:"to"`
 	Messages  uint64  `json:"messages"`
 	Bytes     uint64  `json:"bytes"`
-	HalfTrip  float64 `json:"half_trip_us,omitempty"` // as the kernel or the transport estimates it, the shortest of two hosts; 0: not known
-	Transport string  `json:"transport,omitempty"`    // of pairs of procs
+	HalfTrip  float64 `json:"half_trip_us,omitempty"` // estimate of the kernel or the transport; of two hosts the shortest; 0: not known
+	Transport string  `json:"transport,omitempty"`    // transport of pairs of procs
 	State     string  `json:"state,omitempty"`
 	Resumes   int     `json:"resumes,omitempty"`
-	Pairs     int     `json:"pairs,omitempty"` // of procs, between hosts
+	Pairs     int     `json:"pairs,omitempty"` // pairs of procs, between hosts
 }
 
 type stuck struct {
@@ -117,7 +117,7 @@ type line struct {
 	Text  string    `json:"text"`
 	Host  string    `json:"host,omitempty"`
 	Site  string    `json:"site,omitempty"`
-	Event bool      `json:"event"` // a fault, or the end of one: it is in the timeline
+	Event bool      `json:"event"` // a fault, or the end of a fault: shown in the timeline
 }
 
 func modelOf(jobs []status.Job, version string, now time.Time) *model {
@@ -220,7 +220,7 @@ func byRank(s *status.Job, procs int) matrix {
 			}
 			if way.Data != nil {
 				c.Bytes = *way.Data
-			} else if way.Bytes != nil { // by what the other end has received
+			} else if way.Bytes != nil { // use what the other end has received
 				c.Bytes = *way.Bytes
 			}
 			m.Cells = append(m.Cells, c)
@@ -235,7 +235,7 @@ func byHost(s *status.Job, hosts int) matrix {
 	m := matrix{By: "host", Size: hosts}
 	cells := make(map[[2]int]cell)
 	for _, x := range s.ByHost {
-		if x.From == x.To { // each is counted by both of its procs
+		if x.From == x.To { // both procs count each pair
 			x.Pairs = (x.Pairs + 1) / 2
 		}
 		cells[[2]int{x.From, x.To}] = cell{From: x.From, To: x.To, Messages: x.Messages, Bytes: cmp.Or(x.Data, x.Sent), Pairs: x.Pairs, HalfTrip: microseconds(x.RTT / 2)}

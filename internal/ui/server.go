@@ -33,21 +33,21 @@ const (
 	headerLimit = 16 << 10
 	readLimit   = 5 * time.Second
 	writeLimit  = 30 * time.Second
-	lookLimit   = 5 * time.Second        // for the nodes to answer
-	fresh       = 500 * time.Millisecond // for how long a look is shown to others who ask
+	lookLimit   = 5 * time.Second        // maximum time for the nodes to answer
+	fresh       = 500 * time.Millisecond // time for which a look is also used for other requests
 )
 
 //go:embed page
 var pages embed.FS
 
-// ErrListen is wrapped by the error for an address that the page may not be at.
+// ErrListen is wrapped by the error for an address at which the page must not be served.
 var ErrListen = errors.New("ui: not an address of this machine alone")
 
 // Look asks the nodes, until ctx ends.
 type Look func(ctx context.Context) []status.Job
 
-// Await waits until the nodes of a job, which an ID names, are about to end, and returns how; nil if they
-// do not say that, or ctx ends.
+// Await waits until the nodes of a job, which an ID names, are about to end, and returns how; it
+// returns nil if they do not report that, or ctx ends.
 type Await func(ctx context.Context, id string) *links.Ending
 
 // Server serves the page.
@@ -69,7 +69,7 @@ type Server struct {
 // examplePort stands for port 0 (any) where a message has to name a port.
 const examplePort uint16 = 9480
 
-// CheckListen refuses addresses that others than this machine's users reach: the page tells of
+// CheckListen refuses addresses that others than this machine's users can reach: the page shows
 // programs and their processes, and is not encrypted.
 func CheckListen(at netip.AddrPort) error {
 	if !at.Addr().IsLoopback() {
@@ -79,7 +79,7 @@ func CheckListen(at netip.AddrPort) error {
 	return nil
 }
 
-// Serve begins to serve the page at an address of the loopback interface.
+// Serve starts to serve the page at an address of the loopback interface.
 func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	if err := CheckListen(at); err != nil {
 		return nil, err
@@ -115,10 +115,10 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// URL is where the page is, with the token that it needs.
+// URL returns the address of the page, with the token that it needs.
 func (s *Server) URL() string { return "http://" + s.at.String() + "/?token=" + s.token }
 
-// Address is where the page is.
+// Address returns the address at which the page is served.
 func (s *Server) Address() netip.AddrPort { return s.at }
 
 // Close stops serving, and ends requests.
@@ -128,7 +128,7 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// Drain waits until those who await an end have been told, but not for long.
+// Drain waits a short time until all requests that await an end have been answered.
 func (s *Server) Drain() { s.endings.drain() }
 
 // cookie returns the name of the cookie with the token. It has the port in it, as browsers send
@@ -150,7 +150,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if given := r.URL.Query().Get("token"); given != "" && s.knows(given) {
 			http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			if r.URL.Path == "/" { // so that it is neither in the address line nor in the history
+			if r.URL.Path == "/" { // so that the token is neither in the address line nor in the history
 				http.Redirect(w, r, "/", http.StatusSeeOther)
 				return
 			}
@@ -204,7 +204,7 @@ func (s *Server) serveJobs(w http.ResponseWriter, r *http.Request) {
 
 type explained struct {
 	Text  string   `json:"text"`
-	Pairs [][2]int `json:"pairs"` // of ranks on the two hosts of which more can be asked
+	Pairs [][2]int `json:"pairs"` // pairs of ranks on the two hosts for which details can be requested
 }
 
 const mostPairs = 64

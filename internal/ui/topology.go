@@ -20,11 +20,11 @@ const mostBroken = 64
 
 const mostNotes = 8
 
-// The states of a path, the worst first. It has the worst one of its links and channels.
+// The states of a path, the worst first. A path has the worst state of its links and channels.
 const (
-	pathLost    = "lost"    // one has lost its connection and is being made again
-	pathStalled = "stalled" // bytes are under way on one and do not arrive
-	pathOpening = "opening" // one is being made
+	pathLost    = "lost"    // a link or channel has lost its connection and is being made again
+	pathStalled = "stalled" // bytes are under way on a link or channel and do not arrive
+	pathOpening = "opening" // a link or channel is being made
 	pathLinked  = "linked"
 	pathEnded   = "ended"
 	pathUntold  = "not told" // neither end answers
@@ -40,17 +40,17 @@ type path struct {
 	State    string    `json:"state"`
 	Links    []linkSum `json:"links"`
 	Messages [2]uint64 `json:"messages"`
-	Bytes    [2]uint64 `json:"bytes"`     // of data
-	UnderWay [2]uint64 `json:"under_way"` // bytes of links and channels that have not arrived
-	Unknown  int       `json:"unknown"`   // links and channels of which that is not known
-	Still    float64   `json:"still_s"`   // since when none of them has arrived, of what stands still longest
+	Bytes    [2]uint64 `json:"bytes"`     // bytes of data
+	UnderWay [2]uint64 `json:"under_way"` // bytes of links and channels that are under way
+	Unknown  int       `json:"unknown"`   // links and channels for which UnderWay is not known
+	Still    float64   `json:"still_s"`   // maximum time for which bytes under way have stood still
 	Notes    []string  `json:"notes"`     // why channels were lost
 }
 
 // linkSum counts links that are alike.
 type linkSum struct {
 	What    string `json:"what"`  // the transport, or "agents"
-	State   string `json:"state"` // of the path, if it had only these
+	State   string `json:"state"` // state that the path would have with only these
 	Channel bool   `json:"channel,omitempty"`
 	N       int    `json:"n"`
 	Resumes int    `json:"resumes,omitempty"`
@@ -65,7 +65,7 @@ type server struct {
 
 type serverLink struct {
 	Site  int       `json:"site"`  // index
-	State string    `json:"state"` // linked; lost: it is dialled again; ended: the site goes on without it
+	State string    `json:"state"` // linked; lost: it is dialled again; ended: the site continues without it
 	Since time.Time `json:"since,omitzero"`
 	Why   string    `json:"why,omitempty"`
 }
@@ -102,11 +102,11 @@ func serversOf(s *status.Job) []server {
 
 type topology struct {
 	job   *status.Job
-	site  []int // of each host
+	site  []int // site of each host
 	procs map[int]*links.Proc
-	hosts map[[2]int]*path // by their hosts
-	told  map[[2]int]bool  // hosts of which all links are counted
-	sums  bool             // what is under way is taken from these counts, as there are more pairs than are told of
+	hosts map[[2]int]*path // paths by their hosts
+	told  map[[2]int]bool  // pairs of hosts of which all links are counted
+	sums  bool             // the bytes under way are taken from these counts, as more pairs exist than are reported
 }
 
 // pathsOf returns the paths between sites, and those between hosts that are drawn or do not work.
@@ -126,7 +126,7 @@ func pathsOf(s *status.Job) (sites, hosts []path) {
 		t.pair(&s.Pairs[i])
 	}
 	t.channels()
-	sites = t.fold() // before list, which settles the paths that this adds up
+	sites = t.fold() // before list, which settles the paths that fold sums up
 	return sites, t.list()
 }
 
@@ -210,7 +210,7 @@ func (t *topology) counts() {
 				continue
 			}
 			k := kindOf(l.State, l.Transport)
-			if k.N, k.Resumes = l.Pairs, l.Resumes; way[0] == way[1] { // each was counted by both of its procs
+			if k.N, k.Resumes = l.Pairs, l.Resumes; way[0] == way[1] { // both procs counted each pair
 				k.N, k.Resumes = (k.N+1)/2, (k.Resumes+1)/2
 			}
 			p.add(k)
@@ -337,7 +337,7 @@ func (p *path) settle() {
 		if slices.Index(pathStates, l.State) < slices.Index(pathStates, p.State) {
 			p.State = l.State
 		}
-		if (l.State == pathLinked || l.State == pathLost) && l.What != "agents" { // what goes by agents is in their channel
+		if (l.State == pathLinked || l.State == pathLost) && l.What != "agents" { // bytes that go through agents are counted in the agents' channel
 			p.Unknown += l.N
 		}
 	}

@@ -17,24 +17,24 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// A MissingError is wrapped when this machine has not what a plugin is built or run with.
-// The error says what to install.
+// A MissingError is wrapped when this machine lacks something that a plugin is built or run with.
+// The error reports what to install.
 type MissingError struct{ What, Remedy string }
 
-// Error says what to do about it.
+// Error returns what is missing and the remedy.
 func (e *MissingError) Error() string { return "cannot be built here: " + e.What + "; " + e.Remedy }
 
 // Plugin is a plugin of examples/plugins.
 type Plugin struct {
-	Name   string // of the transport, and of its folder
+	Name   string // name of the transport, and of its folder
 	NoMTLS bool   // it comes without AutoMTLS
 	Planes []transports.DataPlane
-	Others string // why it has no other data planes
-	NoRow  string // why the matrix has no row for it; empty: it has
+	Others string // why the plugin has no other data planes
+	NoRow  string // why the matrix has no row for the plugin; empty: it has one
 	build  func(source, target string) error
 }
 
-// All are the plugins that there are.
+// All lists the plugins.
 var All = []Plugin{
 	{Name: "websocket", build: buildGo,
 		Planes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
@@ -64,8 +64,8 @@ func Find(name string) (Plugin, error) {
 
 var building sync.Mutex
 
-// Build makes the plugin of the checkout in root and gives the path of its file, which
-// is called as a node wants it, in a folder that a node trusts.
+// Build builds the plugin of the checkout in root and returns the path of its file, which has the
+// name that a node expects, in a folder that a node trusts.
 func (g Plugin) Build(root string) (string, error) {
 	building.Lock()
 	defer building.Unlock()
@@ -179,7 +179,8 @@ func buildWithLibfabric(source, target string) error {
 
 func buildC(source, target string) error { return BuildC(source, target, "") }
 
-// BuildC does that with flags for the preprocessor: tests want plugins of other ages.
+// BuildC builds source to target with flags for the preprocessor: tests build plugins of older and
+// newer protocols.
 func BuildC(source, target, flags string) error {
 	remedy := "apt-get install gcc libc6-dev make pkg-config libnghttp2-dev libssl-dev"
 	for _, name := range []string{"gcc", "make", "pkg-config"} {
@@ -202,7 +203,7 @@ func BuildC(source, target, flags string) error {
 	return os.Rename(filepath.Join(work, "plugins", filepath.Base(target)), target)
 }
 
-// Python is the interpreter that has grpcio: that of the system before others.
+// Python returns the path of the interpreter that has grpcio: the system's before others.
 func Python() (string, error) {
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
 		path, err := exec.LookPath(name)
@@ -221,7 +222,7 @@ func buildPython(source, target string) error {
 	if err != nil {
 		return err
 	}
-	// From a copy: neither tests nor caches of Python belong into the file.
+	// Build from a copy: neither tests nor caches of Python belong into the file.
 	work, err := os.MkdirTemp("", "impi-vendor-")
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 // Release is the version of all programs of this repository.
 const Release = "0.1.0"
 
-// String is the release, with the commit and its date if the toolchain noted them:
-// "0.1.0 (commit 0123456789ab of 2026-11-23)".
+// String returns the release, with the commit and its date if the toolchain recorded them: "0.1.0
+// (commit 0123456789ab of 2026-11-23)".
 func String() string {
 	info, _ := debug.ReadBuildInfo()
 	return of(info)

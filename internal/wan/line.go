@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Line is one direction of a link of a wide area. Times are since any moment, and never go back. What it
-// holds of each packet is a T: an index or a pointer of the caller's, who owns the bytes. It is not
-// safe for concurrent use.
+// Line is one direction of a link of a wide area. Times are since any moment, and never decrease.
+// For each packet the line holds a T: an index or a pointer of the caller, who owns the bytes. It
+// is not safe for concurrent use.
 type Line[T any] struct {
 	shape   Shape
 	entropy *rand.Rand
 
-	idle     time.Duration // when the transmitter has sent all that it was given
-	fraction uint64        // of a nanosecond that it takes beyond, in units of 1/Rate
-	wire     queue[T]      // packets in order
-	last     time.Duration // when the last of them arrives
+	idle     time.Duration // when the transmitter has sent all packets that it was given
+	fraction uint64        // further part of a nanosecond, in units of 1/Rate
+	wire     queue[T]      // packets in order of arrival
+	last     time.Duration // when the last of these arrives
 	behind   late[T]       // reordered packets and duplicates
-	serial   uint64        // of late packets, so that those of one moment keep their order
+	serial   uint64        // number of late packets, which keeps packets of one moment in order
 	out      time.Duration // when the next outage begins
 	counts   Counts
 }
 
-// Counts are what became of the packets of a line.
+// Counts are the numbers of a line's packets, by what became of them.
 type Counts struct {
-	Offered    uint64 `json:"offered"`    // packets
-	Bytes      uint64 `json:"bytes"`      // of them
-	Dropped    uint64 `json:"dropped"`    // for want of room in the queue
-	Lost       uint64 `json:"lost"`       // on the wire
-	Out        uint64 `json:"out"`        // during outages
+	Offered    uint64 `json:"offered"`    // packets offered
+	Bytes      uint64 `json:"bytes"`      // bytes of the packets offered
+	Dropped    uint64 `json:"dropped"`    // no room in the queue
+	Lost       uint64 `json:"lost"`       // packets lost on the wire
+	Out        uint64 `json:"out"`        // packets offered during outages
 	Duplicated uint64 `json:"duplicated"` // packets that arrive twice
 	Reordered  uint64 `json:"reordered"`
 }
@@ -50,14 +50,14 @@ func (l *Line[T]) next(after time.Duration) time.Duration {
 	return after + time.Duration(l.entropy.ExpFloat64()*float64(l.shape.Every))
 }
 
-// Counts returns what has become of packets so far.
+// Counts returns the counts of the packets so far.
 func (l *Line[T]) Counts() Counts { return l.counts }
 
-// Shape returns what the line is like.
+// Shape returns the shape of the line.
 func (l *Line[T]) Shape() Shape { return l.shape }
 
-// Reshape changes what the line is like. What it holds arrives as it would have; the queue is measured
-// by the new rate.
+// Reshape changes the shape of the line. Packets that it holds arrive as they would have; the queue
+// is measured by the new rate.
 func (l *Line[T]) Reshape(now time.Duration, shape Shape) error {
 	if err := shape.Check(); err != nil {
 		return err
@@ -67,13 +67,14 @@ func (l *Line[T]) Reshape(now time.Duration, shape Shape) error {
 	return nil
 }
 
-// Room reports whether the queue has room for a packet of some bytes now.
+// Room reports whether the queue has room now for a packet of size bytes.
 func (l *Line[T]) Room(now time.Duration, size int) bool {
 	return l.shape.Queue == 0 || l.backlog(now)+uint64(size) <= uint64(l.shape.Queue)
 }
 
-// Offer gives a packet of some bytes to the line. It returns how many times Take will return it: 0 says
-// that it will not arrive, so that its bytes are the caller's again, 2 that it is doubled.
+// Offer gives a packet of size bytes to the line. It returns how many times Take will return the
+// packet: 0 means that it will not arrive, so that its bytes are the caller's again, 2 that it is
+// duplicated.
 func (l *Line[T]) Offer(now time.Duration, packet T, size int) (times int) {
 	l.counts.Offered++
 	l.counts.Bytes += uint64(size)
@@ -165,7 +166,7 @@ func (l *Line[T]) Next() (at time.Duration, ok bool) {
 	return l.behind[0].at, true
 }
 
-// Take returns a packet that has arrived, of several the first; ok is false if there is none.
+// Take returns the first packet that has arrived; ok is false if there is none.
 func (l *Line[T]) Take(now time.Duration) (packet T, ok bool) {
 	at, under := l.Next()
 	if !under || at > now {
@@ -220,21 +221,21 @@ type delayed[T any] struct {
 // late is a heap.Interface of such arrivals, the earliest first. They are few: it may allocate.
 type late[T any] []delayed[T]
 
-// Len is of heap.Interface.
+// Len implements heap.Interface.
 func (h late[T]) Len() int { return len(h) }
 
-// Less is of heap.Interface.
+// Less implements heap.Interface.
 func (h late[T]) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].serial < h[j].serial
 }
 
-// Swap is of heap.Interface.
+// Swap implements heap.Interface.
 func (h late[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push is of heap.Interface.
+// Push implements heap.Interface.
 func (h *late[T]) Push(x any) { *h = append(*h, x.(delayed[T])) }
 
-// Pop is of heap.Interface.
+// Pop implements heap.Interface.
 func (h *late[T]) Pop() any {
 	n := len(*h) - 1
 	x := (*h)[n]

@@ -7,31 +7,32 @@ import (
 	"time"
 )
 
-// Shape is what a line is like. The zero value passes everything on at once.
+// Shape describes a line. The zero value forwards everything at once.
 type Shape struct {
-	// Rate is in bits per second, of IP packets with their headers; 0: without end.
+	// Rate is in bits per second, of IP packets with their headers; 0: no limit.
 	Rate int64
 	// Delay is the propagation in one direction: half of the round trip, without queue and transmission.
 	Delay time.Duration
-	// Jitter is the most that is added to Delay, uniformly drawn for each packet. Packets stay in order.
+	// Jitter is the maximum addition to Delay, uniformly drawn for each packet. Packets stay in
+	// order.
 	Jitter time.Duration
-	// Queue is how many bytes may be there to be transmitted, with what is left of the packet that is
-	// being transmitted. A packet that does not fit is dropped. 0: without end.
+	// Queue is the maximum number of bytes that wait to be transmitted, including the rest of the
+	// packet that is being transmitted. A packet that does not fit is dropped. 0: no limit.
 	Queue int
-	// Loss, Duplicate and Reorder are probabilities, of each packet by itself. Packets are lost behind
-	// the queue: a lost one has taken its time.
+	// Loss, Duplicate and Reorder are probabilities, of each packet by itself. Packets are lost
+	// after the queue: a lost one has taken its time.
 	Loss, Duplicate, Reorder float64
-	// Behind is how much later than in order a reordered packet arrives.
+	// Behind is the additional delay of a reordered packet.
 	Behind time.Duration
-	// Every is the mean time between outages, each of which lasts For; 0: there are none. What is
-	// offered during one is lost; what was offered before arrives.
+	// Every is the mean time between outages, each of which lasts For; 0: there are none. Packets
+	// offered during an outage are lost; those offered before arrive.
 	Every, For time.Duration
 }
 
 // maxDelay bounds times, so that sums cannot overflow.
 const maxDelay = time.Hour
 
-// Check returns what is wrong with a shape.
+// Check returns an error if a shape is invalid.
 func (s Shape) Check() error {
 	var errs []error
 	for name, p := range map[string]float64{"loss": s.Loss, "duplicate": s.Duplicate, "reorder": s.Reorder} {
@@ -56,13 +57,13 @@ func (s Shape) Check() error {
 	return errors.Join(errs...)
 }
 
-// Lossless reports whether a line of this shape passes every packet on, once and in order, but for its
-// queue.
+// Lossless reports whether a line of this shape delivers every packet, once and in order, except
+// those for which its queue has no room.
 func (s Shape) Lossless() bool {
 	return s.Loss == 0 && s.Duplicate == 0 && s.Reorder == 0 && s.Every == 0
 }
 
-// BandwidthDelay returns how many bytes are under way in a round trip of two lines of this shape.
+// BandwidthDelay returns the number of bytes under way in a round trip of two lines of this shape.
 func (s Shape) BandwidthDelay() int {
 	return int(float64(s.Rate) / 8 * (2 * s.Delay).Seconds())
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limit is how long one input may take. The slowest ones need milliseconds.
+// Limit is the maximum time that one input may take. The slowest ones need milliseconds.
 const Limit = 10 * time.Second
 
 // Start watches over one input until stop is called: a fuzz target begins with

@@ -5,47 +5,47 @@ import (
 	"slices"
 )
 
-// NoPeer stands in an Account for procs that are not known, or not of the job, and for all those that
-// were left out.
+// NoPeer stands in an Account for procs that are not known, or not of the job, and for all procs
+// that were left out.
 const NoPeer = -1
 
-// MostPeers is how many entries about other procs an Account has of each kind.
+// MostPeers is the maximum number of entries about other procs of each kind in an Account.
 const MostPeers = 64
 
 const mostCallNames = 256
 
 // Account is what a proc has counted since its MPI_Init, if the job says that it counts.
 type Account struct {
-	Time  int64     `json:"time_ns"`           // since it was called
-	Init  int64     `json:"init_ns,omitempty"` // in it
+	Time  int64     `json:"time_ns"`           // time since MPI_Init was called
+	Init  int64     `json:"init_ns,omitempty"` // time in MPI_Init
 	Calls []CallSum `json:"calls,omitempty"`
 	Waits []WaitSum `json:"waits,omitempty"`
 	Sent  []SentSum `json:"sent,omitempty"`
 }
 
-// CallSum is about all calls of one function of MPI.
+// CallSum is the total of all calls of one MPI function.
 type CallSum struct {
-	Name  string `json:"name"` // as C has it
+	Name  string `json:"name"` // name in C
 	Class string `json:"class"`
 	Calls uint64 `json:"calls"`
-	Time  int64  `json:"time_ns"` // in them
+	Time  int64  `json:"time_ns"` // time in the calls
 }
 
-// WaitSum is for how long the proc was blocked in calls of MPI because of another one.
+// WaitSum is the time for which the proc was blocked in calls of MPI because of another proc.
 type WaitSum struct {
 	Cause string `json:"cause"`
 	Peer  int    `json:"peer"` // rank, or NoPeer
 	Time  int64  `json:"time_ns"`
 }
 
-// SentSum is what the proc has sent to another one.
+// SentSum is the total that the proc has sent to another one.
 type SentSum struct {
 	Peer     int    `json:"peer"`
 	Messages uint64 `json:"messages"`
-	Bytes    uint64 `json:"bytes"` // of data
+	Bytes    uint64 `json:"bytes"` // bytes of data
 }
 
-// Shorten leaves MostPeers entries of each kind, and sums up the others.
+// Shorten keeps MostPeers entries of each kind, and sums up the others.
 func (a *Account) Shorten() {
 	slices.SortFunc(a.Waits, func(x, y WaitSum) int {
 		return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Cause, y.Cause))
@@ -72,7 +72,8 @@ func (a *Account) Shorten() {
 	}
 }
 
-// Bound cuts what is longer, or stands for more, than a proc of this release says.
+// Bound cuts texts and lists that are longer, or stand for more, than those that a proc of this
+// release sends.
 func (a *Account) Bound(procs int) {
 	if a == nil {
 		return

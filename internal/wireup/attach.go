@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AttachListener is where procs connect to a node that has not started them: an abstract Unix socket, for
-// processes of this user.
+// AttachListener accepts connections of procs that the node has not started: an abstract Unix
+// socket, for processes of this user.
 type AttachListener struct{ *net.UnixListener }
 
-// Attached is a proc that has said who it is by KindAttach.
+// Attached is a proc that has identified itself by KindAttach.
 type Attached struct {
 	Conn *Conn
 	PID  int
@@ -25,7 +25,7 @@ type Attached struct {
 // greeting is how long a process may take to say who it is.
 const greeting = 10 * time.Second
 
-// AttachName draws a name that no other job knows.
+// AttachName draws a random name for a listener, different for each job.
 func AttachName() string { return "impi-" + rand.Text() }
 
 // ListenAttach listens at a name.
@@ -39,7 +39,8 @@ func ListenAttach(name string) (AttachListener, error) {
 
 func abstract(name string) *net.UnixAddr { return &net.UnixAddr{Name: "@" + name, Net: "unixpacket"} }
 
-// Attach connects to a node's listener, which must be of the same user. The caller says KindAttach next.
+// Attach connects to a node's listener, which must be of the same user. The caller sends KindAttach
+// next.
 func Attach(name string) (*Conn, error) {
 	c, err := net.DialUnix("unixpacket", nil, abstract(name))
 	if err != nil {
@@ -51,7 +52,7 @@ func Attach(name string) (*Conn, error) {
 	return newConn(c), nil
 }
 
-// Admit hears who has connected. It takes over the connection.
+// Admit receives the KindAttach of a proc that has connected. It takes over the connection.
 func Admit(c *net.UnixConn) (a Attached, err error) {
 	a.Conn = newConn(c)
 	if a.PID, err = peerOf(c); err == nil {

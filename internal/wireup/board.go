@@ -25,7 +25,7 @@ type Board struct {
 
 const boardSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// NewBoard makes a board for so many procs. The caller closes it.
+// NewBoard creates a board for procs procs. The caller closes it.
 func NewBoard(procs int) (*Board, error) {
 	header, err := board.Header(procs)
 	if err != nil {

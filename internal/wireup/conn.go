@@ -24,13 +24,13 @@ import (
 // proc's end of the control socket.
 const EnvSocket = "IMPI_CONTROL_FD"
 
-// EnvProcs names the environment variable with the number of the job's procs, which a proc may want to
-// know before MPI_Init; it is not set if the node does not know it when the proc starts.
+// EnvProcs names the environment variable with the number of the job's procs, for procs that need
+// it before MPI_Init; it is not set if the node does not know it when the proc starts.
 const EnvProcs = "IMPI_PROCS"
 
 const (
-	maxMessage = 64 << 10 // bytes of one record
-	maxFDs     = 72       // descriptors of one record: a board has one for each proc
+	maxMessage = 64 << 10 // maximum bytes of one record
+	maxFDs     = 72       // maximum descriptors of one record: a board has one for each proc
 )
 
 // ErrMessage is wrapped by the error for a record that breaks the protocol.
@@ -45,8 +45,8 @@ type Conn struct {
 	oob  []byte
 }
 
-// Pair makes a connected pair: the node's Conn, and the proc's end as a file to be
-// inherited. The caller closes the file after the proc has started.
+// Pair creates a connected pair: the node's Conn, and the proc's end as a file to be inherited. The
+// caller closes the file after the proc has started.
 func Pair() (*Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Conn) Send(m Message, fds ...int) error {
 	return nil
 }
 
-// RecvBy bounds how long Recv waits; the zero time is no bound.
+// RecvBy sets the time until which Recv waits; the zero time is no limit.
 func (c *Conn) RecvBy(t time.Time) error { return c.conn.SetReadDeadline(t) }
 
 // Recv waits for the next message. The caller owns the descriptors, which are

@@ -81,8 +81,7 @@ func readJob(b []byte, procs startup.Procs) (j *Job, err error) {
 	return j, j.check()
 }
 
-// Describe returns what other worlds have to know about the job, an encoded Description of
-// core/dynamic.
+// Describe returns the job's description for other worlds, an encoded Description of core/dynamic.
 func (j *Job) Describe() []byte {
 	if j.table == nil {
 		return j.World
@@ -112,8 +111,8 @@ func (j *Job) Proc(r wire.WorldRank) (p Proc) {
 	return p
 }
 
-// Runs yields the job's procs by ascending rank, as many at a time as the job says the same of. It
-// does not mark this proc's path to itself.
+// Runs yields the job's procs by ascending rank, in the longest runs of procs for which the job has
+// the same fields. It does not mark this proc's path to itself.
 func (j *Job) Runs() iter.Seq[Run] {
 	if j.table != nil {
 		return j.table.Runs()

@@ -21,8 +21,8 @@ const (
 	// the same Request, in the form of KindAccepted.
 	KindConnect   Kind = "call"
 	KindConnected Kind = "called"
-	// KindForget says that the proc has closed its link to Peer of World, so that another
-	// one can be made: until then the node refuses further links.
+	// KindForget reports that the proc has closed its link to Peer of World, so that another one
+	// can be made: until then the node refuses further links.
 	KindForget Kind = "forget"
 	// KindPublish, KindUnpublish and KindLookup are about port names (Service, Port, Info).
 	// The answer is a KindNamed with the same Request.
@@ -36,17 +36,16 @@ const (
 	// because they and their parents could not connect.
 	KindSpawn   Kind = "spawn"
 	KindSpawned Kind = "spawned"
-	// KindPart says that the proc has no communicator any more with the procs that its
-	// KindSpawn with the same Request has started. From the time when the proc closed the
-	// port to which they connected until then, a failure of one world ends both.
+	// KindPart reports that the proc has no communicator any more with the procs that its KindSpawn
+	// with the same Request has started. From the time when the proc closed the port to which they
+	// connected until then, a failure of one world ends both.
 	KindPart Kind = "part"
 )
 
-// Meeting has the fields about other worlds. In KindOpen and KindLink it says that Peer is
-// a rank of World and not of the job; in KindOpen it also has that world's Secret and the
-// peer's Card.
+// Meeting has the fields about other worlds. In KindOpen and KindLink it means that Peer is a rank
+// of World and not of the job; in KindOpen it also has that world's Secret and the peer's Card.
 type Meeting struct {
-	// Request is a number that the proc chooses, to pair answers with questions.
+	// Request is a number that the proc chooses, to match answers with requests.
 	Request uint64 `json:"request,omitempty"`
 	Cancel  bool   `json:"cancel,omitempty"`
 
@@ -57,7 +56,7 @@ type Meeting struct {
 
 	Backlog int           `json:"backlog,omitempty"` // connections that may wait; 0: the node's default
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
-	Waited  time.Duration `json:"waited_ns,omitempty"` // accepted: how long it waited at the port
+	Waited  time.Duration `json:"waited_ns,omitempty"` // accepted: time that the connection waited at the port
 
 	Service string            `json:"service,omitempty"`
 	Port    string            `json:"port,omitempty"` // text of a dynamic.Port, or what was published
@@ -66,12 +65,12 @@ type Meeting struct {
 	Spawn *Spawn `json:"spawn,omitempty"` // spawn: what to start
 	Codes []int  `json:"codes,omitempty"` // spawned: MPI error class of each proc that was asked for
 
-	// Class is the MPI error class of a request that has failed; Reason of the message says
-	// why. 0: it has succeeded.
+	// Class is the MPI error class of a request that has failed; Reason of the message gives the
+	// cause. 0: it has succeeded.
 	Class int `json:"class,omitempty"`
 }
 
-// Spawn says which procs to start: one world with all commands.
+// Spawn describes the procs to start: one world with all commands.
 type Spawn struct {
 	Commands []Command `json:"commands"`
 }

@@ -26,41 +26,41 @@ const (
 	// KindOpen asks the node for a direct link to Peer or, with Resumable, for another
 	// connection of a resumable link.
 	KindOpen Kind = "open"
-	// KindLink gives the proc a link to Peer, which the proc has asked for or the peer has
-	// opened. Its descriptors are a socket (fd), memory and the socket beside it (peer-shm,
-	// ring), or a socket and the pipe that shows its end (stream, grpc); Reason says why
-	// that data plane was chosen. Without descriptors, Reason says why there is no direct
-	// link, and packets to Peer go through the agent.
+	// KindLink gives the proc a link to Peer, which the proc has requested or the peer has opened.
+	// Its descriptors are a socket (fd), memory and the socket with it (peer-shm, ring), or a
+	// socket and the pipe that shows its end (stream, grpc); Reason says why that data plane was
+	// chosen. Without descriptors, Reason says why there is no direct link, and packets to Peer go
+	// through the agent.
 	KindLink Kind = "link"
-	// KindFailed tells a proc that the procs from Peer to Last are lost, and why, and that the
-	// job goes on (docs/decisions/0058-jobs-outlive-their-procs.md).
+	// KindFailed informs a proc that the procs from Peer to Last are lost, and why, and that the
+	// job continues (docs/decisions/0058-jobs-outlive-their-procs.md).
 	KindFailed Kind = "failed"
-	// KindFini says that the proc has passed the barrier of Finalize and that
-	// everything it sent is on its links. It sends nothing after that.
+	// KindFini reports that the proc has passed the barrier of Finalize and that everything it sent
+	// is on its links. It sends nothing after that.
 	KindFini Kind = "fini"
-	// KindLost says that the proc has lost its link to Peer, and why, before the program
-	// can see it. The job ends by that if by nothing else, unless it is InOrder
+	// KindLost reports that the proc has lost its link to Peer, and why, before the program can see
+	// it. The loss ends the job if nothing else does, unless it is InOrder
 	// (docs/decisions/0037-causes-and-consequences.md).
 	KindLost Kind = "lost"
-	// KindAbort is MPI_Abort, with Code and Reason.
+	// KindAbort reports a call of MPI_Abort, with Code and Reason.
 	KindAbort Kind = "abort"
-	// KindDown tells a proc that the job is ending and why: another proc died, a proc
-	// called Abort, or the operator ended the job. The proc should exit, with status Code.
+	// KindDown informs a proc that the job is ending and why: another proc died, a proc called
+	// Abort, or the operator ended the job. The proc should exit, with status Code.
 	KindDown Kind = "down"
 	// KindStats without Stats asks a proc about its links; with Stats it is the answer, or
 	// a part of it. A library that does not know this message does not answer.
 	KindStats Kind = "stats"
-	// KindAccount is what the proc has counted (Account), before KindFini, and has no answer.
+	// KindAccount reports what the proc has counted (Account), before KindFini, and has no answer.
 	KindAccount Kind = "account"
-	// KindTrace says that the proc's trace could not be written (Cut, Reason), and has no
-	// packets after that.
+	// KindTrace reports that the proc's trace could not be written (Cut, Reason), and that it has
+	// no packets after that.
 	KindTrace Kind = "trace"
 )
 
 // Message is one record of the control socket. Its Kind says which fields are used.
 type Message struct {
 	Kind      Kind           `json:"kind"`
-	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
+	Version   int            `json:"version,omitempty"`    // hello, welcome: version of this protocol
 	Library   string         `json:"library,omitempty"`    // hello, attach: the MPI library and its version
 	Size      int            `json:"size,omitempty"`       // attach
 	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
@@ -70,9 +70,9 @@ type Message struct {
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
-	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also in which calls of MPI it waits, which takes longer
+	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also list the calls of MPI in which it waits, which takes longer
 	Reason    string         `json:"reason,omitempty"`     // link, lost, failed, abort, down, trace
-	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended it: it may have passed the barrier
+	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended the link: it may have passed the barrier
 	Account   *Account       `json:"account,omitempty"`    // account
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
@@ -87,14 +87,14 @@ type CutTrace struct {
 	Bytes int64  `json:"bytes"` // bytes that were written
 }
 
-// Compress says how the bytes of a link go compressed (core/compress). Both ends do so.
+// Compress describes how the bytes of a link are compressed (core/compress). Both ends compress.
 type Compress struct {
 	Algorithm string `json:"algorithm"` // Zstd
-	Level     int    `json:"level"`     // what this end compresses by
-	Min       int    `json:"min"`       // bytes that leave together from which they are compressed
+	Level     int    `json:"level"`     // level at which this end compresses
+	Min       int    `json:"min"`       // minimum bytes that leave together to be compressed
 }
 
-// String is what people are shown.
+// String returns a text for people.
 func (c *Compress) String() string {
 	return fmt.Sprintf("%s, level %d, from %d bytes", c.Algorithm, c.Level, c.Min)
 }
@@ -106,7 +106,7 @@ const Zstd = "zstd"
 // and must have the same version.
 const Version = 5
 
-// Job is what a proc knows of its job; it comes with KindWelcome.
+// Job is what a proc learns of its job; it comes with KindWelcome.
 type Job struct {
 	Name string         `json:"name"`
 	Rank wire.WorldRank `json:"rank"`
@@ -122,10 +122,11 @@ type Job struct {
 
 	DataLen   uint32 `json:"data_len"` // D: most user data bytes in one packet
 	TagUB     int32  `json:"tag_ub"`
-	XSize     int32  `json:"xsize"`     // short/long collectives, bytes
-	MaxLinear int32  `json:"maxlinear"` // linear/tree collectives, masters
-	// Direct is how many sites of ours exchange messages of collective operations all at once, and DirectLong
-	// from how many bytes they combine vectors part by part; 0 and 0: they use trees.
+	XSize     int32  `json:"xsize"`     // boundary between short and long collectives, bytes
+	MaxLinear int32  `json:"maxlinear"` // boundary between linear and tree collectives, masters
+	// Direct is the number of sites of ours that exchange messages of collective operations all at
+	// once, and DirectLong the number of bytes from which they combine vectors part by part; 0 and
+	// 0: they use trees.
 	Direct     int32  `json:"direct,omitempty"`
 	DirectLong int64  `json:"direct_long,omitempty"`
 	AckMark    uint32 `json:"ackmark"`
@@ -134,9 +135,9 @@ type Job struct {
 	// Dialect is the layout of packets, the same for all procs of a job.
 	Dialect wire.Dialect `json:"dialect,omitempty"`
 
-	Spin string `json:"spin,omitempty"` // "auto", "0" or a duration: how long to poll before sleeping
-	// Progress is how often the proc looks after its messages while the program computes; 0: it does so in
-	// calls of MPI alone.
+	Spin string `json:"spin,omitempty"` // "auto", "0" or a duration: time of polling before sleeping
+	// Progress is the interval at which the proc processes its messages while the program computes;
+	// 0: only in calls of MPI.
 	Progress time.Duration `json:"progress_ns,omitempty"`
 
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
@@ -144,30 +145,30 @@ type Job struct {
 	// Timeline is the file to which the proc's calls of MPI are written; empty: none.
 	Timeline string `json:"timeline,omitempty"`
 
-	// TimelineEach has short calls written one by one.
+	// TimelineEach makes the proc write short calls one by one.
 	TimelineEach bool `json:"timeline_each,omitempty"`
 
-	// Account has the proc count its calls of MPI, and for whom it waits in them.
+	// Account makes the proc count its calls of MPI, and for which procs it waits in them.
 	Account bool `json:"account,omitempty"`
 
-	// World is the head of what describes this job to others, an encoded Description of
-	// core/dynamic, and all of it in a job without a Table: see Describe. Card is this
-	// proc's business card. Both are empty if the node cannot meet other worlds, because it
-	// has no transports for direct links.
+	// World is the head of the description of this job for others, an encoded Description of
+	// core/dynamic, and the whole description in a job without a Table: see Describe. Card is this
+	// proc's business card. Both are empty if the node cannot meet other worlds, because it has no
+	// transports for direct links.
 	World []byte `json:"world,omitempty"`
 	Card  string `json:"card,omitempty"`
 
 	// Parent is the port that the procs of a spawned job call in Init.
 	Parent string `json:"parent,omitempty"`
 
-	// Native says that the site's own MPI may be used between procs of this one's site, as the path to
-	// each of them says, and has a part in collective operations of those that use it.
+	// Native is set if the site's own MPI may be used between procs of this proc's site, as the
+	// path to each of them says, and takes part in collective operations of procs that use it.
 	Native bool `json:"native,omitempty"`
 
 	// Check makes the members of communicators compare their calls of collective
 	// operations. It is the same for all procs of the job.
 	Check bool `json:"check,omitempty"`
-	// Survive says that the job goes on without procs that are lost.
+	// Survive is set if the job continues without procs that are lost.
 	Survive bool `json:"survive,omitempty"`
 }
 
@@ -183,24 +184,24 @@ type Proc struct {
 	// one Node always do.
 	Machine string
 
-	// Foreign says that the proc runs another MPI library, or may: it can be expected to do
-	// only what IMPI requires.
+	// Foreign is set if the proc runs another MPI library, or may: it can be expected to do only
+	// what IMPI requires.
 	Foreign bool
 
-	// ReduceOnPointToPoint says that its client uses the point-to-point context
-	// for Reduce, as LAM/MPI does.
+	// ReduceOnPointToPoint is set if the proc's client uses the point-to-point context for Reduce,
+	// as LAM/MPI does.
 	ReduceOnPointToPoint bool
 
-	// Unexpected is how many bytes of unexpected messages the proc keeps; 0: no limit, or
+	// Unexpected is the number of bytes of unexpected messages that the proc keeps; 0: no limit, or
 	// unknown.
 	Unexpected int64
 
-	// Allows says that Unexpected is unknown, but that both procs use allowances and begin
-	// with the smallest one.
+	// Allows is set if Unexpected is unknown, but both procs use allowances and begin with the
+	// smallest one.
 	Allows bool
 }
 
-// Path is how packets reach a proc.
+// Path is the way on which packets reach a proc.
 type Path string
 
 // The paths.
@@ -208,5 +209,5 @@ const (
 	PathSelf    Path = "self"
 	PathDirect  Path = "direct"  // ask the node for a link; fall back to the agent
 	PathChannel Path = "channel" // through the agents
-	PathNative  Path = "native"  // by the MPI library of the site that both are at
+	PathNative  Path = "native"  // by the MPI library of the site of both procs
 )

@@ -10,18 +10,18 @@ type Resumable struct {
 	Session []byte `json:"session"` // 16 bytes
 	Again   bool   `json:"again,omitempty"`
 
-	// These come with the first KindLink.
+	// The fields that come with the first KindLink.
 	Dialler bool          `json:"dialler,omitempty"` // the proc asks for further connections; otherwise its peer does
 	Window  int           `json:"window,omitempty"`  // bytes kept for replay
 	Limit   time.Duration `json:"limit_ns,omitempty"`
 
-	// Lost in a KindLink without descriptors, at the end that asks for connections, says
-	// that its peer has lost the connection of Epoch. The other end sets Epoch in a
-	// KindOpen to have the peer told.
+	// Lost in a KindLink without descriptors, at the end that requests connections, reports that
+	// its peer has lost the connection of Epoch. The other end sets Epoch in a KindOpen to have
+	// that reported to the peer.
 	Lost  bool   `json:"lost,omitempty"`
 	Epoch uint64 `json:"epoch,omitempty"`
 
-	// Over says that the peer has finished, so that nothing is missing; in a KindOpen, that
-	// the proc has given the link up and accepts no connections for it.
+	// Over reports that the peer has finished, so that nothing is missing; in a KindOpen, that the
+	// proc has given the link up and accepts no connections for it.
 	Over bool `json:"over,omitempty"`
 }

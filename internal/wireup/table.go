@@ -15,18 +15,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Table is what a proc knows of all procs of the job. Most of it is a table of core/startup in memory
-// that the node and all of its procs share and nobody can change. The rest are Views. A proc looks up
-// what it needs, and keeps nothing for procs that it has nothing to do with.
+// Table is what a proc knows of all procs of the job. Most of it is a table of core/startup in
+// memory that the node and all of its procs share and no process can change. The rest are Views. A
+// proc looks up what it needs, and keeps nothing for procs that it does not communicate with.
 type Table struct {
 	procs startup.Procs
 	views []View
 	data  []int // of each view: the number of its Data
 }
 
-// View is how the procs of a host see procs of consecutive ranks, up to those of the next View: what
-// can be known of a proc without its identity, its place and its card. Most jobs have a few: for the
-// host, the rest of its site, and other sites.
+// View describes how the procs of a host see procs of consecutive ranks, up to those of the next
+// View: all that can be known of a proc except its identity, its place and its card. Most jobs have
+// a few: for the host, the rest of its site, and other sites.
 type View struct {
 	First                wire.WorldRank `json:"first,omitempty"`
 	Path                 Path           `json:"path"`
@@ -37,11 +37,11 @@ type View struct {
 	Allows               bool           `json:"allows,omitempty"`
 }
 
-// Run is procs in a row of whom the same is known but for their PIDs.
+// Run describes consecutive procs that differ only in their PIDs.
 type Run struct {
 	First wire.WorldRank
 	N     int
-	Proc  Proc // the first one, with the path that all procs of the host have to it; without its Machine
+	Proc  Proc // the first proc, with the path that all procs of the host have to it; without its Machine
 }
 
 // ShareProcs puts the procs of a job into a sealed memfd, to be sent with KindWelcome. The caller
@@ -50,7 +50,7 @@ func ShareProcs(procs *startup.Procs) (*os.File, error) {
 	return sealed("impi-procs", procs.Table())
 }
 
-// MapProcs maps what ShareProcs has made. The memory is never unmapped.
+// MapProcs maps a memfd of ShareProcs. The memory is never unmapped.
 func MapProcs(f *os.File) (startup.Procs, error) {
 	mem, err := mapProcs(f)
 	if err != nil {
@@ -100,7 +100,7 @@ func newTable(procs startup.Procs, views []View) (*Table, error) {
 
 var paths = [...]Path{PathSelf, PathDirect, PathChannel, PathNative}
 
-// AddView appends how the host sees a proc, of ranks from first on, to the views of those before. Of
+// AddView appends to views how the host sees p and the procs after it, of ranks from first on. Of
 // procs that are seen alike it is enough to add the first one.
 func AddView(views []View, first wire.WorldRank, p Proc) []View {
 	v := View{first, p.Path, p.Data, p.Foreign, p.ReduceOnPointToPoint, p.Unexpected, p.Allows}

@@ -21,13 +21,13 @@ var (
 const library = "libmpi_abi.so"
 
 type command struct {
-	compiler   []string // and arguments of its own
+	compiler   []string // command of the compiler and its own arguments
 	includeDir string
-	module     []string // flags that find Fortran's module
+	module     []string // flags for the folder of Fortran's module
 	libDir     string
 	linked     []string
 	rpath      bool
-	args       []string // of the wrapper's caller
+	args       []string // arguments of the wrapper's caller
 }
 
 func newCommand(lang Language, asked request, self string, getenv func(string) string) (*command, error) {

@@ -15,16 +15,16 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// Language is what a wrapper compiles.
+// Language is a language with its wrapper.
 type Language struct {
-	Name      string   // of the wrapper
+	Name      string   // name of the wrapper
 	What      string   // C, C++ or Fortran
-	Header    string   // to look for
+	Header    string   // file to look for
 	Linked    []string // libraries, each with its -l
 	Example   string   // a program's source
-	Variables []string // of the environment that may name the compiler, the strongest first
-	Options   []string // that name the compiler, as in -cc=clang
-	Compilers []string // to look for in PATH, the best first
+	Variables []string // environment variables that may name the compiler, the strongest first
+	Options   []string // options that name the compiler, as in -cc=clang
+	Compilers []string // compilers to look for in PATH, the best first
 }
 
 // The wrappers.
@@ -96,7 +96,7 @@ func compilerVersion(lang Language, r request, self string) {
 	}
 	c := exec.Command(words[0], append(words[1:], "--version")...)
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	_ = c.Run() // ours follows in any case
+	_ = c.Run() // our own text follows in any case
 }
 
 func fail(w io.Writer, lang Language, err error) int {
@@ -109,7 +109,7 @@ type request struct {
 	version  bool
 	show     string // what to print; empty: compile
 	compiler string // given by an option
-	noPath   bool   // the program is not told where the library is
+	noPath   bool   // do not put the library's path into the program
 	args     []string
 }
 

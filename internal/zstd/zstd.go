@@ -20,7 +20,7 @@ const (
 // window is the smallest window that a whole frame of a compressed link fits into.
 const window = 256 << 10
 
-// Codec compresses by a level. All links of a process share one of each level.
+// Codec compresses at one level. All links of a process share one Codec of each level.
 type Codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
@@ -31,8 +31,8 @@ var codecs struct {
 	byLevel map[zstd.EncoderLevel]*Codec
 }
 
-// New returns the codec of a level, which it makes if it is the first one of the process. A frame has a
-// checksum, so that one that was changed on the way is an error.
+// New returns the codec of a level, which is created if it is the first one of the process. A frame
+// has a checksum, so that a frame that was changed on the way is an error.
 func New(level int) (*Codec, error) {
 	if level < MinLevel || level > MaxLevel {
 		return nil, fmt.Errorf("zstd: level %d is not one of %d to %d", level, MinLevel, MaxLevel)

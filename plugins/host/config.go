@@ -58,8 +58,8 @@ type Config struct {
 	// otherwise has only a few of the host's.
 	Env []string
 
-	// NoMTLS turns AutoMTLS off, for plugins whose language has no help for it. Built-in ones use
-	// TLS with a secret of this start instead of it, and nothing if this is set.
+	// NoMTLS turns AutoMTLS off, for plugins whose language does not support it. Built-in plugins
+	// use TLS with a secret of this start instead of AutoMTLS, and no TLS if NoMTLS is set.
 	NoMTLS bool
 
 	// Unconfined leaves the plugin all rights of this process: see package rights.
@@ -71,14 +71,14 @@ type Config struct {
 	// StartTimeout bounds a start up to the answer to the first call. Zero: 10 s.
 	StartTimeout time.Duration
 
-	// Heartbeat is the time between health checks, and how long an answer may
-	// take before the plugin is killed as hung. Zero: 15 s. Negative: none.
+	// Heartbeat is the time between health checks, and the maximum time for an answer before the
+	// plugin is killed as hung. Zero: 15 s. Negative: none.
 	Heartbeat time.Duration
 
 	// Restart says how often and after which waits a dead plugin is started again.
 	Restart Restart
 
-	// Logger gets the plugin's log and the supervisor's. Nil: none.
+	// Logger receives the plugin's log and the supervisor's. Nil: none.
 	Logger hclog.Logger
 
 	// OnStatus, if any, is called after each change of state, one call at a time.

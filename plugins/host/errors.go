@@ -29,7 +29,7 @@ var (
 // Error is the error type of this package: which plugin, what happened, what to do.
 type Error struct {
 	Plugin  string // name of the transport
-	Path    string // of the binary, if one is involved
+	Path    string // path of the binary, if one is involved
 	Kind    error  // one of the Err variables
 	Problem string // a sentence without a full stop
 	Remedy  string // what the operator can do

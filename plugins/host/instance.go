@@ -224,7 +224,7 @@ const verdict = 5 * time.Second
 // transport. If the connection was lost it waits for the reason.
 func (i *instance) broken(ctx context.Context, call string, err error) error {
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded: // a little before our clock
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded: // gRPC's timeout may end before the context's
 		return fmt.Errorf("no answer to %s, the control connection is %v: %w", call, i.conn.GetState(), context.DeadlineExceeded)
 	case ctx.Err() != nil:
 		return ctx.Err()

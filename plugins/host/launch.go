@@ -68,7 +68,7 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 		}
 		client.Kill()
 		if c := made.Load(); c != nil {
-			_ = c.Close() // go-plugin forgets it if the plugin dies while it is made
+			_ = c.Close() // go-plugin loses the connection if the plugin dies while it is made
 		}
 		removeSockets(proc.Load())
 		return nil, err

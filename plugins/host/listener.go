@@ -60,7 +60,7 @@ func newListener(p *Plugin, spec transports.ListenSpec, pinned []transports.Data
 	return l
 }
 
-// Address is the same for the whole life of the listener.
+// Address returns the listener's address, which is the same for its whole life.
 func (l *listener) Address() string { return l.address }
 
 // Accept waits for the next link.
@@ -127,7 +127,7 @@ func (l *listener) event(i *instance, e *proto.Event) error {
 		i.spawn(func() { l.fail(err) }) // in a goroutine, since it calls the plugin
 		return nil
 	}
-	from, _ := netip.ParseAddr(e.GetAccepted().GetFrom()) // whatever else it says is no address
+	from, _ := netip.ParseAddr(e.GetAccepted().GetFrom()) // any other text is not an address
 	select {
 	case l.announced <- announcement{i, e.GetAccepted().GetLinkId(), from.WithZone("")}:
 		return nil
@@ -193,7 +193,7 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 			Reason: "the restarted plugin listens at " + answer.GetAddress() + ", which no peer knows"}
 	}
 	if reopen == "" {
-		l.address = answer.GetAddress() // before anybody else knows l
+		l.address = answer.GetAddress() // before other goroutines use l
 	}
 	for _, e := range i.listeners.enter(answer.GetListenerId(), l) {
 		if err := l.event(i, e); err != nil {
@@ -204,7 +204,8 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 	return nil
 }
 
-// How long a listener is tried to be opened again whose address is in use, and the first and longest pause between.
+// Maximum time for which opening a listener again is tried while its address is in use, and the
+// first and longest pause between tries.
 const (
 	reopenTime  = 30 * time.Second
 	reopenFirst = 20 * time.Millisecond

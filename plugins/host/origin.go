@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// Origin says how a link was made.
+// Origin describes how a link was made.
 type Origin struct {
 	Transport string
 	Plane     transports.DataPlane
@@ -20,8 +20,8 @@ type Origin struct {
 	ID        LinkID    // of a link whose bytes pass through the plugin
 }
 
-// LinkID names a link whose bytes pass through a plugin's process: its process ID and the link's number
-// there. The zero value is no link's.
+// LinkID names a link whose bytes pass through a plugin's process: its process ID and the link's
+// number there. The zero value names no link.
 type LinkID struct {
 	process int
 	number  uint64
@@ -58,7 +58,7 @@ type made struct{ from Origin }
 
 func (m made) origin() Origin { return m.from }
 
-// PlaneReason tells why the link has its data plane.
+// PlaneReason returns the reason for the link's data plane.
 func (m made) PlaneReason() string { return m.from.Reason }
 
 // The links of this package: links of other packages, with their Origin.

@@ -21,7 +21,7 @@ const maxLine = 64 << 10
 type tail struct {
 	mu    sync.Mutex
 	lines []string
-	panic string // the line that began it
+	panic string // first line of a panic
 }
 
 const (

@@ -35,8 +35,8 @@ func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	}
 	p := conn.NewPump(near, far)
 	started := i.spawn(func() {
-		// Nothing may come from the proc, or for it, which would show that the instance has ended: and
-		// as long as the pump runs, the next process is not started.
+		// Bytes from the proc, or for it, would show that the instance has ended, but none may
+		// come: and as long as the pump runs, the next process is not started.
 		defer context.AfterFunc(i.ctx, p.Close)()
 		if err := i.pipes.Run(p); err != nil {
 			i.log.Debug("link has broken", "link", id, "error", err)

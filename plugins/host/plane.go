@@ -62,7 +62,7 @@ func (i *instance) claim(ctx context.Context, parcels <-chan parcel, o opening, 
 		return nil, ctx.Err()
 	case <-i.dead:
 	}
-	select { // they may have come before the instance ended
+	select { // the descriptors may have come before the instance ended
 	case p := <-parcels:
 		return i.adopt(p, o, from)
 	default:

@@ -168,8 +168,8 @@ func (p *Plugin) Status() Status {
 	return p.status
 }
 
-// drainTime is how long Close waits for running dials, and exitTime how long for a process
-// that answers to exit.
+// drainTime is the maximum time that Close waits for running dials, and exitTime the maximum time
+// for a process that answers to exit.
 const (
 	drainTime = 2 * time.Second
 	exitTime  = 3 * time.Second

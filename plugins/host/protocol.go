@@ -127,8 +127,8 @@ func (i *instance) health(ctx context.Context) (problem string, err error) {
 
 var errNextProcess = errors.New("it speaks version 1 of the plugin protocol: its next process has the level, which impi-node plugins reload starts")
 
-// TellLogLevel tells the plugin of the level that the Logger has now. A process that starts is told
-// anyway.
+// TellLogLevel sends the plugin the present level of the Logger. A process that starts receives the
+// level anyway.
 func (p *Plugin) TellLogLevel(ctx context.Context) error {
 	p.mu.Lock()
 	inst := p.cur

@@ -37,8 +37,8 @@ func (p *Plugin) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Pin has the processes that start from now on run another file, with another pinned checksum: see Config.
-// A plugin that is built in stays that.
+// Pin makes processes that start from now on run another file, with another pinned checksum: see
+// Config. A built-in plugin stays built in.
 func (p *Plugin) Pin(path, sha256 string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

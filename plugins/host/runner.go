@@ -30,7 +30,7 @@ type process struct {
 	unbind func() bool     // from ctx
 
 	restrict func() error      // takes rights from the thread that starts the process
-	blame    func(error) error // says more of the error of a start
+	blame    func(error) error // adds an explanation to the error of a start
 
 	stdout, stderr *os.File // our ends of the pipes
 	shake          *io.PipeReader
@@ -121,7 +121,7 @@ func pipeOf(secret []byte) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
-	_, err = w.Write(secret) // which a pipe takes at once
+	_, err = w.Write(secret) // does not block: the secret fits into the pipe
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

@@ -25,11 +25,11 @@ type Status struct {
 	Digest   string    // its SHA-256, in hex; empty for a built-in one that is not pinned
 	Version  string    // of the plugin
 	Protocol int       // version of the protocol that is spoken
-	Lacks    []string  // names of what that version does not have: see proto.Lacking
+	Lacks    []string  // names of the additions that this version lacks: see proto.Lacking
 	Problem  string    // in StateDegraded: what works less well than it could
 	Starts   int       // processes that became healthy
 	Failures int       // deaths and failed starts in a row
 	NextTry  time.Time // in StateBackoff and StateFailed: no start before this time
-	Links    int       // that CountLink was told of, of all its processes
+	Links    int       // links that CountLink has counted, of all processes
 	LastErr  error     // why the last process died or did not start
 }

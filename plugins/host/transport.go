@@ -49,8 +49,7 @@ func (t remote) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), t.p.schema...)
 }
 
-// Configure checks the settings, gives them to the plugin, and keeps them for later
-// processes.
+// Configure checks the settings, passes them to the plugin, and keeps them for later processes.
 func (t remote) Configure(settings map[string]any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
@@ -79,8 +78,7 @@ func (i *instance) capabilities(ctx context.Context) (c transports.Capabilities,
 	return proto.ToCapabilities(answer), nil
 }
 
-// Dial has the plugin dial. If the plugin dies during that, the next process dials once
-// more.
+// Dial makes the plugin dial. If the plugin dies during that, the next process dials once more.
 func (t remote) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	var l link.Link
 	err := t.p.withInstance(ctx, func(inst *instance) (err error) {
@@ -93,7 +91,7 @@ func (t remote) Dial(ctx context.Context, to transports.DialSpec) (link.Link, er
 	return l, nil
 }
 
-// Listen has the plugin listen. The listener outlives the plugin's process.
+// Listen makes the plugin listen. The listener outlives the plugin's process.
 func (t remote) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	if at.Port < 0 || at.Port > 65535 {
 		return nil, &transports.Error{Transport: t.p.cfg.Name, Op: "listen", Address: place(at), Code: transports.CodeAddress,
@@ -192,8 +190,8 @@ func (p *Plugin) dropFrom(inst *instance, l *listener) {
 	}
 }
 
-// CountLink counts a link of the plugin that is for the job. Whoever uses the links knows that: others are
-// of those who only look, or measure.
+// CountLink counts a link of the plugin that is used for the job. The caller decides that: other
+// links are only for inspection or measurement.
 func (p *Plugin) CountLink() {
 	if p == nil {
 		return // as in tests

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/proto"
 )
 
-// Usage is what a process uses of the machine.
+// Usage is a process's use of the machine's resources.
 type Usage struct {
 	Resident    int64         // bytes of memory, including shared pages and those of its files
 	Own         int64         // the part of these bytes that is not backed by a file and not shared
@@ -21,7 +21,7 @@ type Usage struct {
 	Threads     int
 }
 
-// String is a line for operators.
+// String returns a line for operators.
 func (u Usage) String() string {
 	return fmt.Sprintf("%.1f MB (%.1f of its own), %v CPU, %d descriptors, %d threads",
 		float64(u.Resident)/1e6, float64(u.Own)/1e6, u.CPU, u.Descriptors, u.Threads)
@@ -88,8 +88,8 @@ func cpuOf(stat string) (time.Duration, error) {
 
 // resent counts the packets that a plugin had to send again, over its processes.
 type resent struct {
-	of          *instance // whose count now is
-	now, before uint64    // before: of earlier processes, as far as they had told
+	of          *instance // instance whose count is in now
+	now, before uint64    // before: total of earlier processes, as far as reported
 }
 
 func (r *resent) told(of *instance, n uint64) {
@@ -109,7 +109,7 @@ func (p *Plugin) Estimates(ctx context.Context) (trips map[LinkID]time.Duration,
 	p.mu.Unlock()
 	var answer *proto.StatsResponse
 	if inst != nil && inst.passing.Load() {
-		answer, _ = inst.rpc.Stats(ctx, &proto.StatsRequest{Call: inst.call(ctx)}) // who fails has no times
+		answer, _ = inst.rpc.Stats(ctx, &proto.StatsRequest{Call: inst.call(ctx)}) // if it fails, there are no times
 	}
 	trips = make(map[LinkID]time.Duration)
 	for _, l := range answer.GetLinks() {

@@ -33,7 +33,7 @@ type entry struct {
 	err       error
 }
 
-// Limits of what a node may ask for.
+// Limits of what a node may request.
 const (
 	keptAnswers = 1024
 	maxKey      = 64

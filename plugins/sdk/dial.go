@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Dial has the transport dial and keeps the link until it is opened.
+// Dial makes the transport dial and keeps the link until it is opened.
 func (s *server) Dial(ctx context.Context, req *proto.DialRequest) (*proto.DialResponse, error) {
 	if e := s.beginDial(); e != nil {
 		return &proto.DialResponse{Error: e}, nil

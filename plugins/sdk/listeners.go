@@ -21,7 +21,7 @@ type listening struct {
 	done   chan struct{} // closed when the accepting goroutine has ended
 }
 
-// Listen has the transport listen and accepts links in a goroutine.
+// Listen makes the transport listen and accepts links in a goroutine.
 func (s *server) Listen(ctx context.Context, req *proto.ListenRequest) (*proto.ListenResponse, error) {
 	if s.isDraining() {
 		return &proto.ListenResponse{Error: refusal(transports.CodeResource, "the plugin is being stopped")}, nil
@@ -71,7 +71,7 @@ func portOf(address string) int {
 	return 0
 }
 
-// How often, and after which pauses, a failed accept is repeated. A peer that goes away too
+// Pauses before a failed accept is repeated, and the number of tries. A peer that goes away too
 // early must not end the listener.
 const (
 	firstWait = 5 * time.Millisecond

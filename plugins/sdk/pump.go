@@ -170,7 +170,7 @@ type ahead struct {
 	rest []byte
 }
 
-// Read returns these bytes first.
+// Read returns the bytes that were read ahead first.
 func (a *ahead) Read(b []byte) (int, error) {
 	if len(a.rest) == 0 {
 		return a.Conn.Read(b)

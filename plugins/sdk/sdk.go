@@ -22,7 +22,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Options say what to serve.
+// Options describe the plugin to serve.
 type Options struct {
 	// Transport is what the plugin serves. Its Info must not change.
 	Transport transports.Transport
@@ -39,8 +39,8 @@ type Options struct {
 // can be both must call it before it does anything else.
 func IsPlugin() bool { return started }
 
-// Builtin names the transport that the node wants this process to serve, for a
-// program with several built in. It is empty for other plugins.
+// Builtin returns the name of the transport that the node wants this process to serve, for a
+// program with several built in. It returns "" in other plugins.
 func Builtin() string { return os.Getenv(proto.EnvBuiltin) }
 
 // Serve serves the plugin until its node ends it, and then ends the process. If the plugin

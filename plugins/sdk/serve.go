@@ -31,7 +31,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/failfast"
 )
 
-// What go-plugin's client, which is in the node, tells a plugin in its environment.
+// Environment variables by which go-plugin's client, which is in the node, informs a plugin.
 const (
 	envVersions   = "PLUGIN_PROTOCOL_VERSIONS"
 	envSocketDir  = "PLUGIN_UNIX_SOCKET_DIR"
@@ -49,7 +49,7 @@ const (
 // handshake printed. go-plugin's own server is not used, because with it the linker keeps every method
 // of every type: a plugin is a quarter smaller without.
 func serveNode(s *server) error {
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // is the node's: a terminal sends it to both
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // this signal is for the node: a terminal sends it to both
 	// The cookie was checked. Child processes are not plugins.
 	_ = os.Unsetenv(proto.CookieKey) // cannot fail for this name
 	s.speak(agreed(s.protocols, os.Getenv(envVersions)))

@@ -81,13 +81,13 @@ func (s *server) Schema(context.Context, *proto.SchemaRequest) (*proto.SchemaRes
 	return &proto.SchemaResponse{Settings: settings}, nil
 }
 
-// Configure passes the settings on.
+// Configure passes the settings to the transport.
 func (s *server) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureResponse, error) {
 	err := s.t.Configure(proto.ToSettings(req.GetSettings()))
 	return &proto.ConfigureResponse{Error: proto.FromConfigureError(err)}, nil
 }
 
-// Capabilities returns what the links can do, with all data planes that this package adds.
+// Capabilities returns the capabilities of the links, with all data planes that this package adds.
 func (s *server) Capabilities(context.Context, *proto.CapabilitiesRequest) (*proto.CapabilitiesResponse, error) {
 	c := s.t.Capabilities()
 	c.DataPlanes = Extended(c.DataPlanes)

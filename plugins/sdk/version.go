@@ -1,7 +1,7 @@
 package sdk
 
-// Version is that of the packages that plugins are written with, by the rules of semver.org: what may
-// change in which version is in docs/plugin-howto.md, and what did in CHANGELOG.md.
+// Version is the version of the packages that plugins are written with, by the rules of semver.org:
+// what may change in which version is in docs/plugin-howto.md, and what did in CHANGELOG.md.
 const Version = "1.1.0"
 
 // sdkName identifies this library to the node.

@@ -16,7 +16,7 @@ const (
 
 	controlVersion = 1 // the first byte of the control stream
 	linkOpen       = 1 // the first byte of a link's stream
-	linkTaken      = 1 // the answer to it
+	linkTaken      = 1 // the answer to linkOpen
 )
 
 // Codes of the protocol, see the package's comment.

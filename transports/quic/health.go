@@ -10,8 +10,8 @@ import (
 // less than needed; 0 if it was enough.
 var granted atomic.Int64
 
-// Health tells the node of problems: buffers that the kernel reduced, a certificate that is
-// about to expire.
+// Health returns an error if there are problems: buffers that the kernel reduced, a certificate
+// that is about to expire.
 func (t *Transport) Health() error {
 	s := t.settings.Load()
 	if s == nil {

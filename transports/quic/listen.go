@@ -222,7 +222,7 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 		return
 	}
 	_ = s.SetReadDeadline(time.Time{})
-	// The peer was judged by the certificates of an earlier Configure, perhaps.
+	// The peer may have been judged by the certificates of an earlier Configure.
 	if id := l.t.settings.Load().id; id != l.settings.id && id.Judge(c.qc.ConnectionState().TLS.PeerCertificates, x509.ExtKeyUsageClientAuth) != nil {
 		turnAway(s, resetIdentity)
 		return
@@ -268,7 +268,7 @@ func (l *listener) join(x *stream) transports.Conn {
 		case <-ctx.Done():
 		}
 	}()
-	whole, _ := l.groups.Accept(ctx, l.settings.streams, x) // the dialler hears that it was given up
+	whole, _ := l.groups.Accept(ctx, l.settings.streams, x) // the dialler learns that the connection was given up
 	return whole
 }
 

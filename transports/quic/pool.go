@@ -16,7 +16,7 @@ import (
 const linger = 10 * time.Second
 
 type target struct {
-	from     netip.Addr // invalid: any
+	from     netip.Addr // address to send from; invalid: any
 	to       netip.AddrPort
 	settings *settings
 }
@@ -131,7 +131,7 @@ func (l *pooledConn) connection() *connection {
 
 func (l *pooledConn) open(ctx context.Context) (*stream, error) {
 	var silent <-chan time.Time
-	if end, ok := ctx.Deadline(); ok { // earlier, so that who waits hears of it, and not of the deadline
+	if end, ok := ctx.Deadline(); ok { // earlier, so that the caller gets this error and not the deadline's
 		timer := time.NewTimer(time.Until(end) * 9 / 10)
 		defer timer.Stop()
 		silent = timer.C

@@ -5,10 +5,10 @@ import (
 	"runtime"
 )
 
-// OwnProcess says that this process only serves the transport, as a plugin does. It then
-// uses half of the processors, rounded up, unless the operator has set GOMAXPROCS: the
-// procs at the other ends of its rings poll on the other half, and threads that Go's
-// scheduler wakes to look for work would take those from them. See
+// OwnProcess declares that this process only serves the transport, as a plugin does. The process
+// then uses half of the processors, rounded up, unless the operator has set GOMAXPROCS: the procs
+// at the other ends of its rings poll on the other half, and threads that Go's scheduler wakes to
+// look for work would take these processors from them. See
 // docs/decisions/0018-quic-takes-another-port.md.
 func (t *Transport) OwnProcess() {
 	if os.Getenv("GOMAXPROCS") == "" {

@@ -44,7 +44,7 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities returns those of streams that live in this process.
+// Capabilities returns the capabilities of streams that live in this process.
 func (t *Transport) Capabilities() transports.Capabilities {
 	return transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},

@@ -53,7 +53,7 @@ var schema = append(identity.Settings(true), []transports.Setting{
 type settings struct {
 	id                  *identity.Identity
 	connections         int
-	streams             int           // most of a link that is dialled to our listeners, each on a connection of its own
+	streams             int           // maximum streams of a link that is dialled to our listeners, each on a connection of its own
 	near                time.Duration // the constant near; tests set it
 	window              int
 	keepalive, idle     time.Duration

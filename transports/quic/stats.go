@@ -14,7 +14,7 @@ type counts struct {
 	alive map[*quic.Conn]struct{}
 	made  int
 	lost  uint64 // packets, on connections that have ended
-	most  uint64 // lost packets that Retransmits has told of
+	most  uint64 // lost packets that Retransmits has reported
 }
 
 func (c *counts) add(qc *quic.Conn) {

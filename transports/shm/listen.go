@@ -103,7 +103,7 @@ func (l *listener) give(r result) {
 	}
 }
 
-// Accept waits for the next link.
+// Accept waits for the next link and returns it.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	if l.ctx.Err() != nil {
 		return nil, link.ErrClosed

@@ -81,7 +81,7 @@ func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 			g.told = time.Now()
 		}
 		g.mu.Unlock()
-		if tell { // anybody can cause them at any rate
+		if tell { // any process can cause such reports at any rate
 			g.report(err)
 		}
 		return

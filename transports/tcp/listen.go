@@ -46,7 +46,7 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 		addresses = append(addresses, netip.AddrPortFrom(a, port).String())
 	}
 	l := &listener{transport: t, streams: s.streams}
-	if at.IPChannel { // for hosts that know nothing of several
+	if at.IPChannel { // for hosts that do not know links of several connections
 		l.streams = 1
 	}
 	l.address = stripe.Address(strings.Join(addresses, ","), l.streams)

@@ -115,7 +115,7 @@ func race(ctx context.Context, list []netip.AddrPort, dial func(context.Context,
 func closeLate(done chan attempt, running int) {
 	for range running {
 		if a := <-done; a.err == nil {
-			_ = a.conn.Close() // it was not used
+			_ = a.conn.Close() // the connection was not used
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (s *settings) another(ctx context.Context, from netip.Addr, far, to netip.A
 	if to.Addr().Unmap() != far.Addr().Unmap() {
 		soon, cancel := context.WithTimeout(ctx, otherWayTime)
 		defer cancel()
-		if c, err := s.connect(soon, netip.Addr{}, to); err == nil { // from where the kernel's route to it begins
+		if c, err := s.connect(soon, netip.Addr{}, to); err == nil { // from the address that the kernel's route selects
 			return c, nil
 		}
 	}
@@ -181,7 +181,7 @@ func (s *settings) several(op, address string, err error) *transports.Error {
 func limitUnsent(c *net.TCPConn, bytes int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return // it is closed, as the next call shows
+		return // the connection is closed, as the next call shows
 	}
 	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes) })
 }

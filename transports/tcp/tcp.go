@@ -38,7 +38,7 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities returns those of a kernel socket between IP addresses, or of TLS.
+// Capabilities returns the capabilities of a kernel socket between IP addresses, or of TLS.
 func (t *Transport) Capabilities() transports.Capabilities {
 	s := t.settings.Load()
 	c := transports.Capabilities{
@@ -81,7 +81,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		return nil, err
 	}
 	near := ctx
-	if end, ok := ctx.Deadline(); ok { // earlier, so that who waits hears that no machine answers
+	if end, ok := ctx.Deadline(); ok { // earlier, so that the caller learns that no machine answers
 		var cancel context.CancelFunc
 		near, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
 		defer cancel()

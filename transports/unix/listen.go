@@ -18,9 +18,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// Listen makes the socket at.Name in the private folder at.Dir, or an abstract
-// one if so configured. A file of that name that nobody listens on any more is
-// replaced.
+// Listen makes the socket at.Name in the private folder at.Dir, or an abstract one if so
+// configured. A file of that name on which no process listens any more is replaced.
 func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
 	p, err := t.settings.Load().place(at)
 	if err != nil {
@@ -123,8 +122,8 @@ type listener struct {
 	close     sync.Once
 }
 
-// Accept waits for a connection. One by another user is a retryable error with
-// CodeAuth; the listener goes on.
+// Accept waits for a connection. One by another user is a retryable error with CodeAuth; the
+// listener continues.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	conn, err := l.accept.Accept(ctx)
 	if errors.Is(err, link.ErrClosed) {
@@ -136,7 +135,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	return l.transport.settings.Load().link("accept", l.Address(), conn)
 }
 
-// Address is the path or "@" and the abstract name, percent-escaped.
+// Address returns the path or "@" and the abstract name, percent-escaped.
 func (l *listener) Address() string { return l.at.String() }
 
 // Close closes the socket and removes its file.

@@ -17,8 +17,8 @@ const maxPath = 107
 
 // place is where a socket is: a file, or a name in the kernel's abstract space.
 type place struct {
-	path     string // absolute
-	abstract string // without the leading @
+	path     string // absolute path
+	abstract string // name without the leading @
 }
 
 var errPlace = errors.New(`it should be an absolute path or "@" and an abstract name`)
@@ -36,7 +36,7 @@ func parsePlace(address string) (place, error) {
 	return place{}, errPlace
 }
 
-// String is the address, printable and without spaces whatever the path has.
+// String returns the address, printable and without spaces even if the path is not.
 func (p place) String() string {
 	if p.path == "" {
 		return "@" + url.PathEscape(p.abstract)

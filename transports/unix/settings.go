@@ -23,7 +23,7 @@ func (t *Transport) Schema() []transports.Setting {
 	return append([]transports.Setting(nil), schema...)
 }
 
-// Configure takes settings for the links and listeners that are made from now on.
+// Configure sets the settings of links and listeners that are made after it.
 func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
 	s.abstract, _ = given["abstract"].(bool)

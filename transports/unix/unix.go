@@ -36,8 +36,8 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities are those of a kernel socket within one machine, whose other end
-// the kernel vouches for.
+// Capabilities returns the capabilities of a kernel socket within one machine, whose other end the
+// kernel identifies.
 func (t *Transport) Capabilities() transports.Capabilities {
 	return transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneFD, transports.PlaneStream},

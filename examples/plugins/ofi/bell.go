@@ -37,7 +37,7 @@ func (b *bell) set(want link.Interest) {
 	drain(b.user)
 	for want&link.Writable != 0 {
 		if n, err := syscall.Write(b.user, filling[:]); n <= 0 && err != syscall.EINTR {
-			return // it is full
+			return // the socket's buffer is full
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (b *bell) ring(what link.Interest) {
 	switch {
 	case b == nil:
 	case what == link.Readable:
-		_, _ = syscall.Write(b.node, filling[:1]) // if it is full it is readable
+		_, _ = syscall.Write(b.node, filling[:1]) // a full buffer is readable already
 	default:
 		drain(b.node)
 	}

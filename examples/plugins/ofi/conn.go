@@ -10,7 +10,7 @@ var errTime = os.ErrDeadlineExceeded
 
 func over(at time.Time) bool { return !at.IsZero() && !time.Now().Before(at) }
 
-// Write takes bytes as far as the peer has room for them.
+// Write accepts bytes as far as the peer has room for them.
 func (l *stream) Write(b []byte) (done int, err error) {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -99,7 +99,7 @@ func (l *stream) CloseWrite() error {
 	return nil
 }
 
-// Close gives up the link. What was written still goes to the peer.
+// Close gives up the link. Bytes that were written are still sent to the peer.
 func (l *stream) Close() error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *stream) Break() {
 	}
 }
 
-// SetReadDeadline bounds Read.
+// SetReadDeadline sets the time at which Read gives up.
 func (l *stream) SetReadDeadline(at time.Time) error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -151,7 +151,7 @@ func (l *stream) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds Write.
+// SetWriteDeadline sets the time at which Write gives up.
 func (l *stream) SetWriteDeadline(at time.Time) error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -160,7 +160,7 @@ func (l *stream) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// SetDeadline bounds both.
+// SetDeadline sets the time at which Read and Write give up.
 func (l *stream) SetDeadline(at time.Time) error {
 	_ = l.SetReadDeadline(at) // never fails
 	return l.SetWriteDeadline(at)
@@ -179,14 +179,14 @@ func (l *stream) alarm(at time.Time) {
 
 type place string
 
-// Network is the name of the transport.
+// Network returns the name of the transport.
 func (place) Network() string { return name }
 
-// String is the address as text.
+// String returns the address as text.
 func (p place) String() string { return string(p) }
 
-// LocalAddr is the address of this end.
+// LocalAddr returns the address of this end.
 func (l *stream) LocalAddr() net.Addr { return place(l.n.f.text(l.n.f.name)) }
 
-// RemoteAddr is the address of the peer.
+// RemoteAddr returns the address of the peer.
 func (l *stream) RemoteAddr() net.Addr { return place(l.n.f.text([]byte(l.peer.blob))) }

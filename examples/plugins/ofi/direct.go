@@ -15,10 +15,10 @@ var _ conn.Direct = (*stream)(nil)
 // the one that has read a completion puts its bytes into the ring.
 type polling struct {
 	polls bool          // it counts in node.polled
-	armed link.Interest // what its user sleeps for
+	armed link.Interest // events that its user sleeps for
 	bell  *bell         // nil before the first Handle
-	sink  []byte        // where Recv wants the next bytes
-	sunk  int           // how many are there
+	sink  []byte        // where Recv stores the next bytes
+	sunk  int           // number of bytes in sink
 	harsh bool          // Close breaks the link
 }
 
@@ -44,7 +44,7 @@ func (l *stream) rest() {
 	}
 }
 
-// Send gives the provider as much as the peer has room for.
+// Send passes as many bytes to the provider as the peer has room for.
 func (l *stream) Send(batch [][]byte) (done int, err error) {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *stream) unsendable() error {
 	return nil
 }
 
-// Recv looks at the provider's completions, and returns what has come.
+// Recv handles the provider's completions, and returns the bytes that have come.
 func (l *stream) Recv(batch [][]byte) (int, error) {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *stream) Recv(batch [][]byte) (int, error) {
 	return 0, nil
 }
 
-// Handle returns a descriptor by which who has called Arm is woken.
+// Handle returns a descriptor that wakes a user that has called Arm.
 func (l *stream) Handle() int {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *stream) chime() {
 	}
 }
 
-// Limits says that a user that polls should call Recv.
+// Limits reports that a user that polls should call Recv.
 func (l *stream) Limits() link.Limits {
 	return link.Limits{Stream: int(l.n.set.window), Memory: true}
 }
@@ -174,7 +174,7 @@ func (l *stream) CloseSend() error {
 	return nil
 }
 
-// SetLinger with 0 has Close break the link, as for a TCP connection.
+// SetLinger with 0 makes Close break the link, as for a TCP connection.
 func (l *stream) SetLinger(seconds int) error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()

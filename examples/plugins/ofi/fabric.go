@@ -28,7 +28,7 @@ type fabricError struct {
 	code int // positive
 }
 
-// Error has the call and what libfabric says.
+// Error returns the call and libfabric's message.
 func (e *fabricError) Error() string {
 	return fmt.Sprintf("%s: %s (-%d)", e.call, C.GoString(C.fi_strerror(C.int(e.code))), e.code)
 }
@@ -77,7 +77,7 @@ func query(provider, domain, node, service string, f func(*C.struct_fi_info) err
 
 // providers returns the names of those that have endpoints of the kind that links need.
 func providers() (names []string) {
-	_ = query("", "", "", "", func(i *C.struct_fi_info) error { // none is a list too
+	_ = query("", "", "", "", func(i *C.struct_fi_info) error { // an error: no names
 		for ; i != nil; i = i.next {
 			if name := C.GoString(i.fabric_attr.prov_name); !strings.Contains(" "+strings.Join(names, " ")+" ", " "+name+" ") {
 				names = append(names, name)
@@ -117,7 +117,7 @@ type fabric struct {
 type slot struct {
 	c    *C.struct_slot
 	data []byte
-	peer *peer // to which it is being sent
+	peer *peer // the peer that it is being sent to
 	link *stream
 	len  int
 	kind byte
@@ -214,7 +214,7 @@ func (f *fabric) shares() bool { return f.c.shares != 0 }
 
 func (f *fabric) mostPeers() int {
 	if f.shares() {
-		return 200 // it has room for 256, those included that it learns of by itself
+		return 200 // it has room for 256, including those that it learns by itself
 	}
 	return maxPeers
 }

@@ -18,7 +18,7 @@ type listener struct {
 	done    chan struct{}
 }
 
-// Address is where to dial.
+// Address returns the address to dial.
 func (l *listener) Address() string { return l.address }
 
 // Accept returns the next link.
@@ -42,7 +42,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 // their peers.
 const closeTime = time.Second
 
-// Close ends the listener. Its links go on, and the endpoint ends with the last of them.
+// Close ends the listener. Its links continue, and the endpoint ends with the last of them.
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		close(l.done)
@@ -51,7 +51,7 @@ func (l *listener) Close() error {
 			select {
 			case s := <-l.n.arrived:
 				s.Break()
-				_ = s.Close() // nobody has accepted it
+				_ = s.Close() // no call has accepted it
 			default:
 				more = false
 			}

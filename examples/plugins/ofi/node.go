@@ -11,17 +11,17 @@ import (
 const (
 	maxPeers    = 4096
 	maxStreams  = 16384
-	maxHalfOpen = 256 // links that a stranger's connect has begun, and nobody has confirmed
+	maxHalfOpen = 256 // links that an unknown peer's connect has begun, not confirmed yet
 	maxRefusals = 16  // answers to one peer that wait
 	backlog     = 1024
 
 	halfOpenTime = 10 * time.Second
-	removeAfter  = 2 * time.Second // a peer's address, after its last link
+	removeAfter  = 2 * time.Second // until a peer's address is removed, after its last link
 	lingerTime   = 10 * time.Second
 	resendFirst  = 250 * time.Millisecond
 	resendLast   = 2 * time.Second
 	tickTime     = 50 * time.Millisecond
-	idleTime     = 3 * time.Second // a node for dialling, after its last link
+	idleTime     = 3 * time.Second // until a node for dialling ends, after its last link
 
 	mostReceives = 128     // posted at a time
 	receiveRoom  = 1 << 20 // bytes that they have room for: with more than the caches have, streams are slower
@@ -42,19 +42,19 @@ type node struct {
 	mu       sync.Mutex
 	peers    map[string]*peer
 	streams  map[uint64]*stream
-	incoming map[connectKey]*stream // those that were made by a connect, which may come again
+	incoming map[connectKey]*stream // streams made by a connect, which may come again
 	half     int
 	arrived  chan *stream // nil: it only dials
 	open     bool         // a listener or a transport uses it
-	users    int          // dials that go on
-	inserted int          // addresses that the provider was told
+	users    int          // number of dials under way
+	inserted int          // addresses that the provider has
 	unused   time.Time    // since when there is nothing to do
-	free     [2][]*slot   // small ones, and those with room for data
+	free     [2][]*slot   // small slots, and slots with room for data
 	made     [2]int
 	starved  []*slot // receives that could not be posted
 	again    bool    // the provider had no room for a message
 	polled   int     // links whose users poll, and the node with them
-	looks    uint64  // how often they have
+	looks    uint64  // number of their polls
 	ended    bool
 	done     chan struct{}
 	failed   error
@@ -196,7 +196,7 @@ func (n *node) push() time.Duration {
 		if p.push(n); n.again {
 			wait = time.Millisecond
 		} else if p.posted > 0 {
-			wait = min(wait, 5*time.Millisecond) // resends of the provider's own want progress
+			wait = min(wait, 5*time.Millisecond) // the provider's own resends need progress
 		} else if p.idle != (time.Time{}) {
 			wait = min(wait, tickTime)
 		}

@@ -13,7 +13,7 @@ type peer struct {
 	ready    bool // a message was sent to it
 	posted   int  // messages that the provider has
 	links    int
-	queue    []*stream // those that have something to send, each once
+	queue    []*stream // links that have something to send, each once
 	refusals []refusal
 	stuck    time.Time // since when nothing was sent although there is something
 	idle     time.Time // since when it has no links
@@ -38,7 +38,7 @@ func (n *node) peer(blob string) *peer {
 	case p == nil:
 	case p.posted == 0:
 		p.drop(n)
-	default: // what it was sent may never complete: who comes back at the address does not wait for that
+	default: // sends to it may never complete: a new peer at the address does not wait for them
 		next.to, next.known, p.known = p.to, p.known, false
 	}
 	n.peers[blob] = next

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	mostPorts = 16    // that are tried for one listener
-	firstPort = 10240 // of those that a listener is given
+	mostPorts = 16    // ports that are tried for one listener
+	firstPort = 10240 // the first port that a listener gets
 )
 
 // quietPort returns a port that the kernel gives to nobody by itself, or 0 if it may give any. While nobody

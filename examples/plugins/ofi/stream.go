@@ -16,11 +16,11 @@ const (
 	halfOpen        // a connect has come and was not confirmed
 	opened          // both sides know that the link exists
 	broken          // bytes may be lost
-	abandoned       // a dial that was given up: if it is accepted yet, the peer is told
+	abandoned       // a dial that was given up: if the peer still accepts it, it is reset
 )
 
-// What a link has to say, each at most once: so what waits is bounded, whatever peers do. The
-// order is that in which it is sent; data come before the ends.
+// The messages that a link has to send, each at most once: so the queue is bounded, whatever peers
+// do. They are sent in this order; data come before the ends.
 const (
 	todoConnect = 1 << iota
 	todoAccept
@@ -53,25 +53,25 @@ type stream struct {
 	write sync.Mutex // one Write at a time
 	peer  *peer
 	id    uint64
-	far   uint64 // its number at the peer
+	far   uint64 // the link's number at the peer
 	key   connectKey
 	state state
-	err   error // why it is broken
+	err   error // error that broke it
 
 	answered chan struct{} // closed when a dial has its answer
 	todo     int
 	queued   bool // in peer.queue
 
 	data    []*slot // written, not given to the provider
-	posted  int     // given to it, not completed
+	posted  int     // given to the provider, not completed
 	sendPos uint64
-	allowed uint64 // up to which the peer has room
+	allowed uint64 // position up to which the peer has room
 
 	ring     []byte
-	start    int // of what is unread in ring
+	start    int // of the unread bytes in ring
 	unread   int
 	got      uint64 // position up to which everything has come
-	granted  uint64 // up to which the peer may send
+	granted  uint64 // position up to which the peer may send
 	ahead    map[uint64][]byte
 	end      uint64 // the length of the peer's stream, if ends
 	ends     bool
@@ -82,7 +82,7 @@ type stream struct {
 	heard, said   time.Time
 	resend        time.Time
 	pause         time.Duration
-	until         time.Time // when what is not complete is given up
+	until         time.Time // when incomplete sends are given up
 	readBy, sayBy time.Time
 	polling
 }
@@ -221,7 +221,7 @@ func (l *stream) message(h head, rest []byte) {
 			l.remove()
 		}
 	case kindReset:
-		if l.state == dialling { // its number is known to none but who has seen the connect
+		if l.state == dialling { // only a peer that has seen the connect has its number
 			return
 		}
 		l.lost(errReset)
@@ -266,7 +266,7 @@ func (l *stream) confirmed() bool {
 		default:
 		}
 	}
-	l.closed = true // nobody has it
+	l.closed = true // no caller has the link
 	l.breakOff(errReset)
 	return false
 }
@@ -466,7 +466,7 @@ func (n *node) dial(ctx context.Context, blob []byte) (*stream, error) {
 	return nil, l.err
 }
 
-// Read reads what has come.
+// Read returns bytes that have come.
 func (l *stream) Read(b []byte) (int, error) {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()

@@ -35,7 +35,7 @@ type transport struct {
 	mu    sync.Mutex
 	set   settings
 	offer offer
-	nodes map[string]*node // that dial, by where from
+	nodes map[string]*node // nodes that dial, by local address
 }
 
 type settings struct {
@@ -59,12 +59,12 @@ func newTransport() *transport {
 	return t
 }
 
-// Info names the transport.
+// Info returns the name of the transport.
 func (*transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: version, Vendor: "the impi examples"}
 }
 
-// Capabilities returns those of links inside this process, which passes their bytes on.
+// Capabilities returns the capabilities of links inside this process, which passes their bytes on.
 func (t *transport) Capabilities() transports.Capabilities {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,7 +261,7 @@ func (s settings) listens(o offer, at transports.ListenSpec) (*node, error) {
 			code = transports.CodeResource
 		}
 		if code == transports.CodeResource && at.Port == 0 && o.ip() && tries > 0 {
-			continue // somebody has this port
+			continue // another process has this port
 		}
 		return nil, failure("listen", net.JoinHostPort(where.host, where.service), code, err.Error())
 	}
@@ -433,7 +433,7 @@ func (t *transport) dialler(s settings, o offer, from string, to target) (*node,
 // of this process was closed since (see forget).
 const mostNodes = 4
 
-// Close ends what dials. Links go on.
+// Close ends the nodes that dial. Links continue.
 func (t *transport) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

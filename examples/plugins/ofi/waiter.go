@@ -12,7 +12,7 @@ import (
 // no thread is held; or on a timer, where the provider has no descriptor or the queue is polled by others.
 type waiter struct {
 	queue int      // the descriptor
-	set   int      // a set of descriptors, in which it is only during a sleep: otherwise it would wake a thread with each message
+	set   int      // descriptors; queue is in it only during a sleep: otherwise each message would wake a thread
 	file  *os.File // of set, or nil
 	raw   syscall.RawConn
 	woken *atomic.Bool
@@ -30,7 +30,7 @@ func newWaiter(fd int) (w waiter, err error) {
 	if w.set, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		return w, wrong(err)
 	}
-	if err := syscall.SetNonblock(w.set, true); err != nil { // package os puts only such ones into its poller
+	if err := syscall.SetNonblock(w.set, true); err != nil { // package os polls only non-blocking files
 		_ = syscall.Close(w.set)
 		return w, wrong(err)
 	}
@@ -62,7 +62,7 @@ func (w *waiter) sleep(limit time.Duration, watch bool, ready func() bool) {
 		return
 	}
 	slept := false
-	_ = w.raw.Read(func(uintptr) bool { // its error is that the time is over
+	_ = w.raw.Read(func(uintptr) bool { // its error is the expired deadline
 		if slept {
 			return true
 		}

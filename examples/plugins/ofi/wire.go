@@ -23,7 +23,7 @@ const (
 	kindCredit              // value: position up to which the receiver has room
 	kindFin                 // value: length of the stream, which ends
 	kindClose               // as kindFin, and the sender takes no more bytes
-	kindCloseAck            // close has come
+	kindCloseAck            // kindClose has come
 	kindReset               // the link is broken
 	kindPing                // the sender lives
 )
@@ -40,7 +40,7 @@ const (
 
 // Why a connect is refused.
 const (
-	refusedClosed = 1 // nobody listens
+	refusedClosed = 1 // no listener
 	refusedFull   = 2 // there are too many links
 )
 

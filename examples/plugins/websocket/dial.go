@@ -44,7 +44,7 @@ func dial(ctx context.Context, s settings, to transports.DialSpec) (link.Link, e
 		return nil, s.dialFailure(ctx, to.Address, answer, err)
 	}
 	if c.Subprotocol() != protocol {
-		_ = c.CloseNow() // what it has is not for us
+		_ = c.CloseNow() // its bytes are not for us
 		return nil, failure("dial", to.Address, transports.CodeProtocol, "what answers there does not speak "+protocol)
 	}
 	return linkOf(c), nil
@@ -74,8 +74,8 @@ func streamOf(c *websocket.Conn) transports.Conn {
 // careful wraps a WebSocket's connection for two things that links require.
 type careful struct{ net.Conn }
 
-// Read never returns bytes together with an error. For a frame that was cut off the library
-// returns what has come without unmasking it, so those bytes are not what the peer has
+// Read never returns bytes together with an error. For a frame that was cut off the library returns
+// the bytes that have come without unmasking them, so they are not the bytes that the peer has
 // sent.
 func (c careful) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
@@ -85,10 +85,10 @@ func (c careful) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes in the background: waiting for the peer's answer may take seconds, and links
-// must not block. What was written is still sent.
+// Close closes in the background: waiting for the peer's answer may take seconds, and links must
+// not block. Bytes that were written are still sent.
 func (c careful) Close() error {
-	go func() { _ = c.Conn.Close() }() // an error can be reported to nobody
+	go func() { _ = c.Conn.Close() }() // an error cannot be reported
 	return nil
 }
 

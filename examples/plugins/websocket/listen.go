@@ -82,12 +82,12 @@ func (l *listener) take(w http.ResponseWriter, r *http.Request) {
 	select {
 	case l.arrived <- x:
 	case <-l.done:
-		_ = c.CloseNow() // nobody listens any more
+		_ = c.CloseNow() // the listener is closed
 		_ = x.Close()
 	}
 }
 
-// Accept waits for the next link.
+// Accept waits for the next link and returns it.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	select {
 	case <-l.done:
@@ -106,7 +106,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// Address is the URL to dial.
+// Address returns the URL to dial.
 func (l *listener) Address() string { return l.address }
 
 // Close stops accepting. WebSockets that were accepted do not belong to the server any

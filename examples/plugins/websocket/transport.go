@@ -40,12 +40,12 @@ func newTransport() *transport {
 	return t
 }
 
-// Info names the transport.
+// Info returns the name of the transport.
 func (*transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: version, Vendor: "the impi examples"}
 }
 
-// Capabilities returns those of links inside this process, which passes their bytes on.
+// Capabilities returns the capabilities of links inside this process, which passes their bytes on.
 func (t *transport) Capabilities() transports.Capabilities {
 	c := transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
@@ -57,7 +57,7 @@ func (t *transport) Capabilities() transports.Capabilities {
 	return c
 }
 
-// Health tells the node of a certificate that is about to expire.
+// Health returns an error about a certificate that is about to expire.
 func (t *transport) Health() error { return t.settings().id.Health() }
 
 // Schema lists the settings.

@@ -11,17 +11,17 @@ import (
 	"sync/atomic"
 )
 
-// Handle is what C programs hold instead of an object, as wide as a pointer. Those
-// below FirstOwn are constants of the ABI, and 0 is none at all.
+// Handle is what C programs hold instead of an object, as wide as a pointer. Handles below FirstOwn
+// are constants of the ABI, and 0 is no handle.
 type Handle = uintptr
 
-// FirstOwn is behind the numbers that the ABI keeps for constants.
+// FirstOwn is the first number after those that the ABI reserves for constants.
 const FirstOwn Handle = 4096
 
 // Kind is a sort of object; each has a table of its own.
 type Kind uint32
 
-// The kinds. None is 0, so that no handle is below FirstOwn.
+// The kinds. No kind is 0, so that no handle is below FirstOwn.
 const (
 	Comm Kind = iota + 1
 	Group
@@ -50,18 +50,18 @@ const (
 	chunkSize  = 1 << chunkBits
 	low        = 1<<32 - 1
 
-	// Max is how many objects of a kind there can be at a time.
+	// Max is the maximum number of objects of a kind at a time.
 	Max = 1 << indexBits
 )
 
-// Table has the objects of a kind. An object stays where it is as long as it
-// lives. The zero value has none and no kind; NewTable makes one.
+// Table holds the objects of a kind. An object stays at its address as long as it lives. The zero
+// value has no objects and no kind; NewTable makes one.
 type Table[T any] struct {
 	kind   Kind
 	chunks atomic.Pointer[[]*[chunkSize]slot[T]]
 	free   atomic.Uint64 // index+1 of the first free slot, and a count of changes above
 
-	mu   sync.Mutex // of growing
+	mu   sync.Mutex // held while the table grows
 	used int        // slots that were ever in use
 }
 
@@ -97,9 +97,8 @@ func (t *Table[T]) slot(n uint32) *slot[T] {
 	return &(*chunks)[i>>chunkBits][i%chunkSize]
 }
 
-// New returns a handle and the object that it stands for, which is as the last one
-// in that place left it. It is nil if there are Max already. The handle is good
-// once Set says so.
+// New returns a handle and its object, which has the contents that the last object in that place
+// had. Both are zero if there are Max already. The handle is valid after Set.
 func (t *Table[T]) New() (Handle, *T) {
 	for {
 		head := t.free.Load()
@@ -115,11 +114,11 @@ func (t *Table[T]) New() (Handle, *T) {
 	}
 }
 
-// Set makes a handle of New good. What was stored in the object before is seen by
-// who gets it.
+// Set makes a handle of New valid. Data that was stored in the object before is visible to a caller
+// of Get.
 func (t *Table[T]) Set(h Handle) { t.slot(uint32(h)).gen.Store(uint32(h >> 32)) }
 
-// Add is New and Set of an object. The handle is 0 if there are Max already.
+// Add calls New, stores v in the object and calls Set. It returns 0 if there are Max already.
 func (t *Table[T]) Add(v T) Handle {
 	h, p := t.New()
 	if p == nil {
@@ -130,8 +129,8 @@ func (t *Table[T]) Add(v T) Handle {
 	return h
 }
 
-// Free ends a handle. It is false if it had no object: of several that free it at
-// a time one does. The object must be cleared before, so far as it holds memory.
+// Free ends a handle. It returns false if the handle had no object: of several concurrent calls one
+// returns true. The object must be cleared before, so far as it holds memory.
 func (t *Table[T]) Free(h Handle) bool {
 	s := t.slot(uint32(h))
 	gen := uint32(h >> 32)
@@ -160,10 +159,10 @@ func (t *Table[T]) release(s *slot[T], h Handle) {
 	}
 }
 
-// Int is the handle as C's int, of objects of this kind that live.
+// Int returns the handle as C's int. It is unique among the live objects of a kind.
 func Int(h Handle) int32 { return int32(h & low) }
 
-// FromInt is the inverse of Int: 0 if no object has the number.
+// FromInt is the inverse of Int. It returns 0 if no object has the number.
 func (t *Table[T]) FromInt(n int32) Handle {
 	s := t.slot(uint32(n))
 	if s == nil {

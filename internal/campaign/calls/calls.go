@@ -16,20 +16,20 @@ import (
 	"github.com/openimpi/impi/internal/campaign/job"
 )
 
-// Point is one call that is failed in one way.
+// Point is one call that is made to fail in one way.
 type Point struct {
 	Kind job.Kind
 	inject.Call
 	Fault inject.Fault
 }
 
-// String names the point: "tcp: node 2: write/socket 17: ECONNRESET".
+// String returns the name of the point: "tcp: node 2: write/socket 17: ECONNRESET".
 func (p Point) String() string {
 	return fmt.Sprintf("%s: %s: %s %d: %s", p.Kind.Name, p.Process, p.Name, p.N, p.Fault)
 }
 
-// Key orders points as if at random, so that some of them in a row are of all kinds and jobs. A point
-// keeps its place when others come and go.
+// Key returns a number that orders points as if at random, so that some points in a row are of all
+// kinds and jobs. A point keeps its place when others come and go.
 func (p Point) Key() uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.String()))
@@ -51,7 +51,7 @@ func role(args []string) string {
 	case slices.Contains(args, "-config"):
 		return "launcher"
 	}
-	return "transport" // of those that impi-node has itself
+	return "transport" // for transports in impi-node itself
 }
 
 const rounds = 3
@@ -99,7 +99,7 @@ func count(ctx context.Context, b *job.Stand, k job.Kind) (last map[inject.Call]
 	return last, err
 }
 
-// Result is what a point has come to.
+// Result is the outcome of a point.
 type Result struct {
 	Point
 	job.Outcome
@@ -107,7 +107,7 @@ type Result struct {
 	Took    time.Duration
 }
 
-// Run fails one call of a job.
+// Run makes one call of a job fail.
 func Run(ctx context.Context, b *job.Stand, p Point) (r Result, err error) {
 	r.Point = p
 	name, _, _ := strings.Cut(p.Name, "/")

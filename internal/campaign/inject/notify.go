@@ -36,7 +36,7 @@ type response struct {
 
 var arches = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// Missing says why calls cannot be failed on this machine, nil if they can.
+// Missing returns the reason why calls cannot be made to fail on this machine, or nil if they can.
 func Missing() error {
 	if arches[runtime.GOARCH] == 0 {
 		return fmt.Errorf("system calls of %s are not known here", runtime.GOARCH)
@@ -45,7 +45,7 @@ func Missing() error {
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); e != 0 {
 		return fmt.Errorf("the kernel has no seccomp with user notification: %w", e)
 	}
-	// Flags that are known are looked at before the filter, which is not there.
+	// The kernel checks flags before the filter, which is missing here.
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterFlags, 0); e != unix.EFAULT {
 		return fmt.Errorf("seccomp cannot have signals wait: %w", e)
 	}

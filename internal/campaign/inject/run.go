@@ -14,19 +14,19 @@ import (
 
 // Call is a system call that a process is about to make.
 type Call struct {
-	Process string // what Options.Role says, and the number of the process among those: "node 2"
-	Name    string // of the call, for those on a descriptor also what it is: "write/socket"
-	N       int    // the how many-th call of that name it is of the process, from 1
+	Process string // the role of Options.Role, and the process's number in it: "node 2"
+	Name    string // of the call, with the type of a descriptor: "write/socket"
+	N       int    // number of this call among the process's calls of that name, from 1
 }
 
 // Options are how calls are stopped.
 type Options struct {
-	Calls  []string                   // their names, without what their descriptor is; nil: all that are known
-	Role   func(args []string) string // of a process with this command line
+	Calls  []string                   // their names, without the type of descriptor; nil: all known calls
+	Role   func(args []string) string // role of a process with this command line
 	Decide func(Call) Fault           // "": the call is made. It is called by one goroutine
 }
 
-// Tree is a program that was started, with all that it has started.
+// Tree is a program that was started, and all processes that it has started.
 type Tree struct {
 	gone chan struct{}
 
@@ -72,7 +72,7 @@ func Start(cmd *exec.Cmd, o Options) (*Tree, error) {
 		_ = cmd.Wait()
 		return nil, fmt.Errorf("the filter was not set up: %w", err)
 	}
-	// Who waits hands its core to us at once; kernels before 6.6 do without.
+	// A waiter passes its core to us at once; kernels before 6.6 do without.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	t := &Tree{gone: make(chan struct{})}
 	s := &supervisor{
@@ -83,17 +83,18 @@ func Start(cmd *exec.Cmd, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Gone is closed when no process of the tree is left.
+// Gone returns a channel that is closed when no process of the tree is left.
 func (t *Tree) Gone() <-chan struct{} { return t.gone }
 
-// Pids lists the processes that were seen, of which some have ended.
+// Pids returns the processes that were seen, some of which may have ended.
 func (t *Tree) Pids() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.pids)
 }
 
-// Applied reports whether a call has become what Decide said: a write that cannot be divided is made whole.
+// Applied reports whether a call got a fault that Decide returned: a write that cannot be divided
+// is made whole.
 func (t *Tree) Applied() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +108,7 @@ type supervisor struct {
 	processes map[int]*process // by PID
 	groups    map[int]int      // the process of a thread
 	becoming  map[int]bool     // processes that were about to become another program
-	roles     map[string]int   // how many there have been
+	roles     map[string]int   // number of processes of each role so far
 }
 
 type process struct {

@@ -16,8 +16,8 @@ import (
 // to stop at.
 const variable = "IMPI_INJECT_CALLS"
 
-// Shim must be the first thing that a program with Start in it calls: Start runs that program once
-// more, which then sets the filter up and becomes the program that is to be run.
+// Shim must be the first call of a program that uses Start: Start runs that program once more,
+// which then installs the filter and becomes the program that is to be run.
 func Shim() {
 	list := os.Getenv(variable)
 	if list == "" {

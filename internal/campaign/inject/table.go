@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fault is what becomes of a call: an error, or fewer bytes.
+// Fault is the result of a call that fails: an error, or fewer bytes.
 type Fault string
 
-// Short has a call write half of its bytes, and say so. All other faults are named like the error.
+// Short makes a call write half of its bytes, and return that number. All other faults are named
+// like the error.
 const Short Fault = "short"
 
 var errnos = map[Fault]unix.Errno{
@@ -21,15 +22,16 @@ var errnos = map[Fault]unix.Errno{
 	"ECONNRESET": unix.ECONNRESET, "EIO": unix.EIO, "EAGAIN": unix.EAGAIN,
 }
 
-// Errno is the error of a fault, 0 for Short.
+// Errno returns the error of a fault, or 0 for Short.
 func (f Fault) Errno() unix.Errno { return errnos[f] }
 
 type spec struct {
 	name   string
 	nr     uintptr
-	faults []Fault // whatever the descriptor is, or if there is none
+	faults []Fault // for any descriptor, or without one
 
-	// Calls on a descriptor are told apart by what it is. Those of other descriptors are not counted.
+	// Calls on a descriptor are distinguished by its type. Calls on other descriptors are not
+	// counted.
 	of   map[string][]Fault
 	only func(d *data, tid int) bool // which calls count; nil: all
 }
@@ -92,14 +94,14 @@ var table = []spec{
 	{name: "execve", nr: unix.SYS_EXECVE, faults: []Fault{"ENOMEM", "EMFILE"}},
 }
 
-// What a descriptor is.
+// Types of descriptors.
 const (
 	socket = "socket"
 	file   = "file"
 	pipe   = "pipe"
 )
 
-// Faults lists what can become of a call of that name, as Call.Name has it.
+// Faults returns the possible faults of a call with that name, as in Call.Name.
 func Faults(name string) []Fault {
 	name, of, _ := strings.Cut(name, "/")
 	i := slices.IndexFunc(table, func(s spec) bool { return s.name == name })

@@ -25,8 +25,8 @@ type Kind struct {
 	blocks string // of the job file
 }
 
-// Kinds are the jobs: by shared memory, by TCP, and by a plugin through whose process all bytes pass.
-// The first two have their transports' processes, too: the node's own program is their binary.
+// Kinds are the jobs: by shared memory, by TCP, and by a plugin whose process passes all bytes on.
+// The first two have their transports' processes, too: these run the node's own program.
 var Kinds = []Kind{
 	{"shm", `route "*" { prefer = ["shm", "tcp"] }`},
 	{"tcp", `route "*" { prefer = ["tcp"] }`},
@@ -55,14 +55,14 @@ site "beta" {
 // lastWords are what the program prints if what it has received was right.
 const lastWords = "as it must be"
 
-// Limit is how long a job may take, whatever goes wrong in it: it has seconds until its start has
+// Limit is the maximum time of a job, whatever goes wrong in it: it has seconds until its start has
 // failed, and more until a silent peer is given up.
 const Limit = 90 * time.Second
 
 // grace is how long the other processes of a job may remain after the end of its first process.
 const grace = 5 * time.Second
 
-// Stand is where jobs run: programs, and a folder of their own.
+// Stand is the place where jobs run: programs, and a folder for the jobs.
 type Stand struct {
 	Bin  string // absolute
 	Temp string // for folders of jobs; empty
@@ -82,7 +82,7 @@ func NewStand(bin string) (b *Stand, err error) {
 	if b.Temp, err = os.MkdirTemp("", "impi-campaign-"); err != nil {
 		return nil, err
 	}
-	// What the plugin is called says which transport it has.
+	// The plugin's file name determines its transport.
 	err = os.Mkdir(filepath.Join(b.Temp, "plugins"), 0o700)
 	var binary []byte
 	if err == nil {
@@ -97,14 +97,14 @@ func NewStand(bin string) (b *Stand, err error) {
 // Close removes the folder.
 func (b *Stand) Close() { _ = os.RemoveAll(b.Temp) }
 
-// Job is one that runs, or has.
+// Job is a job that runs or has ended.
 type Job struct {
 	Cmd *exec.Cmd
 	dir string
 	out Output
 }
 
-// New writes a job file and makes the command of the job, whose program does so many rounds.
+// New writes a job file and makes the command of the job, whose program does rounds rounds.
 func (b *Stand) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
 	dir, err := os.MkdirTemp(b.Temp, "")
 	if err != nil {
@@ -125,7 +125,8 @@ func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
 	return os.WriteFile(j.file(), []byte(text), 0o600)
 }
 
-// Again runs a short job in the folder of one that has ended. Nodes remove what killed ones have left.
+// Again runs a short job in the folder of one that has ended. Nodes remove files that killed ones
+// have left.
 func (b *Stand) Again(ctx context.Context, j *Job, k Kind) error {
 	err := b.prepare(ctx, j, k, 1)
 	if err == nil {
@@ -151,8 +152,9 @@ func (j *Job) command(ctx context.Context, bin string) *exec.Cmd {
 	return cmd
 }
 
-// Watch returns a channel that is closed when no process of the job is left, which it looks for now and
-// then from now on: most are children of others, whose ends the kernel does not tell us.
+// Watch returns a channel that is closed when no process of the job is left, which it checks
+// periodically from now on: most are children of other processes, whose ends the kernel does not
+// report to us.
 func (j *Job) Watch() <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
@@ -164,11 +166,12 @@ func (j *Job) Watch() <-chan struct{} {
 	return gone
 }
 
-// Output is what a job has written so far.
+// Output returns the job's output so far.
 func (j *Job) Output() string { return j.out.String() }
 
-// Judge waits for the end of a job that was started: over gives what its launcher's Wait returns, gone
-// is closed when all its processes have ended. What has not ended then is killed.
+// Judge waits for the end of a job that was started: over receives the result of its launcher's
+// Wait, gone is closed when all its processes have ended. Processes that have not ended then are
+// killed.
 func (j *Job) Judge(ctx context.Context, over <-chan error, gone <-chan struct{}) (o Outcome, err error) {
 	limit := time.NewTimer(Limit)
 	defer limit.Stop()
@@ -203,8 +206,8 @@ func (j *Job) Judge(ctx context.Context, over <-chan error, gone <-chan struct{}
 	return o, cmp.Or(context.Cause(ctx), err)
 }
 
-// Processes lists the job's processes that are there, each with its command line. They are known by
-// their folder for files, which is in their environment.
+// Processes returns the job's running processes, each with its command line. It finds them by their
+// folder for files, which is in their environment.
 func (j *Job) Processes() map[int]string {
 	found := map[int]string{}
 	mark := []byte(j.temp())
@@ -224,8 +227,8 @@ func (j *Job) Processes() map[int]string {
 	return found
 }
 
-// Files lists what the job has left of files in its folder, and in that for all users if a process of
-// it could not use its own. The folder of a user's processes stays, with its lock.
+// Files returns the files that the job has left in its folder, and in the folder for all users if a
+// process of the job could not use its own. The folder of a user's processes stays, with its lock.
 func (j *Job) Files(pids []int) (left []string) {
 	user := "impi-" + strconv.Itoa(os.Getuid())
 	stays := []string{".", user, filepath.Join(user, "lock")}
@@ -252,20 +255,20 @@ func (j *Job) Files(pids []int) (left []string) {
 // Remove removes the job's folder.
 func (j *Job) Remove() { _ = os.RemoveAll(j.dir) }
 
-// Output keeps what several processes write.
+// Output holds the output of several processes.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-// Write takes some of it.
+// Write appends b to the output.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.Write(b)
 }
 
-// String is all of it.
+// String returns the output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Outcome is how a job has ended.
+// Outcome describes how a job has ended.
 type Outcome struct {
 	Status int      // of the launcher
-	Hung   bool     // it had not ended within Limit
+	Hung   bool     // the job had not ended within Limit
 	Output string   // of all its processes
 	Left   []string // processes and files
-	Killed bool     // somebody has killed the launcher, which therefore has no status and says nothing
+	Killed bool     // the launcher was killed, which therefore has no status and prints nothing
 }
 
 var (
@@ -24,8 +24,9 @@ var (
 	vague    = regexp.MustCompile(`(?i)context deadline exceeded|context canceled|exit status \d+|impi-node|error|\W|site|the job`)
 )
 
-// Wrong says what is wrong with an outcome: a job must end with the right result and status 0, or with
-// another status and words that name something, and must leave nothing behind. It is "" if all is well.
+// Wrong returns what is wrong with an outcome: a job must end with the right result and status 0,
+// or with another status and a message that names something, and must leave nothing behind. It
+// returns "" if all is well.
 func (o *Outcome) Wrong() string {
 	switch {
 	case o.Hung:
@@ -46,7 +47,7 @@ func (o *Outcome) Wrong() string {
 	return ""
 }
 
-// Words is the first thing that a job says of why it has failed.
+// Words returns the first line of the job's output that explains its failure.
 func (o *Outcome) Words() string {
 	for line := range strings.Lines(o.Output) {
 		line = strings.TrimSpace(stamp.ReplaceAllString(line, ""))

@@ -16,20 +16,20 @@ import (
 	"github.com/openimpi/impi/internal/campaign/job"
 )
 
-// Result is what became of a job.
+// Result is the result of a job.
 type Result struct {
 	job.Outcome
 	Kind  string
-	Kills []string // the command lines of what was killed, and when
+	Kills []string // command lines of the killed processes, and when they were killed
 }
 
 const (
-	rounds = 4000                    // with which a job takes longer than its kills
-	within = 1500 * time.Millisecond // of the beginning
+	rounds = 4000                    // rounds of a job that takes longer than its kills
+	within = 1500 * time.Millisecond // time of the kills, from the beginning
 )
 
-// Run runs the job of a seed. The seed decides about the job, the times and the order of choice; which
-// processes there are then depends on the machine.
+// Run runs the job of a seed. The seed determines the job, the times and the order of choice; which
+// processes exist then depends on the machine.
 func Run(ctx context.Context, b *job.Stand, seed uint64) (r Result, err error) {
 	chance := rand.New(rand.NewPCG(seed, 0))
 	k := job.Kinds[chance.IntN(len(job.Kinds))]

@@ -64,7 +64,7 @@ func (s *seeds) piece(ctx context.Context, left time.Duration) error {
 		}
 		s.find(s.kind, what, f.Failure.Error(), "")
 	}
-	// A sweep that is stopped has done the first ones.
+	// A sweep that is stopped has done the first seeds.
 	s.record.Add(campaign.Piece{Kind: s.kind, Made: s.made, From: first, To: first + t.Seeds, Seconds: whole(t.Took), Found: len(t.Findings)})
 	return nil
 }
@@ -77,7 +77,7 @@ type failing struct {
 	*searches
 	stand  *job.Stand
 	points []calls.Point
-	tried  uint64 // the key of the point that was tried last, if only some are
+	tried  uint64 // the key of the last point tried, if only some were
 }
 
 // several is how long a piece of jobs takes.
@@ -222,7 +222,7 @@ func (f *fuzzing) piece(ctx context.Context, left time.Duration) error {
 	t := f.record.Targets[least]
 	t.Seconds += whole(d)
 	if m := inputs.FindSubmatch(out); m != nil {
-		n, _ := strconv.ParseUint(string(m[1]), 10, 64) // the expression has digits alone
+		n, _ := strconv.ParseUint(string(m[1]), 10, 64) // the expression matches only digits
 		t.Inputs += n
 	}
 	f.record.Targets[least] = t

@@ -40,8 +40,8 @@ type options struct {
 	only      *regexp.Regexp
 	workers   int
 	render    bool
-	ended     string // a finding
-	how       string // it was mended
+	ended     string // the finding to end
+	how       string // how it was fixed
 }
 
 func parse(args []string) (o *options, err error) {

@@ -21,8 +21,8 @@ var (
 	BeatDown = &proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}
 )
 
-// Up returns the message by which a host that is not the head tells its parent of a step: Report,
-// Wait or Finished. It is nil for the other steps.
+// Up returns the message by which a host that is not the head reports a step to its parent: Report,
+// Wait or Finished. It returns nil for the other steps.
 func Up(s membership.Step) *proto.Up {
 	switch s.Kind {
 	case membership.Report:
@@ -44,8 +44,8 @@ func Up(s membership.Step) *proto.Up {
 	}
 }
 
-// FromChild has m take a child's message. If forHead is true the message is for the head: a host that
-// has a parent passes it on, the head acts on it. After an error, which wraps one of package
+// FromChild passes a child's message to m. If forHead is true the message is for the head: a host
+// that has a parent passes it on, the head acts on it. After an error, which wraps one of package
 // membership or ErrUnknown, the child cannot be trusted any more.
 func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (forHead bool, err error) {
 	switch x := w.GetWord().(type) {
@@ -82,7 +82,8 @@ func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (for
 	}
 }
 
-// FromParent has m take the parent's message, and reports whether it is for all hosts below as well.
+// FromParent passes the parent's message to m, and reports whether it is for all hosts below as
+// well.
 func FromParent(m *membership.Member, parent int, w *proto.Down, now time.Time) (forBelow bool) {
 	m.Heard(parent, now)
 	switch w.GetWord().(type) {
@@ -91,7 +92,7 @@ func FromParent(m *membership.Member, parent int, w *proto.Down, now time.Time) 
 		return true
 	case *proto.Down_Job, *proto.Down_Signal, *proto.Down_Stop:
 		return true
-	default: // for this host, or for one that it names
+	default: // for this host, or a host that the message names
 		return false
 	}
 }

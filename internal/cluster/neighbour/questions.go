@@ -21,9 +21,9 @@ var (
 	ErrSize = errors.New("too large for the connections between hosts")
 )
 
-// Questions are the questions whose answers a host waits for; at the head also those of other hosts
-// that it has passed on. Any host may ask any other: the question goes up to the head and down from
-// there, and so does the answer.
+// Questions tracks the questions whose answers a host waits for; at the head also those of other
+// hosts that it has passed on. Any host may ask any other: the question goes up to the head and
+// down from there, and so does the answer.
 type Questions struct {
 	Self int
 
@@ -31,9 +31,9 @@ type Questions struct {
 	waiting map[uint64]func(*proto.Message)
 }
 
-// Ask begins a question to another host, which is told that it may take limit. answered is called with
-// the answer, unless Drop is called before. Either up is to be sent to the parent, or, at the head, down
-// toward the host that is asked.
+// Ask begins a question to another host; limit is the time that the answer may take, and is sent
+// with the question. answered is called with the answer, unless Drop is called before. Either up is
+// to be sent to the parent, or, at the head, down toward the host that is asked.
 func (q *Questions) Ask(to int, data []byte, limit time.Duration, answered func(*proto.Message)) (id uint64, up *proto.Up, down *proto.Down) {
 	if q.waiting == nil {
 		q.waiting = make(map[uint64]func(*proto.Message))
@@ -48,13 +48,13 @@ func (q *Questions) Ask(to int, data []byte, limit time.Duration, answered func(
 	return q.last, nil, &proto.Down{Word: &proto.Down_Asks{Asks: m}}
 }
 
-// Drop says that nobody waits for an answer any more.
+// Drop ends the wait for an answer.
 func (q *Questions) Drop(id uint64) { delete(q.waiting, id) }
 
-// Waiting is how many answers are waited for.
+// Waiting returns the number of answers that are waited for.
 func (q *Questions) Waiting() int { return len(q.waiting) }
 
-// Answer passes an answer to whoever waits for it, if anybody still does.
+// Answer passes an answer to its waiter, if there still is one.
 func (q *Questions) Answer(a *proto.Message) {
 	if answered := q.waiting[a.GetId()]; answered != nil {
 		delete(q.waiting, a.GetId())
@@ -62,8 +62,8 @@ func (q *Questions) Answer(a *proto.Message) {
 	}
 }
 
-// FromParent takes a question or an answer that comes from the head. If pass is true it is for the host
-// to, which is below; otherwise asked is a question that this host is to answer, or nil.
+// FromParent handles a question or an answer that comes from the head. If pass is true it is for
+// the host to, which is below; otherwise asked is a question that this host is to answer, or nil.
 func (q *Questions) FromParent(w *proto.Down) (asked *proto.Message, to int, pass bool) {
 	switch x := w.GetWord().(type) {
 	case *proto.Down_Asks:
@@ -81,12 +81,13 @@ func (q *Questions) FromParent(w *proto.Down) (asked *proto.Message, to int, pas
 	return asked, to, false
 }
 
-// Reply answers a question that has come from the head.
+// Reply returns the answer to a question that has come from the head.
 func Reply(asked *proto.Message, data []byte, err error) *proto.Up {
 	return &proto.Up{Word: &proto.Up_Answer{Answer: answerTo(asked, data, err)}}
 }
 
-// PassBack answers, at the head, the question of another host with what came of it.
+// PassBack returns, at the head, the answer to a question of another host, with the data or the
+// error that resulted.
 func PassBack(asked *proto.Message, data []byte, err error) *proto.Down {
 	return &proto.Down{Word: &proto.Down_Answer{Answer: answerTo(asked, data, err)}}
 }
@@ -118,9 +119,9 @@ func ErrorOf(a *proto.Message) error {
 	}
 }
 
-// ParentOf returns, at the head, what a host is told that asks for its parent; nil if that is not there
-// yet. listens has the addresses of the hosts that have hosts below them. The head needs no address: it
-// is asked.
+// ParentOf returns, at the head, the answer to a host that asks for its parent; nil if the parent
+// is not there yet. listens has the addresses of the hosts that have hosts below them. The head
+// needs no address: the host is connected to it already.
 func ParentOf(t membership.Tree, host int, listens map[int]string) *proto.Parent {
 	above := t.Parent(host)
 	at, there := listens[above]

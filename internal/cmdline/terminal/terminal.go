@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Give makes a command, which is not started yet, the leader of a session with a terminal of its own.
-// hangUp takes the terminal away, as closing its window does.
+// Give makes a command, which is not started yet, the leader of a session with a terminal of its
+// own. hangUp removes the terminal, as closing its window does.
 func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 	t.Helper()
 	if signal.Ignored(syscall.SIGHUP) { // tests under nohup would pass that on, and no hang-up would end the command
@@ -27,8 +27,8 @@ func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 	return func() { master.Close() }
 }
 
-// Open makes a terminal of 80 by 24. What programs write to tty is read from master, and answered by
-// nobody else. Both are closed when the test is over.
+// Open makes a terminal of 80 by 24. Output to tty is read from master; no other program answers
+// it. Both are closed when the test is over.
 func Open(t *testing.T) (master, tty *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -46,7 +46,7 @@ func All() ([]Fault, error) {
 	return all, nil
 }
 
-// Mutants are the changes alone.
+// Mutants returns the changes without their cases.
 func Mutants(all []Fault) []mutant.Mutant {
 	list := make([]mutant.Mutant, len(all))
 	for i, f := range all {

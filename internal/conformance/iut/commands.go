@@ -15,7 +15,7 @@ import (
 //
 // The environment has IMPI_AUTH_NONE and IMPI_AUTH_KEY as a case wants them.
 type Commands struct {
-	Title         string // who it is
+	Title         string // the subject's name
 	Release       string // its version
 	ClientCommand string // empty: there is none
 	ServerCommand string
@@ -23,13 +23,13 @@ type Commands struct {
 	ManyHosts     bool   // a client can have several, with {address} and {procs} being lists with commas
 }
 
-// Name says who it is.
+// Name returns the implementation's name.
 func (s *Commands) Name() string { return s.Title }
 
-// Version says which release it is.
+// Version returns the implementation's release.
 func (s *Commands) Version() string { return s.Release }
 
-// Has reports whether there is a command for that part.
+// Has reports whether there is a command for a part. reason is why there is none.
 func (s *Commands) Has(n Needs) (ok bool, reason string) {
 	if n == Server {
 		return s.ServerCommand != "", "no -server was given"
@@ -37,10 +37,10 @@ func (s *Commands) Has(n Needs) (ok bool, reason string) {
 	return s.ClientCommand != "", "no -client was given"
 }
 
-// Hosts reports whether a client can have several.
+// Hosts reports whether a client can have several hosts.
 func (s *Commands) Hosts() bool { return s.ManyHosts }
 
-// Client fills in the client's command.
+// Client returns the client's command with its parameters filled in.
 func (s *Commands) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	addresses, procs := []string{}, []string{}
 	for _, h := range c.Hosts {
@@ -55,7 +55,7 @@ func (s *Commands) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) 
 	return cmd, nil
 }
 
-// Server fills in the server's command.
+// Server returns the server's command with its parameters filled in.
 func (s *Commands) Server(ctx context.Context, c ServerSpec) (*exec.Cmd, error) {
 	return shell(ctx, s.ServerCommand, c.Dir, c.Auth, "{clients}", strconv.Itoa(c.Clients), "{address}", c.Host), nil
 }

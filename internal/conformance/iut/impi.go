@@ -16,8 +16,8 @@ type impi struct {
 	version      string
 }
 
-// Impi gives our own implementation. dir has its binaries; empty: the folder of this
-// program, and then PATH. program is the command of our interpreter in Go.
+// Impi returns our own implementation. dir has its binaries; if it is empty, they are in the folder
+// of this program, or else in PATH. program is the command of our interpreter in Go.
 func Impi(dir string, program []string) (Subject, error) {
 	s := &impi{program: program}
 	for name, path := range map[string]*string{"impi-node": &s.node, "impi-server": &s.server} {
@@ -56,14 +56,14 @@ func (s *impi) Version() string          { return s.version }
 func (s *impi) Has(Needs) (bool, string) { return true, "" }
 func (s *impi) Hosts() bool              { return true }
 
-// Client writes a job file.
+// Client writes a job file and returns the command that runs it.
 func (s *impi) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	var b strings.Builder
 	words := make([]string, len(s.program))
 	for i, w := range s.program {
 		words[i] = strconv.Quote(w)
 	}
-	// The tester's server speaks IMPI and nothing else: our nodes begin with TLS otherwise.
+	// The tester's server uses IMPI only: our nodes begin with TLS otherwise.
 	fmt.Fprintf(&b, "program { command = [%s] }\nsite \"iut\" {\n  client = %d\n  server = %q\n  server_foreign = true\n",
 		strings.Join(words, ", "), c.Rank, c.Server)
 	if c.Auth.Key != 0 {
@@ -93,7 +93,7 @@ func (s *impi) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Server gives impi-server.
+// Server returns the command of impi-server.
 func (s *impi) Server(ctx context.Context, c ServerSpec) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, s.server, "-clients", strconv.Itoa(c.Clients), "-host", c.Host)
 	cmd.Env = append(cleanEnviron(), c.Auth.environ()...)

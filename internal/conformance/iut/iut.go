@@ -13,7 +13,7 @@ const (
 	AuthKey  = 1
 )
 
-// Needs says which part of an implementation a case is played against.
+// Needs is the part of an implementation that a case is played against.
 type Needs string
 
 // The parts.
@@ -23,13 +23,13 @@ const (
 	Program Needs = "program" // a client whose procs run our interpreter
 )
 
-// Auth is what a side can do to show that it belongs to the job.
+// Auth is the authentication that a side supports.
 type Auth struct {
 	None bool
 	Key  uint64 // 0: no key
 }
 
-// Mask is what it offers in AUTH (IMPI ch. 2, Authentication).
+// Mask returns the mechanisms that the side offers in AUTH (IMPI ch. 2, Authentication).
 func (a Auth) Mask() (m uint32) {
 	if a.None {
 		m |= 1 << AuthNone
@@ -40,7 +40,7 @@ func (a Auth) Mask() (m uint32) {
 	return m
 }
 
-// ClientSpec says how a client of the IUT is to be started.
+// ClientSpec describes how to start a client of the IUT.
 type ClientSpec struct {
 	Server  string // address:port
 	Rank    int    // of the client
@@ -49,16 +49,16 @@ type ClientSpec struct {
 	Hosts   []HostSpec
 	Dir     string // a directory of its own
 
-	MaxLinear int32 // that it should submit; 0: its default
+	MaxLinear int32 // value that it should submit; 0: its default
 }
 
-// HostSpec is a host of that client.
+// HostSpec is a host of a client of the IUT.
 type HostSpec struct {
-	Address string // that it should advertise, and connect from
+	Address string // address that it should advertise, and connect from
 	Procs   int
 }
 
-// Procs counts those of all hosts.
+// Procs returns the number of procs of all hosts.
 func (s ClientSpec) Procs() (n int) {
 	for _, h := range s.Hosts {
 		n += h.Procs
@@ -66,7 +66,7 @@ func (s ClientSpec) Procs() (n int) {
 	return n
 }
 
-// ServerSpec says how a server of the IUT is to be started.
+// ServerSpec describes how to start a server of the IUT.
 type ServerSpec struct {
 	Clients int
 	Host    string // address to listen at
@@ -76,20 +76,20 @@ type ServerSpec struct {
 
 // Subject is the implementation under test.
 type Subject interface {
-	// Name and Version say who it is.
+	// Name and Version identify the implementation.
 	Name() string
 	Version() string
 
-	// Has tells whether there is such a part to be tested. reason says why not.
+	// Has reports whether the implementation has a part to be tested. reason is why not.
 	Has(n Needs) (ok bool, reason string)
 
-	// Client gives the command that joins a job. Its procs run our interpreter.
+	// Client returns the command that joins a job. Its procs run our interpreter.
 	Client(ctx context.Context, s ClientSpec) (*exec.Cmd, error)
 
-	// Hosts tells whether a client can have more than one.
+	// Hosts reports whether a client can have more than one host.
 	Hosts() bool
 
-	// Server gives the command that serves a job. The first line that it prints is
+	// Server returns the command that serves a job. The first line that the command prints is
 	// address:port.
 	Server(ctx context.Context, s ServerSpec) (*exec.Cmd, error)
 }

@@ -19,9 +19,9 @@ type lam struct {
 	version string
 }
 
-// LAM returns the LAM/MPI that is installed at prefix. source is our interpreter in C,
-// which is compiled into dir. If this is root, everybody may read dir afterwards: LAM runs
-// the program as nobody.
+// LAM returns the LAM/MPI that is installed at prefix. source is our interpreter in C, which is
+// compiled into dir. If this process is root, every user may read dir afterwards: LAM runs the
+// program as nobody.
 func LAM(prefix, source, dir string) (Subject, error) {
 	s := &lam{prefix: prefix, program: filepath.Join(dir, "interpreter")}
 	if os.Geteuid() == 0 {
@@ -40,7 +40,7 @@ func LAM(prefix, source, dir string) (Subject, error) {
 	}
 	info := exec.Command(filepath.Join(prefix, "bin", "laminfo"), "-version", "lam", "full", "-parsable")
 	info.Env = append(os.Environ(), s.path())
-	out, _ := info.CombinedOutput() // it may know a better flag
+	out, _ := info.CombinedOutput() // fails if it does not have the flag
 	for _, line := range strings.Split(string(out), "\n") {
 		if i := strings.LastIndex(line, ":"); strings.Contains(line, "version") && i >= 0 {
 			s.version = strings.TrimSpace(line[i+1:])
@@ -81,9 +81,9 @@ exec impirun -client $RANK $SERVER -np $PROCS "$PROGRAM"
 // nobody is the user that LAM/MPI runs as if this is root, which it refuses.
 const nobody = 65534
 
-// Client boots and runs. Its procs have TCP among them: in the module for shared memory,
-// which is LAM's choice otherwise, receives from MPI_ANY_SOURCE crash
-// (lam_ssi_rpi_usysv_start), and there would be little left to judge.
+// Client returns a command that boots LAM and runs the program. Its procs use TCP among each other:
+// in the module for shared memory, which is LAM's choice otherwise, receives from MPI_ANY_SOURCE
+// crash (lam_ssi_rpi_usysv_start), and little could be judged.
 func (s *lam) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", lamScript)
 	cmd.Env = append(cleanEnviron(), s.path(), "LAM_MPI_SSI_rpi=tcp", "HOME="+c.Dir, "TMPDIR="+c.Dir, "DIR="+c.Dir, "LAM_MPI_SESSION_SUFFIX="+filepath.Base(c.Dir),

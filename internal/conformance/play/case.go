@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Level says how binding a case's rule is.
+// Level is how binding a case's rule is.
 type Level string
 
 // The levels. A rule is a SHOULD where the text that could be obtained leaves it
@@ -21,7 +21,7 @@ const (
 	Should Level = "SHOULD"
 )
 
-// Case is one rule of the standard and the way to try it.
+// Case is one rule of the standard and the way to check it.
 type Case struct {
 	ID        string // as in "IMPI-2-AUTH-01"; never given to another rule
 	Chapter   string // as in "startup"
@@ -34,7 +34,7 @@ type Case struct {
 	Run func(*T)
 }
 
-// Chapters are those of the cases, in the order in which they are best read.
+// Chapters are the chapters of the cases, in the best order for reading.
 var Chapters = []string{
 	"startup", "bad clients", "bad servers", "dance", "packets", "flow control", "short", "long", "synchronous",
 	"cancel", "probe", "order", "data", "collectives", "communicators", "bad packets", "shutdown",
@@ -58,9 +58,8 @@ func Cases() []Case {
 // Data is a form of elements on the wire.
 type Data string
 
-// The forms. NativeLittle is what the standard forbids and LAM/MPI does where all its
-// machines have one byte order; without it no collective operation with LAM could be
-// judged for anything else.
+// The forms. The standard forbids NativeLittle, but LAM/MPI sends it where all its machines have
+// one byte order; without it no other property of a collective operation with LAM could be judged.
 const (
 	External32   Data = "external32"
 	NativeLittle Data = "native-le"
@@ -69,8 +68,8 @@ const (
 // limit is how long any case may take, as a multiple of the run's patience.
 const limit = 12
 
-// Try plays a case against an implementation, which may take as long as patience says for
-// any step. It gives the trace of all that was said, too.
+// Try plays a case against an implementation; patience is the maximum time of each step. It also
+// returns the trace of all messages.
 func Try(c Case, s iut.Subject, patience time.Duration, d Data) (out transporttest.Outcome, trace []string) {
 	if ok, reason := s.Has(c.Needs); !ok {
 		return transporttest.Outcome{Verdict: transporttest.Skip, Reason: reason}, nil
@@ -98,7 +97,7 @@ type T struct {
 	at       string // the step that is played, as file and line
 	patience time.Duration
 	data     Data
-	dir      string // private to this run, may be used by anybody on this machine
+	dir      string // private to this run, open to all users of this machine
 }
 
 // Fatalf ends the case: the rule is violated.

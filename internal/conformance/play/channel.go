@@ -18,11 +18,11 @@ type channel struct {
 	c             *conn
 	local, remote *host
 
-	wmu sync.Mutex // writes
+	wmu sync.Mutex // held for writes
 
 	mu     sync.Mutex
 	queue  []packet
-	err    error // why nothing more comes
+	err    error // why reading has ended
 	change chan struct{}
 	fini   bool
 	flow   map[pair]*window
@@ -37,7 +37,7 @@ type pair struct{ from, to procID }
 type window struct {
 	sent, acked int // counted packets to the IUT; PROTOACKs from it
 	got, told   int // counted packets from the IUT; PROTOACKs to it
-	unsure      int // packets to the IUT that it may have counted or not
+	unsure      int // packets to the IUT that may or may not count
 }
 
 func (j *job) addChannel(c *conn, local, remote *host) *channel {

@@ -283,7 +283,7 @@ func (g *group) reduced(root *proc, command string) ([]int64, []*call) {
 	}
 	own := g.delegate(g.self, root)
 	children, parent := g.reduceTree(g.number(root))
-	for i := len(children) - 1; i >= 0; i-- { // in an order that may not matter
+	for i := len(children) - 1; i >= 0; i-- { // the order must not matter
 		g.gives(g.masters[children[i]], own, tagReduce, add(1000*(i+1)))
 	}
 	if parent >= 0 {

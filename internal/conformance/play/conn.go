@@ -14,10 +14,10 @@ import (
 // the case if what they wait for does not come in time.
 type conn struct {
 	t    *T
-	name string // of the other end, and what the connection is for
+	name string // of the other end, and the connection's purpose
 	tcp  *net.TCPConn
 
-	pieces bool // what is sent goes byte by byte
+	pieces bool // data is sent byte by byte
 }
 
 func (t *T) newConn(name string, c *net.TCPConn) *conn {

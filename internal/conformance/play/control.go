@@ -26,7 +26,7 @@ type control struct {
 	waiting map[procID][]*call // by proc of the IUT, oldest first
 	long    map[uint64]*reply  // replies in several packets, by drqid
 	acks    map[uint64]chan packet
-	probes  map[uint64]*question // by srqid, those that are not answered
+	probes  map[uint64]*question // unanswered probes, by srqid
 	refused string               // the last command that was answered with an error, and the answer
 	last    uint64               // request ID
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/conformance/iut"
 )
 
-// The numbers of IMPI 0.0, as the text and the headers of two implementations have
-// them. They are deliberately not those of core/wire: a mistake there must not be made here too.
+// The numbers of IMPI 0.0, from the text and the headers of two implementations. They are
+// deliberately not those of core/wire: a mistake in core/wire must not be repeated here.
 
 // command is the first word of a record between client and server.
 type command uint32
@@ -124,7 +124,7 @@ const (
 	tagReduce  = 190
 )
 
-// What -1 stands for in C_COLL_XSIZE and C_COLL_MAXLINEAR.
+// Meanings of -1 in C_COLL_XSIZE and C_COLL_MAXLINEAR.
 const (
 	defaultXSize     = 1024
 	defaultMaxLinear = 4

@@ -12,7 +12,7 @@ import (
 // place is where the IUT stands among the clients.
 type place int
 
-// The places. Last means that it connects to all hosts, first that all connect to it.
+// The positions of the IUT. Last means that it connects to all hosts, first that all connect to it.
 const (
 	last place = iota
 	first
@@ -26,21 +26,20 @@ type setup struct {
 	iutHosts []int   // procs of each host of the IUT; default: one host, one proc
 	others   [][]int // procs of each host of each of the tester's clients; default: {{2}}
 
-	datalen, ackmark, hiwater uint32 // what the tester's clients submit; default: 1000, 10, 20
+	datalen, ackmark, hiwater uint32 // values that the tester's clients submit; default: 1000, 10, 20
 	tagub                     int32  // default: 2^31-1
-	xsize, maxlinear          int32  // default: what the IUT submits
-	iutMaxLinear              int32  // what the IUT should submit; default: its own
+	xsize, maxlinear          int32  // default: the IUT's values
+	iutMaxLinear              int32  // value that the IUT should submit; default: its own
 	versions                  [][2]uint32
 	mapped                    bool // host IDs of the tester are IPv4-mapped; default: IPv4-compatible
-	pieces                    bool // what the server says comes byte by byte
+	pieces                    bool // the server sends byte by byte
 
-	auth    iut.Auth // what the tester's server takes; default: NONE
-	iutAuth iut.Auth // what the IUT is given; default: the same
+	auth    iut.Auth // mechanisms that the tester's server accepts; default: NONE
+	iutAuth iut.Auth // mechanisms that the IUT gets; default: the same
 
-	// answers changes what the server answers to a label: mask and values of all.
+	// answers changes the server's answer to a label: mask and values of all.
 	answers func(l label, mask uint32, values []byte) (uint32, []byte)
-	// before may send something of its own right before the answer to l; done: before
-	// the answer to DONE, as label 0.
+	// before may send other data right before the answer to l; before the answer to DONE, l is 0.
 	before func(c *conn, l label)
 }
 
@@ -48,8 +47,8 @@ type client struct {
 	rank   int
 	iut    bool
 	hosts  []*host
-	values map[label][]byte // submitted
-	omits  map[label]bool   // left out
+	values map[label][]byte // submitted values
+	omits  map[label]bool   // labels to leave out
 }
 
 type host struct {
@@ -59,7 +58,7 @@ type host struct {
 	port   uint16
 	id     [16]byte // H_IPV6
 	procs  []*proc
-	listen *listener // of the tester's
+	listen *listener // for hosts of the tester
 }
 
 type proc struct {
@@ -74,7 +73,7 @@ type layout struct {
 	clients []*client
 	hosts   []*host
 	procs   []*proc // by world rank, once startup is over
-	self    *client // the IUT's
+	self    *client // the IUT's client
 }
 
 // terms are what startup settles.

@@ -36,7 +36,7 @@ type member struct {
 	*conn
 	s    *served
 	rank int
-	held []byte // what it sends next, in one piece
+	held []byte // bytes that it sends next, in one piece
 }
 
 // connect connects as a client; nothing is sent yet.

@@ -11,8 +11,8 @@ import (
 // and the channel between them.
 type procPair struct {
 	*job
-	u  *proc // the IUT's
-	p  *proc // the tester's
+	u  *proc // the IUT's proc
+	p  *proc // the tester's proc
 	ch *channel
 }
 
@@ -116,7 +116,7 @@ func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile f
 				return
 			}
 			if k.ch.write(&p) != nil {
-				return // its reader has noticed
+				return // the channel's reader has noticed
 			}
 		}
 	}()

@@ -13,9 +13,8 @@ type kind struct {
 	mask  int64 // values are cut to it
 	float bool
 
-	// little says that elements travel as they lie in the memory of most machines.
-	// It is for implementations that are known to send so, in all chapters but that
-	// about data.
+	// little means that elements are sent as they are in the memory of most machines. It is for
+	// implementations that are known to do so, in all chapters except the one about data.
 	little bool
 }
 

@@ -44,17 +44,17 @@ type player struct {
 	*T
 	vars script.Vars
 
-	// Against a client: the job, whom steps are about, and what has a name.
+	// Against a client: the job, the objects of the current steps, and named objects.
 	j        *job
 	k        *procPair
 	said     map[string]*said
 	calls    map[string]*call
-	begun    []*call        // by all
-	held     []packet       // that go out together
+	begun    []*call        // calls that all procs have begun
+	held     []packet       // packets that go out together
 	expected []script.Words // messages that come in any order
 	acked    int            // PROTOACKs that have come among answers
-	g        *group         // that collective operations are about
-	words    int32          // that the IUT has printed before it was to end
+	g        *group         // group of the collective operations
+	words    int32          // lines that the IUT has printed before its end was due
 
 	// Against a server; members can be connections to a host, too.
 	served  *served

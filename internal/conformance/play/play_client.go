@@ -16,8 +16,8 @@ var clientVerbs, watchVerbs map[string]verb
 
 func init() {
 	clientVerbs = map[string]verb{
-		// The job is joined; its program is told something, and finishes. The end is there in
-		// parts, too.
+		// Steps that join the job, command its program, and finish it. There are also steps for
+		// parts of the end.
 		"job":          func(p *player, w script.Words) { p.joined(p.join(setupOf(w))) },
 		"pair":         func(p *player, w script.Words) { p.pair(w.At(0), w.At(1)) },
 		"finish":       func(p *player, _ script.Words) { p.k.finish() },
@@ -41,7 +41,7 @@ func init() {
 		"raw":  func(p *player, w script.Words) { p.k.sends(p.message(w).packet) },
 		"from": (*player).from,
 		"hold": func(p *player, w script.Words) { p.held = append(p.held, p.message(w).packet) },
-		"chop": func(p *player, w script.Words) { // what was held, so many bytes at a time
+		"chop": func(p *player, w script.Words) { // the held bytes, in pieces of a given size
 			p.k.ch.chopped(w.At(0), p.held...)
 			p.held = nil
 		},
@@ -64,7 +64,7 @@ func init() {
 
 func init() {
 	watchVerbs = map[string]verb{
-		// Nothing comes that is not expected.
+		// No unexpected message comes.
 		"idle":  func(p *player, w script.Words) { p.k.idle(w.Rest) },
 		"still": func(p *player, w script.Words) { p.k.ch.still(w.Rest) },
 		"stays": func(p *player, w script.Words) {
@@ -78,8 +78,8 @@ func init() {
 			}
 		},
 		"settle": func(p *player, _ script.Words) { p.k.ch.settle() },
-		// told gives the program time to do all that it was told. A program whose replies wait
-		// for a window has only a moment.
+		// told gives the program time for all its commands. A program whose replies wait for a
+		// window has only a moment.
 		"told": func(p *player, _ script.Words) { closes(p.k.begin("ping").done, while) },
 		"within": func(p *player, w script.Words) {
 			if v := script.Number(w.Word(1)); v < script.Number(w.Word(0)) || v > script.Number(w.Word(2)) {
@@ -97,16 +97,16 @@ func init() {
 			equal(p.T, "pk_srqid of the CANCELNO", no.srqid, w.Number("srqid", no.srqid))
 		},
 		"answers": takeAnswers,
-		"acked": func(p *player, w script.Words) { // so many PROTOACKs, those among answers included
+		"acked": func(p *player, w script.Words) { // a number of PROTOACKs, including those among answers
 			for ; p.acked < w.At(0); p.acked++ {
 				p.k.take(pkProtoAck, what(w))
 			}
 		},
 
-		// The IUT has to end because of what comes between these two.
+		// Packets between these two steps must make the IUT end.
 		"ready": func(p *player, _ script.Words) { p.k.tell("ping"); p.words = p.j.run.words.Load() },
 		"dies":  (*player).dies,
-		"cut": func(p *player, w script.Words) { // a packet with 50 bytes of data, and the channel, end there
+		"cut": func(p *player, w script.Words) { // a packet with 50 bytes of data, cut off with the channel
 			p.k.ch.cut(p.k.out(5, bytesOf(1, 50)), w.At(0))
 		},
 		"close-channel": func(p *player, _ script.Words) { p.k.ch.c.close() },

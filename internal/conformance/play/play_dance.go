@@ -18,7 +18,7 @@ func init() {
 		"startup":    func(p *player, _ script.Words) { p.j.launch(); p.j.startup(); p.joined(p.j) },
 		"take-dials": func(p *player, _ script.Words) { p.j.takeDials() },
 		"make-dials": func(p *player, _ script.Words) { p.j.makeDials() },
-		"dial": func(p *player, w script.Words) { // with what was held behind the rank
+		"dial": func(p *player, w script.Words) { // with the held bytes after the rank
 			p.j.dialHost(p.host(w.Word(0)), p.j.self.hosts[0], p.held...)
 			p.held = nil
 		},

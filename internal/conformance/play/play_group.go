@@ -28,7 +28,7 @@ func init() {
 				p.check(c, p.own(strings.TrimPrefix(w.Rest, "-> "), m))
 			}
 		},
-		"member": func(p *player, w script.Words) { // one of them is over
+		"member": func(p *player, w script.Words) { // one member is over
 			name, want, _ := strings.Cut(w.Rest, " -> ")
 			p.check(p.begun[int(script.Number(name))], want)
 		},
@@ -40,7 +40,7 @@ func init() {
 		},
 		"expects": func(p *player, w script.Words) { p.expected = append(p.expected, w) },
 		"arrive":  (*player).arrive,
-		"agree": func(p *player, w script.Words) { // $agreed is the last ID that the IUT has said
+		"agree": func(p *player, w script.Words) { // $agreed is the last ID that the IUT has sent
 			p.vars["agreed"] = strconv.FormatUint(p.g.agree(script.Number(w.Word(0))), 10)
 		},
 		"exchange": func(p *player, w script.Words) {

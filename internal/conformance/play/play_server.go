@@ -35,7 +35,7 @@ func init() {
 			unanswered(why, conns...)
 		},
 
-		// What a client says: AUTH, its key, IMPI, any record, bytes, or nothing more.
+		// A client's messages: AUTH, its key, IMPI, any record, bytes, or nothing more.
 		"auth": forAll(func(m *member, w script.Words) {
 			equal(m.t, "the mechanism", int(m.auth(uint32(w.Int("mask", 1<<authNone)))), w.Int("picks", authNone))
 		}),
@@ -52,14 +52,14 @@ func init() {
 			_ = m.trySend(r.String(), r.bytes())
 		}),
 		"collect": forAll(func(m *member, w script.Words) { m.held = append(m.held, recordOf(w.Plain[1:]).bytes()...) }),
-		"flush": forAll(func(m *member, w script.Words) { // what was collected, in one piece
+		"flush": forAll(func(m *member, w script.Words) { // collected bytes, in one piece
 			m.send(after(w), m.held)
 			m.held = nil
 		}),
 		"close": forAll(func(m *member, _ script.Words) { m.close() }),
 		"reset": forAll(func(m *member, _ script.Words) { m.reset() }),
 
-		// What the server says.
+		// The server's messages.
 		"size": forAll(func(m *member, _ script.Words) { m.takesSize(m.s.n) }),
 		"gets": forAll(func(m *member, w script.Words) {
 			m.takes(labelNamed(w.Word(1)), uint32(w.Int("mask", 0)), wireValues(w.Word(2)))

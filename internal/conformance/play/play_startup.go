@@ -16,7 +16,7 @@ var startupVerbs map[string]verb
 
 func init() {
 	startupVerbs = map[string]verb{
-		// A job is made; what the tester's first client submits, and what its server does, may be
+		// A job is made; the values of the tester's first client, and the server's actions, may be
 		// changed.
 		"prepare": func(p *player, w script.Words) { p.j = p.newJob(setupOf(w)) },
 		"submits": (*player).submits,
@@ -28,7 +28,7 @@ func init() {
 			}
 		},
 		"alters": (*player).alters,
-		"before": func(p *player, w script.Words) { // the server says something before it answers a label, or DONE
+		"before": func(p *player, w script.Words) { // the server sends data before it answers a label, or DONE
 			p.hook(func(c *conn, l label) {
 				if l == labelNamed(w.Word(0)) {
 					c.record(recordOf(w.Plain[1:]))
@@ -37,7 +37,7 @@ func init() {
 		},
 		"in-order": (*player).inOrder,
 
-		// It begins: up to some place of startup, whole, or as far as the IUT takes part in it.
+		// The startup begins: up to some point, whole, or as far as the IUT takes part in it.
 		"upto": (*player).upto,
 		"start": func(p *player, _ script.Words) {
 			p.j.launch()
@@ -49,7 +49,7 @@ func init() {
 		"settled": func(p *player, _ script.Words) { p.j.settle(); p.j.dance(); p.joined(p.j) },
 		"quiet":   func(p *player, w script.Words) { p.j.quiet(w.Rest) },
 
-		// What the server says, and the IUT.
+		// The messages of the server, and of the IUT.
 		"says":      func(p *player, w script.Words) { p.j.conn.record(recordOf(w.Plain)) },
 		"says-raw":  func(p *player, w script.Words) { p.j.conn.raw(wireValues(w.Word(0))) },
 		"hangs-up":  func(p *player, _ script.Words) { p.j.conn.close() },
@@ -67,7 +67,7 @@ func init() {
 			}
 		},
 
-		// What the IUT has submitted, whose numbers of 4 bytes are $LABEL after upto.
+		// The values that the IUT has submitted. After upto, 4-byte numbers are also $LABEL.
 		"values": (*player).values,
 		"unlike": func(p *player, w script.Words) {
 			if v := w.Int("value", 0); int32(uint32s(p.j.self.values[labelNamed(w.Word(0))])[0]) == int32(v) {
@@ -75,7 +75,7 @@ func init() {
 			}
 		},
 		"known": func(p *player, _ script.Words) { p.j.identify() },
-		"listens": func(p *player, _ script.Words) { // the last client may have no port, nobody connects to it
+		"listens": func(p *player, _ script.Words) { // the last client may have no port, as no host connects to it
 			h, values := p.j.self.hosts[0], p.j.self.values
 			copy(h.id[:], values[hIPv6])
 			if h.port = uint16(uint32s(values[hPort])[0]); h.port != 0 {

@@ -21,10 +21,10 @@ type process struct {
 	t     *T
 	name  string
 	cmd   *exec.Cmd
-	lines chan string // of standard output, for who wants them
+	lines chan string // of standard output, for readers
 	ended chan struct{}
 	words atomic.Int32 // lines that it has printed
-	trap  atomic.Bool  // one of them is how a program in Go dies
+	trap  atomic.Bool  // a line shows that a Go program has crashed
 	err   error        // after ended
 }
 
@@ -90,11 +90,11 @@ func (p *process) show(r io.Reader, lines chan<- string) {
 		if lines != nil {
 			select {
 			case lines <- in.Text():
-			default: // nobody wants so many
+			default: // drop lines that are not read
 			}
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+	_, _ = io.Copy(io.Discard, r) // after a line that is too long
 }
 
 // goroutine matches a line in the last words of a Go program that has crashed on its own data. Such

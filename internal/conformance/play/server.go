@@ -288,7 +288,7 @@ func (s *server) untilGone() {
 			r = s.answer(l)
 		case r.cmd == cmdDone:
 		default:
-			return // a command of its own, by which it says why it gives up
+			return // the IUT sends its reason to give up
 		}
 		if s.conn.trySend(r.String(), r.bytes()) != nil {
 			return

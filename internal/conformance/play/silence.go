@@ -30,7 +30,7 @@ func (ch *channel) probe() {
 		}
 		id, answered := ch.j.control.ask()
 		if ch.write(&packet{typ: pkCancel, src: from.id, dest: to.id, srqid: id}) != nil {
-			return // its reader has noticed
+			return // the channel's reader has noticed
 		}
 		ch.watchUntil(end, func() bool { return isClosed(answered) || ch.err != nil })
 		if isClosed(answered) {
@@ -92,7 +92,7 @@ func (c *conn) hangUp() {
 // question is a probe that was not answered yet.
 type question struct {
 	answered chan struct{} // closed by the answer
-	late     bool          // nobody waits for it any more
+	late     bool          // its waiter has given up
 }
 
 // ask returns the request ID of a new probe, and a channel that is closed when CANCELNO comes for

@@ -8,12 +8,12 @@ import "github.com/openimpi/impi/internal/conformance/script"
 // packet that is one too many has come by then.
 type stream struct {
 	*procPair
-	theirs      packet // the first packet of the IUT's
-	ours        packet // the first packet of the tester's
-	drqid       uint64 // that the tester has chosen
-	asked       uint64 // that the IUT has
-	want, data  []byte // theirs and ours
-	taken, gone int    // bytes of both
+	theirs      packet // the IUT's first packet
+	ours        packet // the tester's first packet
+	drqid       uint64 // the tester's choice
+	asked       uint64 // the IUT's choice
+	want, data  []byte // of the IUT and of the tester
+	taken, gone int    // bytes received and sent
 	full        int    // packets without PROTOACK at which the IUT stops
 }
 
@@ -85,7 +85,7 @@ func (s *stream) provoke() {
 
 func (s *stream) use(p packet) {
 	if p.typ == pkProtoAck {
-		return // it is counted
+		return // the packet is counted
 	}
 	if p.typ != pkData || s.taken == len(s.want) {
 		s.t.Fatalf("%s: %v came where PROTOACKs and what is left of a long message should be", s.ch.c.name, &p)

@@ -16,8 +16,8 @@ type tally struct {
 	skipped        int
 }
 
-// WriteMarkdown writes the report as a page to publish. command is the command line
-// that made it, as one would type it.
+// WriteMarkdown writes the report as a page to publish. command is the command line that made the
+// report, as a user types it.
 func (r *Report) WriteMarkdown(w io.Writer, command string) {
 	p := report.Printer{W: w}
 	p.Line("# %s\n", strings.TrimSpace(r.IUT+" "+r.Version))

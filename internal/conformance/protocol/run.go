@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Options say what to try.
+// Options select what to try.
 type Options struct {
 	// Run chooses cases: those whose number, chapter or "chapter number" it matches.
 	// Nil: all.
@@ -26,28 +26,28 @@ type Options struct {
 	// Level leaves out cases of the other level, if it is not empty.
 	Level play.Level
 
-	// Quick leaves out what takes long.
+	// Quick leaves out slow cases.
 	Quick bool
 
-	// Patience is how long the IUT may take for anything; 0 means 10 s.
+	// Patience is the maximum time of each step of the IUT; 0 means 10 s.
 	Patience time.Duration
 
-	// Data is how the tester's collective operations send and expect elements; empty
-	// is play.External32. The chapter about data always wants External32.
+	// Data is the form in which the tester's collective operations send and expect elements; empty
+	// is play.External32. The chapter about data always uses External32.
 	Data play.Data
 
 	// Trace keeps the packets of cases that pass, too.
 	Trace bool
 
-	// Parallel is how many cases run at a time; 0 means one.
+	// Parallel is the number of cases that run at a time; 0 means one.
 	Parallel int
 
-	// Progress, if any, is told of each case when it begins, with an empty verdict,
-	// and when it has ended. Calls do not overlap.
+	// Progress, if not nil, is called for each case when it begins, with an empty verdict, and when
+	// it has ended. Calls do not overlap.
 	Progress func(r Result, done, all int)
 }
 
-// Result is how one case ended.
+// Result describes how one case ended.
 type Result struct {
 	ID        string                `json:"id"`
 	Chapter   string                `json:"chapter"`
@@ -68,12 +68,12 @@ type Report struct {
 	Begun   time.Time `json:"begun"`
 	Seconds float64   `json:"seconds"`
 
-	// Verdict is Fail if a MUST was violated, or if nothing passed.
+	// Verdict is Fail if a MUST was violated, or if no case passed.
 	Verdict transporttest.Verdict `json:"verdict"`
 	Passed  int                   `json:"passed"`
 	Failed  int                   `json:"failed"`
 	Skipped int                   `json:"skipped"`
-	Musts   int                   `json:"failed_must"` // of those that failed
+	Musts   int                   `json:"failed_must"` // number of failed MUST cases
 
 	Results []Result `json:"results"`
 }
@@ -92,7 +92,7 @@ func (o Options) Chosen() (all []play.Case) {
 	return all
 }
 
-// Run judges an implementation. What is wrong with it is in the report.
+// Run judges an implementation. Violations are in the report, not in the error.
 func Run(ctx context.Context, s iut.Subject, o Options) (*Report, error) {
 	if o.Patience <= 0 {
 		o.Patience = 10 * time.Second
@@ -221,7 +221,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return report.WriteJUnit(w, report.Suite{Subject: r.IUT, Begun: r.Begun, Seconds: r.Seconds}, r.rows())
 }
 
-// Line is one result as a line of the table.
+// Line returns one result as a line of the table.
 func Line(r Result) string {
 	line := fmt.Sprintf("%-4s  %-18s %-6s %-14s %6.2fs", report.Mark(r.Verdict), r.ID, r.Level, r.Chapter, r.Seconds)
 	if r.Reason != "" {
@@ -230,8 +230,8 @@ func Line(r Result) string {
 	return line
 }
 
-// WriteSummary writes what a run came to, for people: each violation with what was
-// expected, what happened and the packets before it, and the count.
+// WriteSummary writes the result of a run, for people: each violation with what was expected, what
+// happened and the packets before it, and the count.
 func (r *Report) WriteSummary(w io.Writer) {
 	p := report.Printer{W: w}
 	for _, x := range r.Results {

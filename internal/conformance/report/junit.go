@@ -36,9 +36,9 @@ type (
 	}
 )
 
-// Suite is what JUnit's XML says about a run as a whole.
+// Suite describes a run as a whole in JUnit's XML.
 type Suite struct {
-	Subject string // who was judged; the first word of each case's class
+	Subject string // name of the judged subject; the first word of each case's class
 	Begun   time.Time
 	Seconds float64
 }
@@ -78,7 +78,7 @@ func (s Suite) testcase(r Row) junitCase {
 		c.Failure = &junitText{r.Rule, r.whole()}
 	case transporttest.Skip:
 		c.Skip = &junitText{Message: r.Reason}
-	case transporttest.Pass: // it has neither
+	case transporttest.Pass: // a passed case has neither
 	}
 	return c
 }

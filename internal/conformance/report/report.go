@@ -14,17 +14,17 @@ import (
 // Row is one case and how it ended.
 type Row struct {
 	ID      string
-	Name    string // behind the number; may be empty
+	Name    string // name after the number; may be empty
 	Part    string // of the subject that was tried, such as a data plane; may be empty
 	Rule    string
 	Verdict transporttest.Verdict
 	Reason  string   // what was violated, or why the case was skipped
 	Remedy  string   // what to do about the violation; may be empty
-	Log     []string // what it had to say
+	Log     []string // output of the case
 	Seconds float64
 }
 
-// Tally counts rows by verdict. Whatever is neither Pass nor Skip has failed.
+// Tally counts rows by verdict. Every verdict that is neither Pass nor Skip counts as failed.
 func Tally(rows []Row) (passed, failed, skipped int) {
 	for _, r := range rows {
 		switch r.Verdict {
@@ -39,8 +39,8 @@ func Tally(rows []Row) (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// Mark is the word for a verdict at the begin of a line: "ok", "FAIL", "skip", or "..."
-// for a case that runs.
+// Mark returns the word for a verdict at the start of a line: "ok", "FAIL", "skip", or "..." for a
+// case that runs.
 func Mark(v transporttest.Verdict) string {
 	switch v {
 	case transporttest.Pass:
@@ -54,7 +54,7 @@ func Mark(v transporttest.Verdict) string {
 	}
 }
 
-// FirstLine cuts off what is behind the first line.
+// FirstLine returns the first line of s.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -67,10 +67,10 @@ func WriteJSON(w io.Writer, report any) error {
 	return e.Encode(report)
 }
 
-// Printer writes lines. What fails to be written is lost.
+// Printer writes lines. Write errors are ignored.
 type Printer struct{ W io.Writer }
 
-// Line writes one.
+// Line writes one line.
 func (p Printer) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.W, format+"\n", args...)
 }

@@ -33,7 +33,7 @@ import (
 	"strings"
 )
 
-// Case is a case as it is written down.
+// Case is a case in its written form.
 type Case struct {
 	Chapter, ID, Level, Needs string
 	Slow                      bool
@@ -45,22 +45,22 @@ type Case struct {
 type Step struct {
 	At   string // file and line
 	Text string
-	Body []Step // what "each" repeats, and "when" plays
+	Body []Step // steps that "each" repeats, and "when" plays
 }
 
-// Routine is steps that have a name.
+// Routine is a named list of steps.
 type Routine struct {
 	Parameters []string
 	Steps      []Step
 }
 
-// Text is what a file has: cases in their order, and routines by their names.
+// Text is the content of a file: cases in their order, and routines by their names.
 type Text struct {
 	Cases    []Case
 	Routines map[string]Routine
 }
 
-// ErrForm is wrapped by errors about a text that has not the form of cases.
+// ErrForm is wrapped by errors about a text that does not have the form of cases.
 var ErrForm = errors.New("not the form of a case")
 
 type reader struct {
@@ -69,7 +69,7 @@ type reader struct {
 	at    int // the line that is next
 }
 
-// Parse reads a file.
+// Parse parses the text of a file. file is its name in errors.
 func Parse(file, text string) (t Text, err error) {
 	r := &reader{file: file, lines: strings.Split(strings.TrimRight(text, "\n"), "\n")}
 	t.Routines = map[string]Routine{}

@@ -16,8 +16,8 @@ type Vars map[string]string
 // name matches what is replaced in a step.
 var name = regexp.MustCompile(`\$(\w+)|\$\{([^}]*)\}`)
 
-// Expand replaces the variables and the expressions in a text. It panics if there is no
-// such variable: a script of ours is wrong.
+// Expand replaces the variables and the expressions in a text. It panics if a variable does not
+// exist: then one of our scripts is wrong.
 func (v Vars) Expand(text string) string {
 	return name.ReplaceAllStringFunc(text, func(found string) string {
 		m := name.FindStringSubmatch(found)
@@ -47,7 +47,7 @@ func (v Vars) eval(e ast.Expr) uint64 {
 		return Number(e.Value)
 	case *ast.Ident:
 		return Number(v.Expand("$" + e.Name))
-	case *ast.SelectorExpr: // a field of something that has a name
+	case *ast.SelectorExpr: // a field of a named object
 		return Number(v[fmt.Sprintf("%s.%s", e.X, e.Sel.Name)])
 	case *ast.BinaryExpr:
 		x, y := v.eval(e.X), v.eval(e.Y)
@@ -64,13 +64,13 @@ func (v Vars) eval(e ast.Expr) uint64 {
 			return x / y
 		case token.SHL:
 			return x << y
-		default: // the panic below
+		default: // panics below
 		}
 	}
 	panic(fmt.Sprintf("script: no expression: %#v", e))
 }
 
-// Number reads a number, which may be negative or in base 16. It panics if it is none.
+// Number parses a number, which may be negative or in base 16. It panics if text is no number.
 func Number(text string) uint64 {
 	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
 		return n
@@ -82,7 +82,7 @@ func Number(text string) uint64 {
 	return uint64(n)
 }
 
-// Run plays steps in their order: do gets each with all its variables replaced.
+// Run plays steps in their order: do is called with each step, with all its variables replaced.
 func Run(steps []Step, v Vars, do func(s Step)) {
 	for _, s := range steps {
 		if condition, is := strings.CutPrefix(s.Text, "when "); is {
@@ -109,7 +109,7 @@ func Run(steps []Step, v Vars, do func(s Step)) {
 	}
 }
 
-// Call gives a routine's parameters the values that the step has which stands for it.
+// Call sets a routine's parameters to the values in w, the words of the step that calls it.
 func (v Vars) Call(r Routine, w Words) {
 	for i, name := range r.Parameters {
 		v[name] = w.Word(i)

@@ -2,17 +2,17 @@ package script
 
 import "strings"
 
-// Words are a step taken apart: the words in their order, and those of the form name=value
-// by their names. Both are used by who plays the step.
+// Words is a step split into words: the plain words in their order, and the words of the form
+// name=value by their names. The function that plays the step uses both.
 type Words struct {
 	Verb  string
 	Plain []string
 	Named map[string]string
-	Quote string // what is between quotation marks, if anything is
-	Rest  string // all behind the verb, as it is
+	Quote string // text between quotation marks, if any
+	Rest  string // all text after the verb, unchanged
 }
 
-// Split takes the text of a step apart.
+// Split splits the text of a step into words.
 func Split(text string) Words {
 	verb, rest, _ := strings.Cut(text, " ")
 	w := Words{Verb: verb, Rest: rest, Named: map[string]string{}}
@@ -30,7 +30,7 @@ func Split(text string) Words {
 	return w
 }
 
-// Word is the n-th of the plain words, or nothing.
+// Word returns the n-th plain word, or "" if there is none.
 func (w Words) Word(n int) string {
 	if n < len(w.Plain) {
 		return w.Plain[n]
@@ -38,13 +38,13 @@ func (w Words) Word(n int) string {
 	return ""
 }
 
-// At is that word as a number.
+// At returns the n-th plain word as a number.
 func (w Words) At(n int) int { return int(Number(w.Word(n))) }
 
-// Has reports whether there is such a name.
+// Has reports whether there is a word name=value with that name.
 func (w Words) Has(name string) bool { _, has := w.Named[name]; return has }
 
-// Number is the value of a name, or else what it is without.
+// Number returns the value of a name as a number, or otherwise if there is none.
 func (w Words) Number(name string, otherwise uint64) uint64 {
 	if !w.Has(name) {
 		return otherwise
@@ -52,5 +52,5 @@ func (w Words) Number(name string, otherwise uint64) uint64 {
 	return Number(w.Named[name])
 }
 
-// Int is Number for small ones.
+// Int is Number for an int.
 func (w Words) Int(name string, otherwise int) int { return int(w.Number(name, uint64(otherwise))) }

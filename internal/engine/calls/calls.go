@@ -10,7 +10,7 @@ import (
 
 // Call is a call of MPI that waits.
 type Call struct {
-	Name string // as the program writes it: mpi.Recv in Go, MPI_Recv in C
+	Name string // as in the program: mpi.Recv in Go, MPI_Recv in C
 	At   string // file and line of a Go program; empty: it is in C
 }
 
@@ -22,7 +22,7 @@ const maxTraces = 1 << 20
 const mostGoroutines = 128
 
 // Waiting returns the calls that wait. All goroutines stop meanwhile. It returns nil for a program
-// that has more of them than it would take little time to look at.
+// that has too many goroutines to look at them quickly.
 func Waiting() []Call {
 	if runtime.NumGoroutine() > mostGoroutines {
 		return nil
@@ -54,7 +54,7 @@ func parse(traces string) (list []Call) {
 func waiting(trace string) (c Call, ok bool) {
 	lines := strings.Split(trace, "\n")
 	waits := false
-	for i := 1; i+1 < len(lines); i += 2 { // a function, and where it is
+	for i := 1; i+1 < len(lines); i += 2 { // a function, and its file and line
 		name, _, _ := strings.Cut(lines[i], "(0x")
 		name = strings.TrimSuffix(strings.TrimSuffix(name, "()"), "(...)")
 		name, _, _ = strings.Cut(strings.TrimSuffix(name, "({...})"), "[...]")

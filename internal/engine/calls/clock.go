@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the kernel says what it reads the machine's clock from, and what the CPU can do.
+// Files in which the kernel names the machine's clock source and the CPU's features.
 const (
 	clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	cpuInfo     = "/proc/cpuinfo"
@@ -31,7 +31,7 @@ var clock struct {
 
 	sync.Mutex // guards the rest once the clock runs
 	began      instant
-	rate       float64 // since began, once that is long ago
+	rate       float64 // since began, once it is known
 }
 
 // longAgo is how long the clock must have run for the rate of the counter to be known to some
@@ -88,7 +88,7 @@ func now() int64 {
 	}
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
-		return 0 // which Linux always has
+		return 0 // Linux always has this clock
 	}
 	return t.Nano()
 }
@@ -158,7 +158,7 @@ func roughScale() float64 {
 	return scale()
 }
 
-// Elapsed is how long d units of the clock are.
+// Elapsed returns the duration of d units of the clock.
 func Elapsed(d uint64) time.Duration {
 	if d == 0 {
 		return 0

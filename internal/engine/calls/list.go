@@ -5,20 +5,20 @@ import (
 	"io"
 )
 
-// List is a file with a list of JSON, an entry a line. It is valid after each write, also if the
-// process is killed then, and if a write fails it ends with its last whole line.
+// List is a file with a list of JSON, an entry a line. It is valid after each write, even if the
+// process is killed then. If a write fails the file ends with its last whole line.
 type List struct {
 	F interface {
 		io.WriteSeeker
 		Truncate(size int64) error
 	}
 	size int64  // without the end of the list
-	both []byte // what is written and the end of the list
+	both []byte // the bytes to write and the end of the list
 }
 
 const listEnd = "]\n"
 
-// Write adds whole lines. It returns how many bytes of them the file has.
+// Write adds whole lines. It returns the number of their bytes that are in the file.
 func (l *List) Write(b []byte) (int, error) {
 	l.both = append(append(l.both[:0], b...), listEnd...)
 	n, err := l.F.Write(l.both)

@@ -9,28 +9,28 @@ import (
 // Number is the number of a call of MPI that is measured.
 type Number uint16
 
-// String is the call's name in C.
+// String returns the call's name in C.
 func (n Number) String() string { return names[n].name }
 
-// Class is the class that the call belongs to, one of Classes.
+// Class returns the class of the call, one of Classes.
 func (n Number) Class() string { return names[n].class }
 
-// What End gets where a call has no other proc, or no tag.
+// Arguments of End for a call that has no other proc, or no tag.
 const (
 	Nobody = -1 << 31
 	NoTag  = -1 << 31
 )
 
-// Most is how many calls Memory has room for.
+// Most is the number of calls that Memory has room for.
 const Most = 256
 
-// Memory is where calls are counted: this package's own, or that of C code, which counts the calls of
-// C programs (cmd/libmpi/measure.h declares it).
+// Memory contains the counts of calls: this package's own, or that of C code, which counts the
+// calls of C programs (cmd/libmpi/measure.h declares it).
 type Memory struct {
 	On    atomic.Uint32 // what C code does: counts, traces, merges
 	Ticks uint32        // 1: times are those of the CPU's counter, see clock
 
-	// Brief, Gap and Longest say what is merged, in units of the clock: see merge.go.
+	// Brief, Gap and Longest determine which calls are merged, in units of the clock: see merge.go.
 	Brief, Gap, Longest uint64
 	_                   [4]uint64
 
@@ -42,29 +42,29 @@ type Memory struct {
 // The bits of On.
 const (
 	counts = 1
-	traces = 2 // notes each call, for a Timeline
-	merges = 4 // with traces: notes short ones together
+	traces = 2 // records each call, for a Timeline
+	merges = 4 // with traces: merges short calls
 )
 
-// Sum is what is known of all calls of a name.
+// Sum contains the totals of all calls of a name.
 type Sum struct {
 	Calls atomic.Uint64
 	Time  atomic.Uint64 // by the clock
 }
 
 var (
-	mem     *Memory // nil: C code does not count, and nobody has wanted to
+	mem     *Memory // nil: C code does not count, and counting was never enabled
 	byC     bool
 	on      atomic.Uint32            // what functions of core/mpi do: counts, traces, merges
-	context func(comm uint64) uint64 // of a communicator as C code notes it, with 1 added; 0: it is gone
+	context func(comm uint64) uint64 // returns the context ID plus 1 of C's communicator; 0: it is gone
 )
 
-// UseC has C code count, in its memory, and not the functions of core/mpi that C code calls. context
-// returns one more than the context ID of a communicator that C code calls so; 0: there is none. It is
-// called before anything is counted.
+// UseC makes C code count, in its memory, and not the functions of core/mpi that C code calls.
+// contextOf returns one more than the context ID of a communicator that C code identifies by comm,
+// or 0 if there is none. UseC is called before anything is counted.
 func UseC(m *Memory, contextOf func(comm uint64) uint64) { mem, byC, context = m, true, contextOf }
 
-// Enable begins to count. Nothing is counted before, and no clock is read.
+// Enable begins to count. Before it no call is counted, and no clock is read.
 func Enable() { enable(counts) }
 
 // enabling guards enable: procs of tests share a process.
@@ -87,7 +87,7 @@ func enable(what uint32) {
 	}
 }
 
-// Begin returns the time for End; 0 if calls are not measured.
+// Begin returns the time for End, or 0 if calls are not measured.
 func Begin() int64 {
 	if on.Load() == 0 {
 		return 0
@@ -95,9 +95,9 @@ func Begin() int64 {
 	return now()
 }
 
-// End measures a call that has begun at a time that Begin returned. The rest says what the call is
-// about: the other rank, the tag, bytes and one more than the context ID of the communicator, or Nobody,
-// NoTag, -1 and 0.
+// End measures a call that has begun at a time that Begin returned. The other arguments describe
+// the call: the other rank, the tag, bytes and one more than the context ID of the communicator, or
+// Nobody, NoTag, -1 and 0.
 func End(n Number, begun int64, peer, tag int, size int64, comm uint64) {
 	end(begun, about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, false)
 }
@@ -109,7 +109,7 @@ func EndExchange(n Number, begun int64, peer, tag, source int, size int64, comm 
 
 func end(begun int64, w about, owner bool) {
 	ended, what := now(), on.Load()
-	if begun == late && what != traces|merges { // more was begun meanwhile
+	if begun == late && what != traces|merges { // measuring was changed meanwhile
 		begun = ended
 	}
 	if what&counts != 0 {
@@ -131,17 +131,17 @@ func (s *Sum) add(d int64) {
 	s.Time.Add(uint64(d))
 }
 
-// Add counts a call that has taken d, once Enable was called.
+// Add counts a call that has taken d. Enable must have been called.
 func Add(n Number, d time.Duration) { mem.Sums[n].add(int64(float64(d) / scale())) }
 
-// Count is what is known of all calls of a name.
+// Count contains the totals of all calls of a name.
 type Count struct {
 	Number
 	Calls uint64
-	Time  time.Duration // in all, which includes that of other threads' calls at the same time
+	Time  time.Duration // total, including calls of other threads at the same time
 }
 
-// Counts returns what was counted, without calls that were not called.
+// Counts returns the calls that were counted, without names that were not called.
 func Counts() (list []Count) {
 	if mem == nil {
 		return nil

@@ -6,31 +6,34 @@ import (
 	"time"
 )
 
-// An entry of a timeline costs about 0.3 us, most of it when it is written, so there is none for less than
-// about 10 us: calls shorter than brief that follow each other within gap are merged into a burst, of at
-// most longest. A call that is not short is an entry of its own, with its times as they were.
+// An entry of a timeline costs about 0.3 us, most of it when it is written, so calls of less than
+// about 10 us have no entries of their own: calls shorter than brief that follow each other within
+// gap are merged into a burst, of at most longest. A call that is not short is an entry of its own,
+// with its original times.
 const (
 	brief   = 25 * time.Microsecond
 	gap     = 10 * time.Microsecond
 	longest = 200 * time.Microsecond
 )
 
-// Kinds is how many different calls a burst has at most.
+// Kinds is the maximum number of different calls in a burst.
 const Kinds = 8
 
-// Burst are short calls that follow each other closely. Whoever has set lock may use the rest, but for open
-// and stalled. C code does the same to it as this file (cmd/libmpi/measure.c).
+// Burst contains short calls that follow each other closely. The thread that has set lock may use
+// all fields; open and stalled may be used without it. C code accesses a Burst like this file
+// (cmd/libmpi/measure.c).
 type Burst struct {
 	lock       atomic.Uint32
 	kinds      uint32
 	open       atomic.Uint64 // not 0: the call that is pending is not over
-	stalled    atomic.Uint64 // of C: when a call that sends, and has not looked at the clock, began to wait; 0: it did not
+	stalled    atomic.Uint64 // of C: when a call that sends, and has not read the clock, began to wait; 0: it did not wait
 	from, last int64
 	_          [3]uint64
 
-	// pending is a call that receives, with the time when it began; 0: there is none. It is announced while
-	// its message is under way. When that is there, somebody waits for what the program does next, so all
-	// that is said then is that the call is over; it is merged before anything else is.
+	// pending is a call that receives, with the time when it began; 0: there is none. It is
+	// recorded while its message is under way. When the message is there, another proc may wait for
+	// the program's next step, so only the end of the call is recorded then; the call is merged
+	// before anything else is.
 	pending Event
 	calls   [Kinds]Event
 	run     Run
@@ -60,7 +63,7 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	b := &m.Burst
 	b.Lock()
 	defer b.Unlock()
-	if b.pending.Begun == begun && b.pending.Call == w.call { // it has waited
+	if b.pending.Begun == begun && b.pending.Call == w.call { // the pending call has waited
 		b.pending.Begun = 0
 		b.open.Store(0)
 	}
@@ -192,12 +195,12 @@ func (m *Memory) idle(now int64, all bool) {
 // late is what BeginLate returns where a call may be over at once.
 const late = -1
 
-// IsLate reports whether a call for which BeginLate has returned begun may be counted.
+// IsLate reports whether a call for which BeginLate has returned begun may be counted in a run.
 func IsLate(begun int64) bool { return begun == late }
 
-// BeginLate is Begin for a call of which most are over at once: while a message leaves somebody may wait for it, so
-// the clock is read only afterwards. The compiler puts it into the caller, which TestInlined watches: a call would
-// come before each message.
+// BeginLate is Begin for a call that mostly ends at once: while a message leaves another proc may
+// wait for it, so the clock is read only afterwards. The compiler inlines it, which TestInlined
+// checks: otherwise a function call would come before each message.
 func BeginLate() int64 {
 	switch on.Load() {
 	case 0:
@@ -208,7 +211,7 @@ func BeginLate() int64 {
 	return now()
 }
 
-// SinceNow is the beginning of a call that is not over at once, from what BeginLate has returned.
+// SinceNow returns the begin time of a call that is not over at once, from the result of BeginLate.
 func SinceNow(begun int64) int64 {
 	if begun == late {
 		return now()
@@ -216,16 +219,17 @@ func SinceNow(begun int64) int64 {
 	return begun
 }
 
-// EndSend is End for a call of MPI_Send that was not counted, of who has the run if owner is set.
+// EndSend is End for a call of MPI_Send that was not counted. If owner is set, the caller owns the
+// run.
 func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
 	end(begun, about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}, owner)
 }
 
-// Looks is how often a call that receives may look for its message, with a short pause after each, before it
-// counts as one that waits.
+// Looks is the number of times that a call that receives may look for its message, with a short
+// pause after each, before it counts as one that waits.
 const Looks = 64
 
-// Receipt is a call of MPI_Recv that is measured, or not at all if it is empty.
+// Receipt is a measured call of MPI_Recv; the zero value is a call that is not measured.
 type Receipt struct {
 	begun int64
 	state receiptState
@@ -236,16 +240,16 @@ type receiptState uint8
 
 const (
 	unmeasured receiptState = iota
-	counted                 // without a look at the clock: it need not end
-	pending                 // announced: it must be said that it is over
-	measured                // with two looks
+	counted                 // without reading the clock: no End is needed
+	pending                 // recorded as pending: its end must be recorded
+	measured                // the clock is read at begin and end
 )
 
-// Counted says that the run has counted the call.
+// Counted records that the run has counted the call.
 func (r *Receipt) Counted() { r.state, r.owner = counted, true }
 
-// Begin begins a call for which BeginLate has returned begun, and that was not counted, of who has the run if owner
-// is set.
+// Begin begins a call for which BeginLate has returned begun, and that was not counted. If owner is
+// set, the caller owns the run.
 func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
 	*r = Receipt{begun, measured, owner}
 	if begun != late {
@@ -257,7 +261,7 @@ func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm
 	}
 }
 
-// Waits says that the message has not come within Looks.
+// Waits records that the message has not come within Looks.
 func (r *Receipt) Waits() {
 	if r.state == counted {
 		r.begun = now()
@@ -268,8 +272,8 @@ func (r *Receipt) Waits() {
 	}
 }
 
-// Over ends the call, unless it returns false: then End has to say the rest. If the message came soon somebody may
-// wait for what the program does next, so it is put into the caller as BeginLate is.
+// Over ends the call, unless it returns false: then End must record the rest. If the message came
+// soon another proc may wait for the program's next step, so Over is inlined as BeginLate is.
 func (r *Receipt) Over() bool {
 	if r.state == pending {
 		releaseCall(&mem.Burst.open)

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// These store 0. Go's own store waits, on amd64, until all stores before it have left the core, among them the one
-// that tells a sender that there is room: some nanoseconds in which somebody waits for what the program does next.
+// These store 0. Go's own store waits, on amd64, until all stores before it have left the core,
+// among them the one that reports room to a sender: some nanoseconds in which another proc waits
+// for the program's next step.
 
 // releaseLock has what was stored before seen first.
 //

@@ -2,33 +2,35 @@ package calls
 
 import "sync/atomic"
 
-// Calls of MPI_Send and MPI_Recv that are short and have followed each other closely for long are a run: most
-// are only counted, and the clock is looked at for every one after Stride that were not; in Go, where a look
-// takes longer, after as many as have taken Brief before, at most MostStride. While the clock is read, and the
-// burst locked, a core that shares its parts with the one of the other proc has less for that.
+// Calls of MPI_Send and MPI_Recv that are short and have followed each other closely for long are a
+// run: most are only counted, and the clock is read for one call after every Stride calls without a
+// reading; in Go, where reading takes longer, after as many as have taken Brief before, at most
+// MostStride. A core that shares its units with the core of the other proc slows that proc down
+// while it reads the clock and locks the burst.
 const (
-	Enough     = 256     // calls that follow each other closely before some are not looked at
+	Enough     = 256     // calls that follow each other closely before some are not timed
 	Steady     = 1024    // calls since the last pause, after which a pause is an interruption
 	Again      = 16      // calls, instead of Enough, after an interruption
-	Stride     = 16      // that are not, in a row
-	MostStride = 64      // in Go
-	MostInRun  = 4 << 10 // bytes of such a call: more take their time
+	Stride     = 16      // calls in a row that are not timed
+	MostStride = 64      // the same in Go, at most
+	MostInRun  = 4 << 10 // bytes of a call in a run: larger ones take longer
 )
 
-// Run is what counts them. One thread has it, in C the first that was in a run, in Go who has locked the
-// process: it alone writes what is not said to be guarded by the burst's lock.
+// Run counts the calls of a run. One thread owns it, in C the first that was in a run, in Go the
+// one that has locked the process: only the owner writes the fields that are not guarded by the
+// burst's lock.
 type Run struct {
 	owner   uintptr       // of C
 	streak  atomic.Uint32 // short calls that have followed each other closely; guarded by the lock
-	left    uint32        // calls that need not be looked at
+	left    uint32        // calls that need not be timed
 	counted uint64        // of C: 1 while a receive is counted that has not ended
-	pace    uint64        // of Go: how long each of the last Stride calls or more took that were not looked at; guarded by the lock
+	pace    uint64        // of Go: mean time of the last Stride or more untimed calls; guarded by the lock
 	since   uint64        // short calls since the last pause; guarded by the lock
 	_       [3]uint64
 	tallies [tallies]tally
 }
 
-// The calls that a run may have.
+// The calls that a run may contain.
 const (
 	Sends = iota
 	Receives
@@ -38,7 +40,7 @@ const (
 // tally counts calls that are equal in everything that a line says of them.
 type tally struct {
 	total atomic.Uint64
-	taken uint64 // of these, what has got to a burst; guarded by the lock
+	taken uint64 // number of these that are in a burst; guarded by the lock
 	size  int64
 	comm  uint64
 	call  uint32
@@ -47,8 +49,9 @@ type tally struct {
 	_     [5]uint32
 }
 
-// Count counts a call for which BeginLate has returned late, if it need not be looked at. Where two procs share the
-// parts of a core each instruction of it is waited for, so the compiler puts it into the caller: TestInlined.
+// Count counts a call for which BeginLate has returned late, if it need not be timed. Where two
+// procs share the units of a core each instruction of Count costs time, so the compiler inlines it:
+// TestInlined.
 func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	t := &r.tallies[k]
 	if r.left == 0 || r.streak.Load() < Enough || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
@@ -72,7 +75,7 @@ func (r *Run) follows(times uint32) {
 // other for long, Again calls suffice.
 func (r *Run) ends() {
 	if r.since == 0 {
-		return // it has ended by this pause
+		return // this pause has ended the run
 	}
 	again := uint32(0)
 	if r.since >= Steady {
@@ -145,7 +148,7 @@ func (m *Memory) settleRun(until int64) {
 // take returns how many calls were counted since the last take.
 func (t *tally) take() uint32 {
 	n := int64(t.total.Load() - t.taken)
-	if n <= 0 { // below, if a receive was taken that then has waited
+	if n <= 0 { // below 0 if a counted receive has waited later
 		return 0
 	}
 	t.taken += uint64(n)

@@ -27,7 +27,7 @@ const (
 // Computing watches the threads of this process for a moment, and reports whether any of them computes. On a
 // machine with too few cores that takes several. The caller sleeps meanwhile.
 func Computing() bool {
-	runtime.LockOSThread() // whose own state says nothing
+	runtime.LockOSThread() // the state of this thread is ignored
 	defer runtime.UnlockOSThread()
 	began := time.Now()
 	before, since, twice := threads(), began, false
@@ -39,12 +39,13 @@ func Computing() bool {
 			if twice {
 				return true
 			}
-			// What the question has woken may have taken long: it has ended by the next look.
+			// Threads that this check has woken may have taken long: they have ended by the next
+			// check.
 			before, since, twice = after, now, true
 		case !undecided(before, after):
 			return false
 		case now.Sub(began) > patience:
-			return true // as far as anybody can tell
+			return true // as far as can be determined
 		}
 	}
 }
@@ -52,10 +53,10 @@ func Computing() bool {
 // thread is what the kernel counts for a thread.
 type thread struct {
 	ran     time.Duration
-	ready   bool   // it runs, or could
-	slept   uint64 // how often it ended a turn by itself
-	ousted  uint64 // how often it could have gone on
-	started uint64 // tells threads apart that have had the same number
+	ready   bool   // it runs, or is runnable
+	slept   uint64 // voluntary context switches
+	ousted  uint64 // involuntary context switches
+	started uint64 // distinguishes threads that have had the same number
 }
 
 // compute reports whether threads have computed between two looks: together they have used a good

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Ring is how many calls may wait to be written. A call that finds no room is left out, and counted.
+// Ring is the number of calls that may wait to be written. A call that finds no room is left out,
+// and counted.
 const Ring = 1 << 14
 
 // Event is a call that has ended. It fills a cache line.
@@ -24,11 +25,11 @@ type Event struct {
 	Peer  int32 // rank in the communicator, or Nobody
 	Tag   int32 // or NoTag
 
-	// Times is how many calls of the name these are. More is how many events follow that belong to the same
-	// entry, as other calls of one burst; their times are the same. With paused it says that something else
-	// came between these calls.
+	// Times is the number of calls of the name. More is the number of following events that belong
+	// to the same entry, as other calls of one burst; their times are the same. The flag paused
+	// means that something else came between these calls.
 	Times, More uint32
-	Source      int32 // of what a call receives that also sends, to Peer; or Nobody
+	Source      int32 // source of a call that also sends, to Peer; or Nobody
 }
 
 const paused = 1 << 31
@@ -39,10 +40,10 @@ func (e *Event) set(w about, times uint32) {
 
 func (e *Event) about() about { return about{e.Call, e.Peer, e.Tag, e.Source, e.Size, e.Comm} }
 
-// Traced are the calls that wait to be written. Any thread puts some in, one takes them out; what that
-// one changes is in another cache line.
+// Traced contains the calls that wait to be written. Any thread adds calls, one thread removes
+// them; the fields that it changes are in another cache line.
 type Traced struct {
-	turns   atomic.Uint64 // how many there were
+	turns   atomic.Uint64 // number of calls so far
 	dropped atomic.Uint64
 	_       [6]uint64
 	taken   atomic.Uint64
@@ -92,15 +93,15 @@ func (r *Traced) take(to func(e *Event)) {
 	r.taken.Store(turn)
 }
 
-// pause is how long calls wait to be written, chunk about how many bytes are written at once, and most
-// how large a file becomes.
+// pause is the time that calls wait to be written, chunk about the number of bytes written at once,
+// and most the maximum size of a file.
 const (
 	pause = 50 * time.Millisecond
 	chunk = 64 << 10
 	most  = 1 << 30
 )
 
-// Place is where a timeline shows the calls of a proc.
+// Place identifies the proc of a timeline.
 type Place struct {
 	Rank, Host int    // world rank, and host rank
 	HostName   string // for people
@@ -110,13 +111,13 @@ type Place struct {
 // Timeline writes calls as trace events of Chrome, which Perfetto reads.
 type Timeline struct {
 	to      io.Writer
-	lines   []byte         // not written yet: whole ones
+	lines   []byte         // whole lines, not written yet
 	texts   map[about]text // of calls that were seen since names may have changed
 	at      Place
 	began   instant
 	start   int64         // that moment as Unix time, in ns
 	scale   float64       // see scale
-	scaled  time.Duration // how long after began it was found
+	scaled  time.Duration // time after began at which scale was found
 	written int64
 	lost    uint64   // calls that did not fit into the file
 	burst   []merged // the first events of an entry whose others have not been taken yet
@@ -150,8 +151,8 @@ type merged struct {
 // mostTexts bounds the texts that are kept, about 200 bytes each.
 const mostTexts = 4096
 
-// Trace has all calls from now on written to w, until Close; short ones are merged unless each is set. w is a
-// List, or writes to one: it gets whole lines, without the end of the list.
+// Trace writes all calls from now on to w, until Close; short ones are merged unless each is set. w
+// is a List, or writes to one: it gets whole lines, without the end of the list.
 func Trace(w io.Writer, at Place, each bool) *Timeline {
 	t := &Timeline{to: w, at: at, texts: make(map[about]text), stop: make(chan struct{}), over: make(chan struct{})}
 	for _, m := range []struct{ what, name string }{
@@ -195,7 +196,7 @@ func (t *Timeline) run() {
 	}
 }
 
-// Close writes what is left, and the end.
+// Close writes the remaining calls, and the end of the list.
 func (t *Timeline) Close() {
 	close(t.stop)
 	<-t.over
@@ -215,7 +216,7 @@ func (t *Timeline) Close() {
 // drain writes lines for the calls that wait.
 func (t *Timeline) drain() {
 	t.adjust()
-	clear(t.texts) // communicators get other names
+	clear(t.texts) // names of communicators may change
 	mem.Traced.take(t.write)
 }
 
@@ -244,7 +245,7 @@ func (t *Timeline) adjustAt(i instant) {
 
 func (t *Timeline) flush() {
 	if len(t.lines) > 0 {
-		_, _ = t.to.Write(t.lines) // who gave it hears of failures
+		_, _ = t.to.Write(t.lines) // the owner of the List gets its errors
 		t.lines = t.lines[:0]
 	}
 }
@@ -301,11 +302,11 @@ func (t *Timeline) wrote(b []byte) {
 	}
 }
 
-// These are the sizes of what texts about bursts belong to: theirs are not part of them.
+// These take the place of sizes in the keys of texts about bursts, which have no size.
 const (
 	ofBurst  = -2 - iota // calls of a name
-	ofShort              // the head
-	ofPaused             // that of one with a pause
+	ofShort              // the burst itself
+	ofPaused             // a burst with a pause
 )
 
 func (t *Timeline) writeBurst(begun, ended int64, pause bool) {

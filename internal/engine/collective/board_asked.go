@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// What is lent can be memory that the kernel reads for nobody else, such as a mapping of a device, and
-// it may stop reading any. A member that could not read asks the lender, which then posts all of it in
-// pieces, in steps of the same operation.
+// Lent memory can be such that the kernel cannot read it for another process, such as a mapping of
+// a device, and the kernel may refuse to read any. A member that could not read asks the lender,
+// which then posts all of it in pieces, in steps of the same operation.
 
 // mostLent is how many bytes can be lent: an operation has steps for twice as many.
 const mostLent = board.MaxSteps / 4 * board.MaxPost
@@ -24,14 +24,14 @@ type taker func(m, at int, piece []byte) error
 // pieces are what members post for those that could not read it.
 type pieces struct {
 	op     operation
-	size   int        // of a piece; 0: as large as it can be
+	size   int        // of a piece; 0: the maximum
 	begun  board.Turn // the operation
-	behind board.Turn // the step behind which the pieces are posted
-	lent   []byte     // what this member posts
-	askers uint64     // for whom
-	asked  uint64     // who post something for this member
+	behind board.Turn // the step after which the pieces are posted
+	lent   []byte     // bytes that this member posts
+	askers uint64     // members that ask for them
+	asked  uint64     // members that post something for this one
 	length func(m int) int
-	take   taker // of those in asked, from the last rank to the first, and in its turn of nil for this member
+	take   taker // called for each member of asked, from the last rank to the first, and with nil at this member's turn
 }
 
 // returned waits until members have read what this one has lent in t, and posts it for those that
@@ -71,7 +71,7 @@ func (x *pieces) exchange(s *proc.BoardPlace) error {
 			return err
 		}
 	}
-	s.Place.Done() // however little it has read: they wait for it
+	s.Place.Done() // even if it has read little: the others wait
 	return s.Returned(x.askers, step)
 }
 
@@ -154,9 +154,9 @@ func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
 	}
 }
 
-// ReturnFastPath waits until members have read what C has lent them in an operation. It returns
-// false if one of them cannot any more. Go then reports that as the end of the operation instead of
-// doing it again: the others would not.
+// ReturnFastPath waits until members have read the bytes that C has lent them in an operation. It
+// returns false if a member can no longer do so. Go then reports that as the end of the operation
+// instead of repeating it: the others would not repeat it.
 func ReturnFastPath(slot int, members, turn uint64, op uint8, lent []byte) bool {
 	p, err := proc.Current()
 	if err != nil {

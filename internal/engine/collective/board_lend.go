@@ -12,11 +12,11 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Long blocks are not copied to the board: a member lends them where they are, and those that need them
-// copy them from its memory. It then waits until they have. One copy costs less than two, and cache
-// lines that the sender has not changed since they were read last are cheap to read again.
+// Long blocks are not copied to the board: a member lends them in place, and the members that need
+// them copy them from its memory. It then waits until they have. One copy costs less than two, and
+// cache lines that the sender has not changed since they were last read are cheap to read again.
 
-// What posts of agreeOnLoans and of constructors are called; operations have smaller numbers.
+// Operation numbers of posts of agreeOnLoans and of constructors; operations have smaller numbers.
 const (
 	agreeing     = 64
 	constructing = 65
@@ -26,7 +26,7 @@ const (
 func lent(s *proc.BoardPlace, a *Call, block int) bool {
 	n := uint64(block)
 	if a.What == scatter || a.What == alltoall {
-		n *= uint64(s.C.Size()) // what a member lends
+		n *= uint64(s.C.Size()) // bytes that a member lends
 	}
 	if n < s.Place.Lend || s.Place.Lend == 0 || n > mostLent {
 		return false
@@ -75,12 +75,12 @@ func agreeOnLoans(s *proc.BoardPlace) {
 // oversubscribed reports whether procs share cores, by what the members of a communicator may use,
 // of the procs that the host has.
 func oversubscribed(members []board.Cores, procs int) bool {
-	bound := map[uint32]uint32{} // cores by the first of them
+	bound := map[uint32]uint32{} // number of cores by the first one
 	for _, c := range members {
 		bound[c.First] = max(bound[c.First], c.N)
 	}
 	if len(bound) == len(members) {
-		return false // each has its own, and so have the host's other procs
+		return false // each proc has its own cores, and so have the host's other procs
 	}
 	cores := 0
 	for _, n := range bound {

@@ -110,12 +110,13 @@ type parts struct {
 	s     *proc.BoardPlace
 	a     *Call
 	t     board.Turn
-	step  board.Turn // in which they are lent
+	step  board.Turn // the step in which operands are lent
 	block int
-	at    []uint64 // where
+	at    []uint64 // their addresses
 
-	// How much each member has combined of its part. One that could not read all operands posts that
-	// instead of lending its part, and all members combine the rest for themselves.
+	// Number of elements that each member has combined of its part. A member that could not read
+	// all operands posts this number instead of lending its part, and all members combine the rest
+	// for themselves.
 	done [board.MaxProcs]int
 }
 
@@ -203,7 +204,7 @@ func (x *parts) finish() error {
 	for m := range s.C.Size() {
 		longest = max(longest, x.length(m))
 	}
-	skip(longest) // fetch may have had so many steps
+	skip(longest) // fetch may have had this many steps
 	for m := range s.C.Size() {
 		if x.done[m] == x.length(m) {
 			continue

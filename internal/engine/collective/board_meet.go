@@ -18,9 +18,9 @@ func HasBoard(c *proc.Comm) bool {
 	return cs.Settled.Load() && cs.Place != nil
 }
 
-// Together gives all members of c what this one has, of the same length everywhere, and calls hear with what each of
-// the others has, in memory that they can still write. c has a place on the board, and the process is locked, but may
-// be unlocked meanwhile.
+// Together sends mine to all members of c, of the same length everywhere, and calls hear with the
+// bytes of each of the others, in memory that they can still write. c has a place on the board, and
+// the process is locked, but may be unlocked meanwhile.
 func Together(c *proc.Comm, mine []byte, hear func(rank int, theirs []byte)) error {
 	return together(c.State().Colls.Place, constructing, mine, hear)
 }
@@ -64,9 +64,9 @@ func exchange(s *proc.BoardPlace, what operation, t board.Turn, mine []byte, hea
 	return nil
 }
 
-// Worst is ReduceAll for the largest of one number of each member, for a caller that has locked the process.
-// done is false, and nothing has begun, if c does that in another way than on the board; all members get the
-// same answer.
+// Worst is ReduceAll for the largest of one number of each member, for a caller that has locked the
+// process. done is false, and nothing has begun, if c does not use the board for that; all members
+// get the same answer.
 func Worst(c *proc.Comm, mine int32) (worst int32, done bool, err error) {
 	cs := &c.State().Colls
 	if !cs.Settled.Load() || cs.Place == nil || c.Usable() != nil {

@@ -34,8 +34,8 @@ const pairLimit = 8 << 10
 // allreduceLimit is the limit of Allreduce, which is done in pieces beyond.
 const allreduceLimit = 4 << 10
 
-// C code does some of these operations by itself (cmd/libmpi/fastboard.c, faststart.c), for blocks that are no
-// longer than those here, and by the same numbers, or this does not compile.
+// C code does some of these operations by itself (cmd/libmpi/fastboard.c, faststart.c), for blocks
+// that are no longer than these limits. Its numbers must be the same, or this does not compile.
 const (
 	_ = uint(pairLimit - fastpath.BoardPair)
 	_ = uint(allreduceLimit - fastpath.BoardAllreduce)
@@ -67,7 +67,7 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	if int(a.What) >= len(boardLimits) || boardLimits[a.What] == 0 || a.Root < 0 || a.Root >= n || !a.Kind.Valid() {
 		return 0, false
 	}
-	all := 1 // how many blocks of this member's length a message has
+	all := 1 // number of blocks of this member's length in a message
 	switch a.What {
 	case OpBcast:
 		block, ok = len(a.Send), true
@@ -157,7 +157,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	s.Prepare()
 	p.Lock()
 	defer p.Unlock()
-	if err := s.Ended; err != nil { // C has done it
+	if err := s.Ended; err != nil { // C has done the operation
 		s.Ended = nil
 		return err
 	}
@@ -166,9 +166,9 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 		return err
 	}
 	err = guarded(s, func() error { return do(s, a, t, block) })
-	runtime.KeepAlive(a) // others may have read what it lends
+	runtime.KeepAlive(a) // others may have read the lent memory
 	if err != nil {
-		s.Place.Done() // others may wait for this member to read what they lend
+		s.Place.Done() // others may wait for this member to read their loans
 	}
 	s.Leave()
 	if err != nil {
@@ -377,7 +377,7 @@ func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if me != a.Root {
 		return take(s, a, t, a.Root, a.recv, me*block, n*block)
 	}
-	if a.recv != nil { // after the post: there may be no memory for the own block
+	if a.recv != nil { // after the post: the own block may have no memory
 
 		boardCopy(s, a.recv, a.Send[me*block:][:block])
 	}
@@ -398,8 +398,8 @@ func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// BoardPlace returns the communicator's place on the board, nil if it has none. The first call may
-// be a collective operation. All members get the same answer.
+// BoardPlace returns the communicator's place on the board, or nil if it has none. The first call
+// may be a collective operation. All members get the same answer.
 func BoardPlace(c *proc.Comm) *proc.BoardPlace {
 	cs := &c.State().Colls
 	if cs.Settled.Load() {

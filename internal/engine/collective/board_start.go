@@ -10,10 +10,11 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// Nonblocking operations use the board as blocking ones do (MPI-4.1, 6.12). A member posts when it starts
-// one, also while earlier ones are under way, as long as nobody has to read what it would overwrite. It
-// reads in any call of MPI, once all have posted what it needs. How far the member is, as it tells the
-// others, is the first operation of which it still has to read something.
+// Nonblocking operations use the board as blocking ones do (MPI-4.1, 6.12). A member posts when it
+// starts an operation, also while earlier ones are under way, unless it would overwrite data that
+// another member still has to read. It reads in any call of MPI, once all have posted the data it
+// needs. The progress that a member publishes is the first operation of which it still has to read
+// something.
 
 // startMost is how many bytes less than this a member posts in a nonblocking operation: it copies them
 // while it holds the process's lock.
@@ -28,11 +29,11 @@ type boardStart struct {
 	t      board.Turn
 	block  int
 	posted bool       // or there is nothing to post
-	untold bool       // the others cannot find it yet: the end of the start lets them
+	untold bool       // the others cannot see the post until the start ends
 	vacant board.Wait // for memory to post in, while it is the first that is not posted
-	needs  board.Wait // for what others post
+	needs  board.Wait // for posts of other members
 	err    error
-	looked bool // since it was started
+	looked bool // polled since it was started
 	over   bool
 }
 
@@ -40,11 +41,11 @@ type boardStart struct {
 // is locked when it is used.
 type boardQueue struct {
 	s     *proc.BoardPlace
-	open  []*boardStart // in their order
-	last  board.Turn    // of the operation that was started last
-	news  bool          // an operation may wait for something else than before, or a member may be down
-	room  bool          // one is over, so that there may be room for those that are not posted
-	found int           // how many waits in a row have found all that they needed at once
+	open  []*boardStart // operations in their order
+	last  board.Turn    // turn of the operation that was started last
+	news  bool          // an operation may have another wait, or a member may be down
+	room  bool          // an operation is over, so there may be room for unposted ones
+	found int           // number of waits in a row that were over at once
 	spare []*boardStart
 }
 
@@ -86,7 +87,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	p.Lock()
 	defer func() {
 		p.Unlock()
-		if later != 0 { // to unlock is to wait until all that was stored can be seen
+		if later != 0 { // unlocking waits until all stores are visible
 			s.Wake(s.Place.Tell(later))
 		}
 	}()
@@ -403,17 +404,17 @@ func (x *boardStart) Done() bool {
 	return x.over
 }
 
-// Look polls what the operation waits for, before its waiter looks at the links as well, and reports whether
-// it goes on.
+// Look polls the wait of the operation, before its waiter polls the links as well, and reports
+// whether the operation can continue.
 func (x *boardStart) Look() bool {
 	s := x.q.s
 	return x.posted && s.Place.Busy == 0 && s.Look(&x.needs)
 }
 
-// Status returns what Finish will return.
+// Status returns the result of Finish.
 func (x *boardStart) Status() (proc.Status, error) { return proc.EmptyStatus, x.err }
 
-// Finish returns how the operation has ended, and keeps its memory for another one.
+// Finish returns the result of the operation, and keeps its memory for another one.
 func (x *boardStart) Finish() (proc.Status, error) {
 	err := x.err
 	if !x.over { // the job has ended

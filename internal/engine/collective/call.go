@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Root is the argument with which the root of an operation on an intercommunicator says that it is
-// the root: MPI_ROOT (MPI-4.1, 6.2.3).
+// Root is the argument of the root of an operation on an intercommunicator: MPI_ROOT (MPI-4.1,
+// 6.2.3).
 const Root = coll.Root
 
 type operation uint8
@@ -44,20 +44,21 @@ var whatNames = [...]string{"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", 
 	"Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
 	"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"}
 
-// Call is a collective operation with its arguments, as the planner takes them: native elements of
-// one kind.
+// Call is a collective operation with its arguments, as the planner accepts them: native elements
+// of one kind.
 type Call struct {
 	What             operation
 	Kind             datatype.Kind
 	Root             int
 	op               Op
-	Send, recv       []byte // of Bcast only send is used
+	Send, recv       []byte // Bcast uses only send
 	counts, displs   []int  // of send in operations that have counts for both buffers
 	rcounts, rdispls []int
 	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
 
-// Largest is an allreduce of elements of a kind, of which all gets the largest that members give.
+// Largest returns an allreduce of elements of a kind that stores the largest of the members'
+// elements in all.
 func Largest(k datatype.Kind, mine, all []byte) *Call {
 	return &Call{What: allreduce, Kind: k, op: datatype.Max, Send: mine, recv: all}
 }
@@ -200,7 +201,7 @@ func (x *collective) planner() *coll.Planner {
 	return x.c.State().Colls.Planner
 }
 
-// Plan plans a call for x, with a comparison of the members' calls if the program wants that.
+// Plan plans a call for x, with a comparison of the members' calls if the program asks for one.
 func (x *collective) Plan(a *Call) error {
 	err := a.plan(x.planner(), &x.main)
 	if x.c.Checks() {

@@ -9,7 +9,7 @@ type checking struct {
 	call   coll.Call
 	sched  coll.Schedule
 	memory [coll.CheckLen]byte
-	bad    error // why this member cannot take part; the others are told that one cannot
+	bad    error // why this member cannot take part; the others get only a flag
 	then   func(verdict error)
 }
 
@@ -62,8 +62,8 @@ func Announce(c *proc.Comm, name string) error {
 // as some may have failed in a constructor that others did not call.
 func (x *collective) ordinal() uint32 { return x.number << 4 }
 
-// AnnounceLater is Announce for a constructor that must not wait: it calls the function then,
-// later, with the constructor's number and the result of the comparison. The process is locked.
+// AnnounceLater is Announce for a constructor that must not wait: it later calls then with the
+// constructor's number and the result of the comparison. The process is locked.
 func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict error)) error {
 	if !c.Checks() {
 		then(c.Ordinal(), nil)

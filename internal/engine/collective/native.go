@@ -27,13 +27,13 @@ var nativeOps = map[*datatype.Op]int{
 	datatype.BOr: 5, datatype.BXor: 6, datatype.LAnd: 7, datatype.LOr: 8, datatype.LXor: 9,
 }
 
-// NativeType is the number of the site's MPI for a kind, if it knows that.
+// NativeType returns the number of a kind in the site's MPI, if there is one.
 func NativeType(k datatype.Kind) (number int, ok bool) {
 	number, ok = nativeTypes[k]
 	return number, ok
 }
 
-// NativeOp is the number of the site's MPI for an operation, if it knows that.
+// NativeOp returns the number of an operation in the site's MPI, if there is one.
 func NativeOp(op *datatype.Op) (number int, ok bool) {
 	number, ok = nativeOps[op]
 	return number, ok
@@ -55,7 +55,7 @@ func suits(c *proc.Comm, a *Call) bool {
 		return true
 	case OpBcast, reduce, allreduce:
 		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative
-	case gather, allgather, alltoall: // the amount is that of a block
+	case gather, allgather, alltoall: // the amount is the size of a block
 		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative/uint64(c.Size())
 	default:
 		return false
@@ -90,7 +90,7 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 		return nil
 	}
 	if p.Survival != nil {
-		return nil // a member that waits in that MPI cannot give up for the loss of another site
+		return nil // a wait in the site's MPI cannot end when another site is lost
 	}
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
 	if team.Size() < 2 {
@@ -101,22 +101,23 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 	for rank := range team.All() {
 		member, _ := c.Comm.Group().At(int(rank))
 		if !p.Native.Has(wire.WorldRank(member)) {
-			return nil // it is of a world that was spawned here or met at a port
+			return nil // it belongs to a spawned or connected world
 		}
 		ranks = append(ranks, int(rank))
 		procs = append(procs, wire.WorldRank(member))
 	}
-	// Making it blocks in the site's MPI, and other threads with it. Two procs whose threads make
-	// two of them in another order would wait for ever, so that there the world alone has one. It
-	// is of use where one of them is not reached by what the route prefers to it: then it does the
-	// part of those on one host as well.
+	// Making a team blocks in the site's MPI, and other threads with it. Two procs whose threads
+	// make two teams in a different order would wait for ever, so that with several threads only
+	// the world has one. A team is useful where one of the members cannot be reached by the
+	// transports that the route prefers to the site's MPI: then that MPI also does the part of
+	// members on one host.
 	fit := (c == p.Comms.World || p.Native.OneThread()) && p.Native.Carries(procs)
 	if !meetTeam(c, ranks, fit) {
 		return nil
 	}
 	planner := CollectivePlanner(c)
 	t, err := p.Native.Team(procs, uint64(c.Context()))
-	if !meetTeam(c, ranks, err == nil) { // as where that MPI has no room for more
+	if !meetTeam(c, ranks, err == nil) { // for example, the site's MPI has no room for more
 		return nil
 	}
 	t.Planner = planner.WithPhases(nativeDoes)
@@ -137,7 +138,7 @@ func meetTeam(c *proc.Comm, ranks []int, fit bool) bool {
 		member, _ := c.Comm.Proc(rank)
 		return message.Peer(member)
 	}
-	said := make([]byte, len(ranks)) // 1: that one is fit
+	said := make([]byte, len(ranks)) // 1: the member at that index is fit
 	if fit {
 		said[0] = 1
 	}
@@ -197,7 +198,7 @@ func (x *collective) beginPhase(t *coll.Step) error {
 	return x.c.Process().Native.Begin(x.team, ph)
 }
 
-// LeaveTeam gives the communicator of the site's MPI back, as all members of c do.
+// LeaveTeam frees the communicator of the site's MPI. All members of c do so.
 func LeaveTeam(c *proc.Comm) {
 	cs := &c.State().Colls
 	cs.Placing.Lock()

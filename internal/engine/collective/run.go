@@ -29,8 +29,8 @@ type collective struct {
 	checking *checking    // sched is the check before main
 	after    func() error // called once main has been executed; it may plan another schedule into main
 	open     []part
-	team     *proc.NativeTeam // of a blocking operation that the site's MPI has a part in; nil: it has none
-	phase    native.Phase     // that the site's MPI does, while inPhase is set
+	team     *proc.NativeTeam // of a blocking operation in which the site's MPI takes part, or nil
+	phase    native.Phase     // phase in the site's MPI, while inPhase is set
 	inPhase  bool
 	Err      error
 	ended    bool
@@ -347,10 +347,10 @@ func (x *collective) outside(work func() error) error {
 	return work()
 }
 
-// Status returns what Finish will return.
+// Status returns the result of Finish.
 func (x *collective) Status() (proc.Status, error) { return proc.EmptyStatus, x.Err }
 
-// Finish returns how the operation has ended, and keeps its memory for the next one.
+// Finish returns the result of the operation, and keeps its memory for the next one.
 func (x *collective) Finish() (proc.Status, error) {
 	err := x.Err
 	if err == nil && !x.ended {

@@ -49,7 +49,7 @@ func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*
 	return Adopt(c, s, context)
 }
 
-// Adopt makes a communicator that inherits from c.
+// Adopt makes a communicator with a context that inherits from c.
 func Adopt(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error) {
 	s.Context = context
 	d, err := c.Process().Comms.NewComm(s)
@@ -129,7 +129,7 @@ func FailedElsewhere(code uint32) error {
 
 // Ours reports whether all members of c, on both sides, run this library.
 func Ours(c *proc.Comm) bool {
-	if !c.Process().Worlds.SomeForeign() { // mostly: the masters of c need not be known
+	if !c.Process().Worlds.SomeForeign() { // the usual case: the masters of c are not needed
 		return true
 	}
 	return OursAmong(c.Process(), c.Masters()) && (c.State().Local == nil || OursAmong(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))

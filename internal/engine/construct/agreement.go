@@ -36,8 +36,9 @@ type agreement struct {
 	All  comm.Proposal
 	Side uint32 // flags of the other side's proposals
 
-	// words are what members give besides their proposals, all of one length: those of this member and
-	// then of the ranks before it, as far as they are known. Only dissemination carries them.
+	// words are the arguments of members in addition to their proposals, all of one length: those
+	// of this member and then of the ranks before it, as far as they are known. Only dissemination
+	// sends them.
 	words []byte
 
 	open []openMessage
@@ -45,17 +46,17 @@ type agreement struct {
 	then func(x *agreement) // called when the messages in open are done
 	ends func()             // called when the agreement is over
 	Err  error
-	told bool // the result is known, and is being sent to those below
+	told bool // the result is known, and is being sent to the children
 	over bool
 	torn bool // messages were under way when it ended
 
 	distance int  // of this round of dissemination
 	below    bool // this member has a parent in the tree
 
-	space [2][agreementLen + 2*comm.ChoiceSize]byte // for the first messages, if they are no longer
-	used  int                                       // of them
-	begun [2]openMessage                            // open, at first
-	came  [1][]byte                                 // in, at first
+	space [2][agreementLen + 2*comm.ChoiceSize]byte // for the first messages, if they fit
+	used  int                                       // bytes of space that are used
+	begun [2]openMessage                            // first storage of open
+	came  [1][]byte                                 // first storage of in
 
 	Wide      bool               // some members are of other worlds, so a private context ID has to be confirmed
 	confirm   *comm.Confirmation // nil in the first round

@@ -20,7 +20,7 @@ type assembly struct {
 	tree   comm.Tree
 	me     int // position
 	each   int // bytes of each member's words, besides its proposal
-	remote int // size of the group that remote ranks are of; 0: none
+	remote int // size of the remote ranks' group; 0: none
 	// Between is called after this process has reported, unless it is the leader.
 	Between func()
 }
@@ -35,15 +35,16 @@ func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 
 func (a *assembly) Leads() bool { return a.me == 0 }
 
-// Hold gathers and decides. mine and words are this member's proposal and arguments; decide is
-// called at the leader with the combination of the proposals and all members' words, by position.
+// Hold gathers the proposals and makes the decision. mine and words are this member's proposal and
+// arguments; decide is called at the leader with the combination of the proposals and all members'
+// words, by position.
 func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) Verdict) (v Verdict, err error) {
 	all, words := a.gather(mine, words)
 	if a.Leads() {
 		v = decide(all, words)
 	} else if v, err = a.hear(all, words); err != nil {
 		v = Verdict{Proposal: all}
-		v.Fault = max(v.Fault, FaultCode(err)) // to be passed on, so that those below do not wait
+		v.Fault = max(v.Fault, FaultCode(err)) // passed on, so that the children do not wait
 	}
 	return v, errors.Join(err, a.tell(v))
 }
@@ -101,7 +102,7 @@ func (a *assembly) tell(v Verdict) error {
 	return a.t.Sent(open)
 }
 
-// Part returns the part that this process is in, if any.
+// Part returns the part that contains this process, if any.
 func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 	mine := v.Parts.For(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
 	if len(mine) == 0 {

@@ -13,14 +13,15 @@ import (
 
 // Constructors of communicators (MPI-4.1, 7.4.2) are collective over all members of the
 // communicator that they are called on, on both sides of an intercommunicator; only CreateGroup is
-// not. A new communicator inherits the error handler. Where one member cannot make it, nobody does,
+// not. A new communicator inherits the error handler. If one member cannot make it, no member does,
 // unless some members run another MPI library. Several goroutines may call constructors of
 // different communicators at a time, in any order.
 
 // WireTag returns the tag of messages of constructor number seq.
 func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
-// Dup copies the attributes first, so that no member gets a communicator if copying fails at one.
+// Dup duplicates a communicator. It copies the attributes first, so that no member gets a
+// communicator if copying fails at one.
 func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) { return DupFor(c, info, "Dup") }
 
 // DupFor is Dup for a call of another name, which is in the error if members call different ones.
@@ -112,7 +113,7 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	}
 	x := &agreement{p: p, near: NewExchange(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
 	// Members name themselves by their ranks in c: a member may have called CreateGroup already for
-	// another group with the same tag, in which another proc has its rank.
+	// another group with the same tag, in which its rank belongs to another proc.
 	x.near.names, x.near.Group = x.near.Group, group.Members()
 	x.me = x.tree.Position(me)
 	x.Propose(collective.DoesCreateGroup, nil, func() {})

@@ -12,8 +12,8 @@ import (
 )
 
 // Messages of constructors among procs of this library are in the context of collectives (IMPI
-// ch.4, Context IDs). They cannot match those, since their sender ranks are ranks that no
-// communicator has.
+// ch.4, Context IDs). They cannot match messages of collectives, since their sender ranks are ranks
+// that no communicator has.
 const (
 	Leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
 	InOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
@@ -21,8 +21,8 @@ const (
 	ByStep  wire.CommRank = 3 << 28 // of connecting; the tag is the constructor's number and the step
 )
 
-// What an exchange needs of a proc, which is locked: its endpoints, where messages are begun, the
-// proc itself, which waits for them, and how the elements of others lie in memory.
+// The interfaces of a locked proc that an exchange needs: the endpoints, where messages are begun,
+// the proc itself, which waits for them, and the memory layout of other procs' elements.
 type (
 	endpoints interface {
 		IsendBytes(to message.Peer, env message.Envelope, b []byte) *message.Request
@@ -43,9 +43,9 @@ type Exchange struct {
 	waiter    waiter
 	data      conversion
 
-	Group *comm.Group      // the others, by rank
-	names *comm.Group      // whose ranks name the senders; nil: Group
-	Self  message.Envelope // of messages from here; base is added to the ranks of others
+	Group *comm.Group      // the other members, by rank
+	names *comm.Group      // its ranks name the senders; nil: Group
+	Self  message.Envelope // envelope of own messages; base is added to other ranks
 	Base  wire.CommRank
 }
 
@@ -56,7 +56,7 @@ func NewExchange(c *proc.Comm, base wire.CommRank, tag wire.Tag) Exchange {
 }
 
 // ExchangeOf makes an exchange of p with the members of a group. self is the envelope of the
-// messages that p sends; base is added to the ranks of the others in theirs.
+// messages that p sends; base is added to the ranks of the others in their messages.
 func ExchangeOf(p *proc.Process, g *comm.Group, self message.Envelope, base wire.CommRank) Exchange {
 	return Exchange{endpoints: &p.Endpoints, waiter: p, data: &p.Data, Group: g, Self: self, Base: base}
 }
@@ -91,8 +91,8 @@ func (t *Exchange) Done(r *message.Request) (int, error) {
 	return n, t.waiter.End(r, nil)
 }
 
-// A sized message begins with its length, since the receiver does not know it. What exceeds a page
-// follows in a second message.
+// A sized message begins with its length, since the receiver does not know it. The part that
+// exceeds a page follows in a second message.
 const (
 	page      = 512
 	LengthLen = 4

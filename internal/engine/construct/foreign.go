@@ -27,9 +27,9 @@ func foreignContext(c *proc.Comm, n int, bad error) (wire.ContextID, error) {
 	return context, errors.Join(bad, err)
 }
 
-// ForeignAgreement makes agree find the largest value that members contribute, and returns the first of
-// n contexts after it. Members that run another MPI cannot be told that this proc is busy with
-// another communicator, so it waits until it is not.
+// ForeignAgreement makes agree find the largest value that members contribute, and returns the
+// first of n contexts after it. Members that run another MPI do not learn that this proc makes
+// another communicator at the time, so it waits until it does not.
 func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire.ContextID, error)) (wire.ContextID, error) {
 	p := c.Process()
 	if p.Job.Dialect == wire.Draft {

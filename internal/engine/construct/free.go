@@ -15,7 +15,7 @@ func Free(c *proc.Comm) error {
 		return err
 	}
 	if c.State().Local == nil && !Ours(c) {
-		// IMPI ch.4, Comm_free: a Barrier before everybody's own part.
+		// IMPI ch.4, Comm_free: a Barrier before each member's own part.
 		if err := PlainBarrier(c); err != nil {
 			return err
 		}

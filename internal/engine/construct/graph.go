@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// What TopoTest returns (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
+// Results of TopoTest (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
 const (
 	Cart      = 211 // CartCreate, CartSub
 	Graph     = 212 // GraphCreate

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Weights of edges of distributed graphs. All members give weights or none does.
+// Weights of edges of distributed graphs. Either all members pass weights or none.
 var (
 	// Unweighted stands for weights where edges have none.
 	Unweighted []int
@@ -76,7 +76,7 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	return d, nil
 }
 
-// What members say about weights, as flags of their proposals.
+// The kind of weights that members pass, as flags of their proposals.
 const (
 	noWeights uint32 = 1 << iota
 	someWeights

@@ -9,7 +9,7 @@ import (
 // The types of SplitType (MPI-4.1, 7.4.2), with the values of the MPI ABI.
 const (
 	CommTypeShared         = 221 // procs that can share memory: those of one machine
-	CommTypeHWUnguided     = 222 // smaller parts of machines; this package knows none
+	CommTypeHWUnguided     = 222 // smaller parts of machines; this package has none
 	CommTypeHWGuided       = 223 // parts of machines that info names
 	CommTypeResourceGuided = 224 // resources that info names
 )
@@ -39,7 +39,7 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 		bad = fmt.Errorf("%w: %d is no type of SplitType", proc.ErrArg, kind)
 	}
 	if bad != nil {
-		color, key = badChoice, 0 // take part with it, so that all members get the error
+		color, key = badChoice, 0 // takes part with badChoice, so that all members get the error
 	}
 	d, err := splitFor(c, color, key, "SplitType")
 	if bad != nil {

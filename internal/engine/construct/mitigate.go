@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The functions of User-Level Failure Mitigation: what a program does with communicators some of whose
-// members are lost, in a job that goes on without them (the MPI Forum's proposal). Those but Shrink,
-// Agree and their nonblocking forms are local.
+// The functions of User-Level Failure Mitigation: they handle communicators some of whose members
+// are lost, in a job that continues without them (the MPI Forum's proposal). All of them are local
+// except Shrink, Agree and their nonblocking forms.
 
 // mitigates returns an error if c is nil, freed, or of a job that ends with its first lost proc. It may
 // be revoked.
@@ -79,7 +79,7 @@ func GetFailed(c *proc.Comm) (*proc.Group, error) {
 	}
 	p.Lock()
 	defer p.Unlock()
-	p.Test() // what the node has said is known
+	p.Test() // handle the node's messages first
 	return lostOf(c, len(p.Survival.Lost()))
 }
 

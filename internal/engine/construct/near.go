@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Members of one host agree on the board that they share, where each posts its proposal and reads those of all the
-// others: this takes one exchange, however many they are, and no message.
+// Members of one host agree on the board that they share, where each posts its proposal and reads
+// those of all the others: this takes one exchange, whatever their number, and no message.
 
 // nearLen is the length of what a member posts: its proposal, and its choice in Split.
 const nearLen = comm.ProposalSize + comm.ChoiceSize
@@ -30,7 +30,7 @@ func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []
 	own.Append(b[:comm.ProposalSize])
 	all := mine
 	fault := collective.Together(c, b[:], func(rank int, theirs []byte) {
-		x := [nearLen]byte(theirs) // they can write there
+		x := [nearLen]byte(theirs) // a copy: the other member can still write there
 		proposal, _ := comm.ReadProposal(x[:])
 		all = all.With(proposal)
 		if choices != nil {

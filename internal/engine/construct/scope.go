@@ -8,8 +8,8 @@ const rangeKey = "mpi_error_range"
 
 // The values of rangeKey. Without it, and with any other value, no loss revokes the communicator.
 const (
-	rangeGroup    = "group"    // that of a member
-	rangeUniverse = "universe" // that of any proc of the job or of a world known here
+	rangeGroup    = "group"    // the loss of a member
+	rangeUniverse = "universe" // the loss of any proc of the job or of a known world
 )
 
 // scope revokes a communicator if its range has been reached: a member is lost, or of all procs one that is not

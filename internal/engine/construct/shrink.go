@@ -41,8 +41,8 @@ func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
 		if err != nil {
 			return err
 		}
-		// It is a hash of 60 bits, of a kind that no member has ever drawn before: that one has it is not worth
-		// another round.
+		// The context ID is a hash of 60 bits, of a kind that no member has drawn before: a
+		// collision is too unlikely to be worth another round.
 		if context >= comm.WideLimit && !p.Comms.Contexts.Claim(context) {
 			return fmt.Errorf("%w: %d", comm.ErrContextRace, uint64(context))
 		}
@@ -82,14 +82,14 @@ func left(c *proc.Comm, o *deal) (s comm.Spec, err error) {
 	return s, nil
 }
 
-// A word about losses has, after its head, the world of the lost procs, the first rank, how many there are,
-// and why.
+// A word about losses has, after its head, the world of the lost procs, the first rank, their
+// number, and the reason.
 const (
 	lossSize = dynamic.WorldSize + 2*4
 	maxWhy   = 1 << 10
 )
 
-// Tell implements proc.Recovery. Procs of this job hear of each other's losses by their nodes.
+// Tell implements proc.Recovery. The nodes report losses to procs of this job.
 func (r *recovery) Tell(first, last message.Peer, why string) {
 	if r.p.Worlds.Description == nil {
 		return // there are no other worlds

@@ -18,8 +18,8 @@ import (
 type recovery struct {
 	p     *proc.Process
 	deals map[wire.ContextID]*deals      // by the communicator's context, also after it was freed
-	early map[wire.ContextID][]earlyWord // about communicators that are not made here yet
-	fired map[message.Peer]bool          // procs of this job that were told that others go on without them
+	early map[wire.ContextID][]earlyWord // words about communicators that are not made here yet
+	fired map[message.Peer]bool          // procs of this job that were told that the others continue without them
 }
 
 // earlyWord is a word about a communicator that is not made yet.
@@ -28,7 +28,8 @@ type earlyWord struct {
 	text []byte
 }
 
-// A word begins with its kind and the context of its communicator, which is 0 for one about losses.
+// A word begins with its kind and the context of its communicator, which is 0 for a word about
+// losses.
 const (
 	wordRevoke byte = iota
 	wordAgree
@@ -40,8 +41,8 @@ func headOf(kind byte, context wire.ContextID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{kind}, uint64(context))
 }
 
-// Recover has a process hear what others say of communicators, if its job goes on without procs that
-// are lost.
+// Recover makes a process handle the others' words about communicators, if its job continues
+// without procs that are lost.
 func Recover(p *proc.Process) {
 	if p.Survival != nil {
 		p.Survival.Recovery = &recovery{p: p, deals: make(map[wire.ContextID]*deals), early: make(map[wire.ContextID][]earlyWord), fired: make(map[message.Peer]bool)}
@@ -52,12 +53,12 @@ type deals struct {
 	p       *proc.Process
 	context wire.ContextID
 	group   *comm.Group // of both sides, if there are two
-	second  bool        // the own side is the second one of them
+	second  bool        // the own side is the second side
 	member  *agree.Member
-	open    map[uint64]*deal // of this proc, by number
+	open    map[uint64]*deal // deals of this proc, by number
 }
 
-// Heard implements proc.Recovery. A word about a communicator that was freed is too late for it.
+// Heard implements proc.Recovery. It ignores a word about a communicator that was freed.
 func (r *recovery) Heard(from message.Peer, text []byte) {
 	if len(text) < wordHead {
 		return
@@ -168,12 +169,12 @@ func (r *recovery) dealsOf(c *proc.Comm) *deals {
 	d.group, d.second = everybody(c)
 	me, _ := d.group.Rank(comm.Proc(r.p.Job.Rank))
 	cfg := agree.Config{Size: d.group.Size(), Me: me}
-	for x := range d.group.All() { // procs see sites of other worlds by numbers of their own
+	for x := range d.group.All() { // procs number the sites of other worlds differently
 		cfg.Sites = append(cfg.Sites, int(r.p.Worlds.Clients().Of(x)))
 	}
 	var err error
 	if d.member, err = agree.New(cfg); err != nil {
-		panic(err) // of a communicator
+		panic(err) // not with the group of a communicator
 	}
 	r.deals[c.Context()] = d
 	for _, peer := range r.p.Survival.Lost() {
@@ -204,7 +205,7 @@ func (d *deals) goOn() {
 	for m, ok := d.member.Next(); ok; m, ok = d.member.Next() {
 		x, _ := d.group.At(m.To)
 		if !d.p.Survival.Hears(message.Peer(x)) {
-			continue // it is of a job that is not connected any more
+			continue // its job is no longer connected
 		}
 		d.p.Survival.Say(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
 	}

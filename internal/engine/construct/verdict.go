@@ -12,7 +12,7 @@ type Verdict struct {
 	Parts comm.Partition
 }
 
-// IsendVerdict begins to send a verdict.
+// IsendVerdict begins to send a verdict to a rank.
 func (t *Exchange) IsendVerdict(rank int, v Verdict) []*message.Request {
 	l := append(NewSized(), make([]byte, comm.ProposalSize)...)
 	v.Put(l[LengthLen:])

@@ -8,14 +8,14 @@ import (
 )
 
 // A member that reads or writes by itself many small pieces with gaps between them moves the gaps,
-// too, as that takes fewer calls (data sieving). It writes what is in them as it has read it: nobody
-// else may write there meanwhile, so it locks these bytes, and if any view of the file has gaps, all
-// members that write lock what they write, with shared locks.
+// too, as that takes fewer calls (data sieving). It writes the gaps as it has read them: no other
+// member may write there meanwhile, so it locks these bytes, and if any view of the file has gaps,
+// all members that write lock the bytes that they write, with shared locks.
 
 func (x *access) byItself() (moved int64, err error) {
 	v, pos, mem := x.view, x.pos, x.mem
 	if x.atomic && v.Step() < int64(len(mem)) {
-		l := v.Runs(pos, int64(len(mem))) // one lock has to hold for all
+		l := v.Runs(pos, int64(len(mem))) // one lock must cover all
 		return x.locally(&l, mem)
 	}
 	for len(mem) > 0 && err == nil {
@@ -76,10 +76,10 @@ type pieces struct {
 	d     *storage
 	l     *fileview.List
 	c     fileview.Cursor
-	mem   []byte // behind what was moved
+	mem   []byte // after the bytes that were moved
 	moved int64
 	write bool
-	held  bool // what is to be locked is
+	held  bool // all needed locks are held
 	ended bool // at the end of the file
 	call  int64
 	h     hints
@@ -99,7 +99,7 @@ func (p *pieces) window() (hi int64) {
 	if p.write {
 		size = p.h.writeSize
 	}
-	return min((p.c.Off/size+1)*size, p.l.End()) // so that windows end where pages do
+	return min((p.c.Off/size+1)*size, p.l.End()) // so that windows end at page boundaries
 }
 
 func (p *pieces) next() error {

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Call calls do with a file that can be used, and puts the name of the method before an error.
+// Call calls do with a file that is open, and puts the name of the method before an error.
 func Call[T any](fn string, f *File, do func(f *File) (T, error)) (T, error) {
 	var result T
 	err := f.usable()

@@ -14,21 +14,22 @@ import (
 // maxDatarep is the most bytes of a representation's name (MPI_MAX_DATAREP_STRING - 1).
 const maxDatarep = 127
 
-// Datarep is a representation that data have in files, by functions of the program (MPI-4.1, 14.5.3).
+// Datarep is a representation of data in files, defined by functions of the program (MPI-4.1,
+// 14.5.3).
 type Datarep struct {
 	Name string
 
-	// Extent returns how many bytes an element of a predefined datatype takes in a file.
+	// Extent returns the number of bytes of an element of a predefined datatype in a file.
 	Extent func(t *proc.Datatype) (int64, error)
 
-	// Read and Write convert elements between memory and what a file has; nil: data are in a file as
-	// in memory, and Extent has to say so. They may call no function of a file.
+	// Read and Write convert elements between memory and the form in a file; nil means that data
+	// are in a file as in memory, and Extent must agree. They may call no function of a file.
 	Read, Write func(c Conversion) error
 }
 
-// Conversion is what a Datarep has to do: to convert Count elements. In File they follow each other,
-// each with its extent in the file. In Memory they lie as the elements of items of Datatype do, one
-// item after the other, beginning with the element at index Position.
+// Conversion is a request to a Datarep to convert Count elements. In File they follow each other,
+// each with its extent in the file. In Memory they are laid out as the elements of items of
+// Datatype, one item after the other, beginning with the element at index Position.
 type Conversion struct {
 	Memory   unsafe.Pointer
 	Datatype *proc.Datatype
@@ -43,7 +44,8 @@ var registered struct {
 	byName map[string]*Datarep
 }
 
-// Register makes a representation known to this process: views may name it. No two have one name.
+// Register registers a representation in this process, so that views may name it. Each name can be
+// registered once.
 func Register(d Datarep) error {
 	switch d.Name {
 	case "native", "internal", external32:
@@ -159,7 +161,7 @@ func (d *Datarep) blocks(t *proc.Datatype, f func(x measure, n int64, part *proc
 		switch {
 		case c.Combiner == datatype.CombinerStruct:
 			n = lengths[1+i]
-		case part.Size() > 0: // all other combiners have one datatype, and so many items of it
+		case part.Size() > 0: // all other combiners have one datatype, and a number of its items
 			n = t.Size() / part.Size()
 		}
 		if n == 0 {

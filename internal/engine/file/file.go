@@ -39,18 +39,18 @@ const (
 type File struct {
 	comm   *proc.Comm // a duplicate of the program's, for the messages of f
 	file   *os.File
-	disk   storage // the same
+	disk   storage // file as a storage
 	name   string
 	mode   int
 	info   *proc.Info
 	chosen []int          // the aggregators' ranks
-	turns  line           // of collective operations
+	turns  line           // order of collective operations
 	under  sync.WaitGroup // nonblocking operations under way
 
 	mu           sync.Mutex
 	view         *fileview.View
 	datarep      string // of the view; empty means native
-	in           rep    // what it is
+	in           rep    // representation for datarep
 	disp         int64
 	etype, ftype *proc.Datatype // nil: bytes
 	pos          int64          // of the individual pointer, in bytes of data
@@ -117,7 +117,7 @@ func choose(c *proc.Comm, info *proc.Info) (chosen []int, err error) {
 	if ranks[1] != 0 {
 		const most = 256
 		mine, all := make([]byte, most), make([]byte, most*c.Size())
-		name, _ := os.Hostname() // a host without a name is only named by *
+		name, _ := os.Hostname() // then only * names this host
 		copy(mine, name)
 		if err := collective.Allgather(c, mine, all); err != nil {
 			return nil, err
@@ -197,7 +197,7 @@ func (f *File) open(bad error) error {
 		err = errors.Join(err, bad)
 		first[0], first[1] = int64(proc.ErrorClass(err)), id
 		if err == nil && f.mode&ModeAppend != 0 {
-			first[2], _ = f.Size() // if it fails, the others learn of an empty file
+			first[2], _ = f.Size() // if it fails, the others see an empty file
 		}
 	}
 	if bad := collective.Bcast(f.comm, first, 0); bad != nil {
@@ -221,7 +221,7 @@ func (f *File) openAs(flag int) (err error) {
 	return ofSystem(err)
 }
 
-// Close closes the file for all members. It cannot be used afterwards, whatever the error is.
+// Close closes the file for all members. The file cannot be used afterwards, whatever the error is.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -324,7 +324,7 @@ func (f *File) Info() (*proc.Info, error) {
 	return i, errors.Join(h.tell(i), i.Set(hintNodes, strconv.Itoa(len(f.chosen))), i.Set(hintAggregates, rankList(f.chosen)))
 }
 
-// SetAtomicity says whether conflicting operations of several members are executed one after the
+// SetAtomicity sets whether conflicting operations of several members are executed one after the
 // other (MPI-4.1, 14.6).
 func (f *File) SetAtomicity(on bool) error {
 	defer f.turns.enter()()
@@ -352,7 +352,7 @@ func (f *File) Atomicity() bool {
 	return f.atomic
 }
 
-// Extent returns how many bytes apart items of t are in the file.
+// Extent returns the distance in bytes between items of t in the file.
 func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	t, err := f.rep().filed(t)
 	if err != nil {

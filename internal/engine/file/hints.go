@@ -21,7 +21,7 @@ const (
 	hintReadSize   = "ind_rd_buffer_size"
 	hintWriteSize  = "ind_wr_buffer_size"
 	hintNoIndep    = "romio_no_indep_rw"
-	hintAggregates = "romio_aggregator_list" // only told
+	hintAggregates = "romio_aggregator_list" // only reported
 )
 
 type choice int64
@@ -36,7 +36,7 @@ var choices = [...]string{"automatic", "enable", "disable"}
 
 type hints struct {
 	buffer, readSize, writeSize              int64
-	stripe                                   int64 // 0: that of the file system
+	stripe                                   int64 // 0: the file system's default
 	readAll, writeAll, sieveRead, sieveWrite choice
 	onlyTogether                             bool // romio_no_indep_rw
 }
@@ -127,7 +127,7 @@ func aggregators(hosts []string, names map[string]string, nodes int, config stri
 		}
 	}
 	if len(chosen) == 0 {
-		chosen = []int{0} // somebody has to
+		chosen = []int{0} // at least one member must be an aggregator
 	}
 	return chosen
 }

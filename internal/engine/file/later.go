@@ -9,10 +9,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Nonblocking operations run in goroutines of their own, beside the program: independent ones at
-// the same time, as many as there are places, and collective ones of a file one after the other, in
-// the order in which the members have begun them. A file has one more line for what is collective
-// and blocks.
+// Nonblocking operations run in goroutines of their own: independent ones in parallel, up to the
+// number of places, and collective ones of a file one after the other, in the order in which the
+// members have begun them. A file has one more line for blocking collective operations.
 
 // places bounds how many independent operations of this process call the system at a time.
 var places = make(chan struct{}, 16)
@@ -20,7 +19,7 @@ var places = make(chan struct{}, 16)
 // line is where the collective operations of a file wait for those before them.
 type line struct {
 	mu   sync.Mutex
-	last chan struct{} // closed when the operation that came last is over; nil: none has come
+	last chan struct{} // closed when the last operation is over; nil: none was queued
 }
 
 // join returns a function that waits for all that is in line, and one that leaves it.
@@ -47,7 +46,7 @@ type later struct {
 	p          *proc.Process
 	gen        uint32
 	collective bool
-	begun      bool // it has been told to the system, or its goroutine has its turn
+	begun      bool // the system has it, or its goroutine has its turn
 	cancelled  bool
 	done       bool
 	st         proc.Status
@@ -112,16 +111,16 @@ func (x *later) end(st proc.Status, err error) {
 	x.p.WakeAll()
 }
 
-// Generation implements the operation of a request, as all that follows.
+// Generation implements the operation of a request, like the methods below.
 func (x *later) Generation() uint32 { return x.gen }
 
-// Done reports whether it is over.
+// Done reports whether the operation is over.
 func (x *later) Done() bool { return x.done }
 
-// Status returns what Finish would return.
+// Status returns the result of Finish.
 func (x *later) Status() (proc.Status, error) { return x.st, x.err }
 
-// Finish returns how it has ended.
+// Finish returns the result of the operation.
 func (x *later) Finish() (proc.Status, error) {
 	x.gen++
 	if !x.done {
@@ -132,7 +131,8 @@ func (x *later) Finish() (proc.Status, error) {
 
 var errTogether = errors.New("it is a collective operation of a file, which all members have to complete")
 
-// Cancel makes an operation that has not been begun do nothing. Others go on.
+// Cancel makes an operation that has not been begun do nothing. Operations that have begun
+// continue.
 func (x *later) Cancel() error {
 	if x.collective {
 		return fmt.Errorf("%w: %w", proc.ErrRequest, errTogether)
@@ -141,7 +141,7 @@ func (x *later) Cancel() error {
 	return nil
 }
 
-// Free lets it go on by itself.
+// Free lets the operation continue by itself.
 func (x *later) Free() error {
 	if x.collective {
 		return fmt.Errorf("%w: %w", proc.ErrRequest, errTogether)

@@ -11,21 +11,21 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// Place says at which place of the file a call reads or writes.
+// Place is the place of the file where a call reads or writes.
 type Place int
 
 // The places.
 const (
 	At      Place = iota // an offset, in etypes of the view
-	Own                  // the individual pointer, which moves on
-	Shared               // the shared pointer, which moves on
-	Ordered              // the shared pointer; all members call it, and their data follow each other by rank
+	Own                  // the individual pointer, which advances
+	Shared               // the shared pointer, which advances
+	Ordered              // the shared pointer; all members call it, and their data are in the order of ranks
 )
 
-// Access is what a call does with a file.
+// Access describes how a call uses a file.
 type Access struct {
 	Place  Place
-	Offset int64 // of At
+	Offset int64 // used for At
 	Write  bool
 	All    bool // all members call it
 }
@@ -46,8 +46,8 @@ type access struct {
 	bad    error // why this member cannot do it
 }
 
-// Move reads or writes b. At the end of the file less is read. bad is why the caller has no valid b;
-// if the call is collective it takes part nevertheless, since the others wait for it.
+// Move reads or writes b. At the end of the file it reads fewer bytes. bad is why the caller has no
+// valid b; if the call is collective it takes part nevertheless, since the others wait for it.
 func (f *File) Move(a Access, b proc.Buffer, bad error) (proc.Status, error) {
 	x := f.begin(a, b, bad, false)
 	if !a.collective() {
@@ -57,8 +57,8 @@ func (f *File) Move(a Access, b proc.Buffer, bad error) (proc.Status, error) {
 	return x.run()
 }
 
-// Begin begins what Move does, and returns its request. A member that has an error gets it at once,
-// the others of a collective call get it from their requests.
+// Begin begins a Move, and returns its request. A member that has an error gets it at once; the
+// other members of a collective call get it from their requests.
 func (f *File) Begin(a Access, b proc.Buffer, bad error) (proc.Request, error) {
 	x := f.begin(a, b, bad, true)
 	wait := func() {}
@@ -78,8 +78,8 @@ func (f *File) Begin(a Access, b proc.Buffer, bad error) (proc.Request, error) {
 	return q, nil
 }
 
-// Split begins what Move does as a split operation (MPI-4.1, 14.4.5), which SplitEnd ends. A file
-// has one at a time.
+// Split begins a Move as a split operation (MPI-4.1, 14.4.5), which SplitEnd ends. A file has one
+// at a time.
 func (f *File) Split(a Access, b proc.Buffer, bad error) error {
 	f.mu.Lock()
 	busy := f.split != nil
@@ -129,7 +129,7 @@ func (x *access) prepare(later bool) (err error) {
 	if x.collective() {
 		defer recovered(debug.SetPanicOnFault(true), &err) // the others wait for this member
 	}
-	if x.rep.own != nil && later { // the program's functions are asked about the datatype when the call has returned
+	if x.rep.own != nil && later { // the program's functions are called about the datatype when the call has returned
 		if err := x.b.Check(); err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// The shared pointer is a number in a file beside the file, in the same folder, so that all members
-// see it. It counts bytes of data of the view; each view has another one (MPI-4.1, 14.4.4).
+// The shared pointer is a number in a second file, in the same folder as the file, so that all
+// members see it. It counts bytes of data of the view; each view has another one (MPI-4.1, 14.4.4).
 
 // sharedDir is the info key that names another folder for the file of the shared pointer.
 const sharedDir = "impi_shared_dir"
@@ -25,7 +25,7 @@ type sharedPointer struct {
 	info    *proc.Info // of the file
 	mu      sync.Mutex
 	id      int64 // of this opening of the file, different from all others
-	views   int   // how many views the file has had
+	views   int   // number of views that the file has had
 	start   int64
 	counter *fileview.Counter // nil: not used in this view
 }
@@ -102,7 +102,7 @@ func (f *File) order(n int64, bad error) (int64, error) {
 	return first[0] + before, err
 }
 
-// SeekShared moves the shared pointer. All members give the same numbers.
+// SeekShared moves the shared pointer. All members pass the same numbers.
 func (f *File) SeekShared(offset int64, whence int) error {
 	defer f.turns.enter()()
 	if err := same(f.comm, offset, int64(whence)); err != nil {

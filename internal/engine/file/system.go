@@ -22,12 +22,12 @@ type storage struct {
 
 type fileSystem struct {
 	remote bool  // each call costs a message to a server
-	cached bool  // clients keep pages of their own, which locks alone make them read and write back
-	block  int64 // bytes in which it keeps files: pages or stripes
-	call   int64 // how many bytes can be moved in the time that a call takes
+	cached bool  // clients cache pages, and only locks make them read and write these back
+	block  int64 // bytes of the file's units: pages or stripes
+	call   int64 // number of bytes that can be moved in the time of a call
 }
 
-// What calls cost: it was measured where the file is in the system's cache, and is a guess for servers.
+// Costs of calls: measured where the file is in the system's cache, and a guess for servers.
 const (
 	callMemory = 4 << 10 // tmpfs, which moves pages one by one
 	callLocal  = 16 << 10
@@ -171,7 +171,7 @@ func (d *storage) plainly(write bool, lo, hi int64, do func() error) error {
 	}
 	err := d.locked(how, lo, hi, do)
 	if errors.Is(err, errNoLocks) {
-		return do() // then nobody sieves, either
+		return do() // then no other member sieves, either
 	}
 	return err
 }

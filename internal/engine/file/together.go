@@ -16,21 +16,21 @@ import (
 
 // In a collective operation a few members, the aggregators, read and write for all: each has a part
 // of the file, its domain, and goes through it in windows of cb_buffer_size bytes. In a round each
-// aggregator has one window. Members send it what they have for that window, and it writes that in
-// one piece; or it reads the window and sends members what they want of it. Since the data of a
-// member are in the order of the file, what it has for a window is one piece of its memory.
+// aggregator has one window. Members send it their data for that window, and it writes the data in
+// one piece; or it reads the window and sends members the parts that they need. Since the data of a
+// member are in the order of the file, its data for a window are one piece of its memory.
 
 type record struct {
-	class      int64 // of its error
-	first, end int64 // where its data are
+	class      int64 // class of its error
+	first, end int64 // range of its data
 	bytes      int64
 	rest       int64 // bytes of data for further steps
 	runs       int64
 	series     int64
-	buffer     int64 // its hints and what it knows of the file system; those of rank 0 hold for all
+	buffer     int64 // its hints, and properties of the file system; those of rank 0 hold for all
 	allowed    choice
 	align      int64
-	cores      int64 // of the machine; 0: the file is at a server
+	cores      int64 // of the machine; 0: the file is on a server
 }
 
 const recordLen = int(unsafe.Sizeof(record{}) / 8)
@@ -102,7 +102,7 @@ func (x *access) together() (moved int64, err error) {
 
 // step does one step of together. lost is an error of the communication, which ends the operation.
 func (x *access) step(all []record, l *fileview.List, mem []byte) (moved int64, failed, lost error) {
-	if x.atomic || !gathers(all, x.Write) { // in atomic mode one member's data have to be written before those of another
+	if x.atomic || !gathers(all, x.Write) { // in atomic mode each member's data are written separately
 		moved, failed = x.locally(l, mem)
 		return moved, failed, nil
 	}
@@ -143,7 +143,7 @@ func gathers(all []record, write bool) bool {
 	case bytes >= runs*largePiece:
 		return false
 	case !write:
-		return procs > 4*cores // each copies what it wants, and what is between it, from the system's cache
+		return procs > 4*cores // each copies its data, and the gaps, from the system's cache
 	case bytes < (reached-begin)/4*3:
 		return procs > 2*cores // an aggregator would have to read the holes
 	}
@@ -168,12 +168,12 @@ type exchange struct {
 	write  bool
 	buffer int64
 	ends   []int64 // of the aggregators' domains
-	moved  int64   // how far in the member's data nothing was missing
-	mine   int     // which aggregator this member is, -1: none
+	moved  int64   // bytes of the member's data without a gap, from the start
+	mine   int     // number of this member as an aggregator, -1: none
 	lists  []fileview.List
-	err    error // of the system, at this member
+	err    error // error of the system, at this member
 
-	storing chan error // gets how the window before was written; nil: none is being written
+	storing chan error // gets the result of writing the previous window; nil: none is written
 }
 
 func newExchange(f *File, all []record, l *fileview.List, mem []byte, write bool) *exchange {
@@ -276,7 +276,7 @@ func (x *exchange) hear() error {
 		if !x.concerns(rank, x.mine) {
 			continue
 		}
-		texts[rank] = make([]fileview.Series, x.all[rank].series+4) // the first and the last one may be cut, into three each
+		texts[rank] = make([]fileview.Series, x.all[rank].series+4) // the first and the last series may be cut, into three each
 		b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(texts[rank]))), len(texts[rank])*int(unsafe.Sizeof(fileview.Series{})))
 		q, err := x.f.comm.IrecvElements(proc.ByIrecv, b, datatype.Int64, rank, tagRuns)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// What the offset of Seek and SeekShared is relative to, and the displacement that stands for the
+// The meanings of the offset of Seek and SeekShared, and the displacement that stands for the
 // position of the shared pointer in SetView (MPI-4.1, 14.3), with the values of the MPI ABI.
 const (
 	SeekCur             = 401
@@ -22,16 +22,16 @@ const (
 
 var bytesType = datatype.Basic(datatype.Byte)
 
-// View is what a member sees of a file (MPI-4.1, 14.3): from byte Displacement on, items of
-// Filetype one after the other, which consist of Etypes, in the representation Datarep.
+// View is the part of a file that a member sees (MPI-4.1, 14.3): from byte Displacement on, items
+// of Filetype one after the other, which consist of Etypes, in the representation Datarep.
 type View struct {
 	Displacement    int64
 	Etype, Filetype *proc.Datatype
-	Datarep         string // native, internal, external32, or one that Register has made known
+	Datarep         string // native, internal, external32, or a registered one
 }
 
-// SetView gives each member its view, and sets all pointers to its beginning. bad is why this
-// member has no valid view: then no member's view changes.
+// SetView sets each member's view, and sets all pointers to its beginning. bad is why this member
+// has no valid view: then no member's view changes.
 func (f *File) SetView(v View, bad error) error {
 	defer f.turns.enter()()
 	if v.Displacement == DisplacementCurrent && f.mode&ModeSequential != 0 {
@@ -66,7 +66,7 @@ func (f *File) agreeOnView(err error) error {
 
 // current returns the byte of the file that the shared pointer is at. All members call it.
 func (f *File) current() (int64, error) {
-	if err := f.agree(nil); err != nil { // from here on no member moves it any more
+	if err := f.agree(nil); err != nil { // after this no member moves the shared pointer
 		return 0, err
 	}
 	pos, err := f.shared.move(0)
@@ -118,7 +118,7 @@ func (f *File) setView(v View) error {
 	return nil
 }
 
-// View returns the member's view. The caller has to free derived datatypes.
+// View returns the member's view. The caller must free derived datatypes.
 func (f *File) View() (v View, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,8 +185,8 @@ func (f *File) Position() int64 {
 	return f.pos / f.view.Unit()
 }
 
-// ByteOffset returns the byte of the file at which the etype is that is offset etypes from the
-// beginning of the view.
+// ByteOffset returns the byte of the file where the etype at offset, counted in etypes from the
+// beginning of the view, begins.
 func (f *File) ByteOffset(offset int64) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -76,7 +76,7 @@ func singleton() *wireup.Job {
 	}
 }
 
-// Join says hello to the node and waits for the job to be set up.
+// Join sends the hello to the node and waits for the job to be set up.
 func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: proc.Library, Board: wireup.BoardPossible}
 	if err := control.Send(hello); err != nil {
@@ -158,8 +158,8 @@ func finalizeProc(p *proc.Process) error {
 	if err := object.DeleteAttrs(p.Comms.Self); err != nil {
 		return err
 	}
-	// Everything that was sent has to leave and be acknowledged now: a proc that is past the
-	// barrier acknowledges nothing any more.
+	// All messages must leave and be acknowledged now: a proc that is past the barrier sends no
+	// acknowledgements any more.
 	if err := p.Settle(p.Eng.Idle); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func finalizeProc(p *proc.Process) error {
 		return err
 	}
 	p.Lock()
-	p.Account.Finishing(begun) // links that end take their counts of messages with them
+	p.Account.Finishing(begun) // the counts of messages are lost with the links
 	p.Unlock()
 	endDirect(p)
 	if err := p.Settle(func() bool { return allEnded(p) }); err != nil {

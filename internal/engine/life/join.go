@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// What a simulator gives a rank that shares its process with others.
+// The types that a simulator needs for a rank that shares its process with others.
 type (
 	// Job is the job as its node describes it.
 	Job = wireup.Job

@@ -14,7 +14,7 @@ type managed struct {
 	self *bootstrap.Managed
 }
 
-// Exit ends the program, and has the process manager end the others with the same status.
+// Exit ends the program, and makes the process manager end the other procs with the same status.
 func (m managed) Exit(code int) {
 	m.self.Abort(code)
 	m.Local.Exit(code)

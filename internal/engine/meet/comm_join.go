@@ -70,16 +70,16 @@ func joinable(fd int) error {
 	return nil
 }
 
-// JoinPeer is what each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the other: its
-// world and rank, and the port at which it can be reached.
+// JoinPeer is the message that each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the
+// other: its world and rank, and the port at which it can be reached.
 type JoinPeer struct {
 	Who   dynamic.Member
 	nonce [16]byte
 	Port  string
 }
 
-// A joiner in the socket: magic, version, world, rank, nonce, length of the port's name, and the
-// name. The reader reads no further, since what follows in the socket is the program's.
+// Layout of a joiner in the socket: magic, version, world, rank, nonce, length of the port's name,
+// and the name. The reader reads no further, since the data after it is the program's.
 const (
 	JoinMagic   = "impijoin"
 	joinVersion = 1
@@ -102,8 +102,8 @@ func (x *JoinPeer) Append(b []byte) []byte {
 	return append(b, x.Port...)
 }
 
-// ReadHead reads all but the port's name, and returns the length of the name. b may come from
-// anywhere.
+// ReadHead parses all fields except the port's name, and returns the length of the name. b may come
+// from any peer.
 func (x *JoinPeer) ReadHead(b []byte) (port int, err error) {
 	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
 	version, b := binary.BigEndian.Uint16(b), b[2:]

@@ -18,24 +18,24 @@ import (
 // between the sides. Errors name the step, and the messages between the roots have it as their tag.
 type Step int
 
-// The steps. The first is that of OpenPort.
+// The steps. The first is the step of OpenPort.
 const (
 	stepOpen      Step = iota
-	stepDial           // the connecting root finds out where the port is,
+	stepDial           // the connecting root finds the port's address,
 	stepGreet          // and proves that it has the port's key;
 	stepQueue          // the other node keeps the connection until
 	stepAccept         // the accepting root accepts it.
 	stepTemporary      // Both roots have a temporary link.
 	stepCollect        // Each side agrees on context IDs, and collects the worlds of its members;
-	StepSizes          // the roots exchange how many bytes the next messages have,
-	StepTellSizes      // and tell their members.
-	StepWorlds         // The same with descriptions of the worlds,
+	StepSizes          // the roots exchange the sizes of the next messages,
+	StepTellSizes      // and send them to their members.
+	StepWorlds         // The same for descriptions of the worlds,
 	StepTellWorlds
-	StepGroups // and with the groups.
+	StepGroups // and for the groups.
 	StepTellGroups
 	StepMake    // The communicator is made;
 	StepSync    // the roots know that all their members have it,
-	StepBarrier // and tell their members so,
+	StepBarrier // and report that to their members,
 	stepClose   // and the temporary link is closed.
 )
 
@@ -52,17 +52,17 @@ type Meeting struct {
 	C          *proc.Comm
 	Root       int
 	Shown      *proc.Procedure
-	seq        uint32             // of the constructor, among those of the communicator
+	seq        uint32             // number of the constructor, among those of the communicator
 	near       construct.Exchange // with the members of c
 	tree       comm.Tree
 	me         int        // position in the tree
 	peer       *Remote    // at the root, while it has a temporary link; else nil
 	remoteRoot remoteRoot // at the root: the other side's root
 
-	late      *deadline // the time limit of all of it; nil: none
+	late      *deadline // the time limit of the whole meeting, or nil
 	accepting uint64    // the number of the accept that waits at the node; 0: none
 
-	bad     error // why this member cannot make the communicator; it goes on, since the others wait for it
+	bad     error // why this member cannot make the communicator; it continues, since the others wait for it
 	Context wire.ContextID
 	theirs  extent
 	worlds  []*dynamic.Description // of the other side
@@ -92,7 +92,7 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 }
 
 type remoteRoot interface {
-	// swap sends body, or the error bad instead, and returns what the other side sends.
+	// swap sends body, or the error bad instead, and returns the other side's message.
 	swap(s Step, body []byte, bad error) ([]byte, error)
 }
 
@@ -129,7 +129,7 @@ func (m *Meeting) show(kind string) {
 	})
 }
 
-// Took shows in the trace that this proc has taken a step.
+// Took records in the trace that this proc has taken a step.
 func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) }
 
 // label sets the tag of messages to the members of c to that of the step, once all members are

@@ -16,7 +16,7 @@ type introduction struct {
 	peer   *proc.Comm
 	leader int // the other leader's rank in peer
 	tag    wire.Tag
-	bad    error // why this leader cannot
+	bad    error // why this leader cannot make it
 }
 
 func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
@@ -107,10 +107,10 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 // group.
 func (x *introduction) meet(v *construct.Verdict) {
 	if x.bad != nil {
-		return // there is nobody to exchange with
+		return // no leader to exchange with
 	}
 	own := x.c.Comm.Group()
-	if x.c.Wide() || x.peer.Wide() { // the leaders may number members differently, or not know them
+	if x.c.Wide() || x.peer.Wide() { // the leaders may number members differently, or not have them
 		v.Flags |= severalWorlds
 		own = comm.NewGroup(0, 1)
 	}

@@ -56,7 +56,7 @@ func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.Context
 	head := []uint64{m[0], 0}
 	if x != nil && x.bad == nil {
 		if head, procs, err = x.exchange(m[0]); err != nil {
-			head = []uint64{uint64(noContext), 0} // so that the others do not wait for ever
+			head = []uint64{uint64(noContext), 0} // sent anyway, so that the others do not wait for ever
 		}
 	}
 	if e := broadcast(c, head, localLeader); e != nil {

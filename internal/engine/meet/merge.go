@@ -31,7 +31,7 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	first, second := c.Comm.Group(), c.Remote()
 	ours, _ := first.At(0)
 	other, _ := second.At(0)
-	// IMPI ch.4, Intercomm_merge: equal ones are ordered by the leaders' world ranks.
+	// IMPI ch.4, Intercomm_merge: equal values are ordered by the leaders' world ranks.
 	if high && !theirs || high == theirs && c.Process().Worlds.Before(other, ours) {
 		first, second = second, first
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MaxServiceName is the most bytes of a service's name.
+// MaxServiceName is the maximum length of a service's name in bytes.
 const MaxServiceName = 255
 
 func PublishName(p *proc.Process, service string, info *proc.Info, port string) error {

@@ -69,7 +69,7 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	}
 	x.Key = port.Key[:]
 	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
-		return "", err // nobody can connect to it now, or ever
+		return "", err // no proc can connect to the port now, or ever
 	}
 	if p.Node.PortKeys == nil {
 		p.Node.PortKeys = make(map[string]dynamic.Token)
@@ -113,7 +113,7 @@ func mayMeetTogether(c *proc.Comm) error {
 		return err
 	}
 	alone := make([]bool, 0, len(own.Groups))
-	last := make([]int, 0, len(own.Groups)) // rank of each group, plus 1
+	last := make([]int, 0, len(own.Groups)) // last rank of each group, plus 1
 	total := 0
 	for i := range own.Groups {
 		g := &own.Groups[i]

@@ -145,7 +145,7 @@ func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Deli
 	if err != nil {
 		return name, d, stepAccept.fault(err)
 	}
-	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will give the request
+	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will assign to the request
 	defer func() { m.accepting = 0 }()
 	m.Shown.Says(func() string { return "waits for a connection to " + proc.PortLabel(name) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Remains counts a rank's state about other worlds, and what it waits for. All counts are 0 once it
-// has disconnected from all worlds.
+// Remains counts a rank's state about other worlds, and the requests that it waits for. All counts
+// are 0 once it has disconnected from all worlds.
 type Remains struct {
 	Worlds    int // known worlds
 	Guests    int // procs at the other ends of temporary links
@@ -38,7 +38,7 @@ func RemainsOf(p *proc.Process) Remains {
 		}
 	}
 	for x := range p.Eng.Pending() {
-		if x.What != "message" || x.Env.Context >= comm.SelfContext { // those of World may be early
+		if x.What != "message" || x.Env.Context >= comm.SelfContext { // messages of World may be early
 			r.Requests++
 		}
 	}

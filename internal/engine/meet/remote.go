@@ -22,10 +22,10 @@ type Remote struct {
 	q        *proc.Endpoint
 	exchange construct.Exchange
 	lost     bool // the link is gone
-	Left     bool // this proc does not need it any more
+	Left     bool // this proc no longer needs the link
 }
 
-// What both ends of a temporary link use without an agreement.
+// Values that both ends of a temporary link use without an agreement.
 const (
 	callData                        = 8 << 10
 	callAckMark                     = 4
@@ -186,7 +186,7 @@ type linkClosing struct{ *Remote }
 // CarryOn implements proc.BackgroundOp.
 func (d linkClosing) CarryOn() bool {
 	if !d.lost && d.p.Eng.HasOutput(d.q.ID) {
-		return false // a send may be done before the link has taken all of its packet
+		return false // a send may be done before its packet has left
 	}
 	if !d.lost {
 		d.q.CloseSend()
@@ -194,7 +194,7 @@ func (d linkClosing) CarryOn() bool {
 	return true
 }
 
-// Gone says that the link is closed.
+// Gone records that the link is closed.
 func (g *Remote) Gone() {
 	g.lost = true
 	if g.Left {

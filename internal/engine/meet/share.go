@@ -88,7 +88,7 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	case m.me == root:
 		m.recordError(err)
 	case err != nil:
-		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // to be passed on, so that those below do not wait
+		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // passed on, so that the children do not wait
 	}
 	for _, child := range m.tree.Children(m.me) {
 		open = append(open, send(child)...)

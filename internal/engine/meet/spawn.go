@@ -13,7 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MaxSpawned is the most procs that one call may ask for: all members get an error code for each.
+// MaxSpawned is the maximum number of procs that one call may ask for: all members get an error
+// code for each.
 const MaxSpawned = 1 << 13
 
 // Command is a program that Spawn starts (MPI-4.1, 11.8.3).
@@ -26,16 +27,16 @@ type Command struct {
 
 type spawnStep int
 
-// The steps. Those of Accept come between the last two, on the parents' side, and those
-// of Connect in Init of the children.
+// The steps. The steps of Accept come between the last two, on the parents' side, and the steps of
+// Connect in Init of the children.
 const (
 	spawnPort    spawnStep = 1 + iota // The root opens a port
-	spawnStart                        // and has its node start the procs, which are told the port.
-	spawnTell                         // It tells the other members whether they run,
-	spawnTellHow                      // how many of them,
-	spawnTellWho                      // and which, all in one message.
+	spawnStart                        // and makes its node start the procs, which get the port.
+	spawnTell                         // It reports to the other members whether they run,
+	spawnTellHow                      // their number,
+	spawnTellWho                      // and their ranks, all in one message.
 	spawnConnect                      // All members accept at the port.
-	spawnClose                        // It is closed.
+	spawnClose                        // The port is closed.
 )
 
 func (s spawnStep) fault(err error) error {

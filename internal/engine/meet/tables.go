@@ -19,7 +19,7 @@ type extent struct {
 
 const extentLen = comm.ProposalSize + 2*4
 
-// String returns what a trace shows.
+// String returns the text for a trace.
 func (s *extent) String() string {
 	return fmt.Sprintf("%d members of %d worlds, context IDs up to %d in use", s.members, s.worlds, s.Max)
 }
@@ -51,8 +51,8 @@ func readExtent(b []byte) (s extent, err error) {
 type catalogue struct {
 	g      *comm.Group
 	worlds []*dynamic.Description // nil: this job's own
-	own    []byte                 // its description
-	first  []comm.Proc            // the first proc of each world, as this process numbers it
+	own    []byte                 // description of this job's world
+	first  []comm.Proc            // the first proc of each world, in this process's numbering
 	size   []int
 }
 

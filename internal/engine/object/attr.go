@@ -8,13 +8,13 @@ import (
 )
 
 // CopyFunc is called when an object that has the attribute is duplicated. The duplicate gets the
-// value copied, unless keep is false. After an error there is no duplicate. The function may call
+// value copied, unless keep is false. After an error no duplicate is made. The function may call
 // MPI (MPI-4.1, 7.7.2).
 type CopyFunc[O any] func(old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error)
 
 // DeleteFunc is called when an object loses the attribute: by its deletion, by another value or by
-// the end of the object. After an error the object keeps it. The function may call MPI (MPI-4.1,
-// 7.7.2).
+// the end of the object. After an error the object keeps the attribute. The function may call MPI
+// (MPI-4.1, 7.7.2).
 type DeleteFunc[O any] func(object O, key comm.Keyval, value, extra any) error
 
 func NullCopy[O any](old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error) {
@@ -81,8 +81,8 @@ func DeleteAttr(c *proc.Comm, key comm.Keyval) error {
 	return Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key)
 }
 
-// CopyAttrs calls the CopyFuncs for a duplicate of c, before the members agree on it. The copies
-// that it returns, also with an error, have to become the duplicate's or be dropped.
+// CopyAttrs calls the CopyFuncs for a duplicate of c, before the members agree on it. The caller
+// must add the returned copies to the duplicate or drop them, also after an error.
 func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(&c.State().Attrs, c) }
 
 // DropAttrs deletes copies for a duplicate of c that was not made. c is passed to the DeleteFuncs

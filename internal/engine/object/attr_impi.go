@@ -15,9 +15,9 @@ import (
 //
 // IMPI ch.2, User Attributes. The standard gives names and no values.
 const (
-	ClientSize  comm.Keyval = 801 // IMPI_CLIENT_SIZE: how many clients the members are of
+	ClientSize  comm.Keyval = 801 // IMPI_CLIENT_SIZE: number of the members' clients
 	ClientColor comm.Keyval = 802 // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
-	HostSize    comm.Keyval = 803 // IMPI_HOST_SIZE: how many hosts the members are of
+	HostSize    comm.Keyval = 803 // IMPI_HOST_SIZE: number of the members' hosts
 	HostColor   comm.Keyval = 804 // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 

@@ -15,7 +15,7 @@ const (
 	WtimeIsGlobal comm.Keyval = 504 // 1 if the ranks' clocks are synchronised
 	AppNum        comm.Keyval = 505 // place of the proc's program in the job file
 	LastUsedCode  comm.Keyval = 506 // the largest error code in use
-	UniverseSize  comm.Keyval = 507 // how many procs the job can have
+	UniverseSize  comm.Keyval = 507 // maximum number of procs of the job
 
 	WinBase         comm.Keyval = 601
 	WinDispUnit     comm.Keyval = 602

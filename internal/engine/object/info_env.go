@@ -20,8 +20,8 @@ func InfoEnv() *proc.Info {
 	return env(proc.ThisProcess)
 }
 
-// EarlyEnvironment is what MPI_Info_create_env gives at any time, before Init as well (MPI-4.1, 11.2). The number
-// of procs is not in it if the launcher did not know it.
+// EarlyEnvironment returns the info of MPI_Info_create_env, which may be called at any time, before
+// Init as well (MPI-4.1, 11.2). The info has no number of procs if the launcher did not have it.
 func EarlyEnvironment() *proc.Info {
 	if i := InfoEnv(); i != nil {
 		return i
@@ -47,7 +47,7 @@ func env(p *proc.Process) *proc.Info {
 // Environment makes MPI_INFO_ENV (MPI-4.1, 11.2), without values that are unknown or too long.
 func Environment(args []string, procs int, host, wdir string) *proc.Info {
 	i := proc.FixedInfo()
-	if len(args) == 0 { // possible: whoever starts a program chooses its arguments
+	if len(args) == 0 { // possible: the caller of exec chooses the arguments
 		args = []string{""}
 	}
 	known := ""

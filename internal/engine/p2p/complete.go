@@ -9,23 +9,23 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Functions for several requests (MPI-4.1, 3.7.5) also return the communicator whose handler is
-// told of the error: that of the first request that failed.
+// Functions for several requests (MPI-4.1, 3.7.5) also return the communicator whose error handler
+// is called: that of the first request that failed.
 
 func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), err
 	}
 	var f faults
-	var p *proc.Process // that is locked
-	defer func() {      // also if a fault of memory of a message leaves this function
+	var p *proc.Process // the locked process
+	defer func() {      // also after a memory fault in a message's buffer
 		if p != nil {
 			p.Unlock()
 		}
 	}()
 	for i := range reqs {
 		q, c := &reqs[i], reqs[i].Comm()
-		if q.State == proc.Active && c.Process() != p { // mostly all are of one
+		if q.State == proc.Active && c.Process() != p { // usually all requests are of one process
 			if p != nil {
 				p.Unlock()
 			}
@@ -241,9 +241,9 @@ func noted(reqs []proc.Request) *proc.Comm {
 }
 
 type faults struct {
-	c    *proc.Comm // of the first
+	c    *proc.Comm // communicator of the first request
 	errs []error
-	down bool // the peer of one of them is down
+	down bool // the peer of a request is down
 }
 
 func (f *faults) add(c *proc.Comm, i int, err error) error {

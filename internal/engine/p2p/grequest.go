@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Generalized has the functions of a generalized request (MPI-4.1, 13.2): an operation of the
+// Generalized contains the functions of a generalized request (MPI-4.1, 13.2): an operation of the
 // program's own that is waited for like those of MPI. Each may be nil. They are called in the
 // goroutine of the MPI call that needs them, and may call MPI.
 type Generalized struct {
@@ -17,8 +17,9 @@ type Generalized struct {
 	// Free is called once, when the operation is complete and the request has been completed or
 	// freed.
 	Free func() error
-	// Cancel is asked to cancel the operation; complete says whether it is complete already. If
-	// that works, Query says so by SetCancelled. The program has to call Complete in any case.
+	// Cancel is called to cancel the operation; complete reports whether it is complete already. If
+	// the operation is cancelled, Query must report that with SetCancelled. The program must call
+	// Complete in any case.
 	Cancel func(complete bool) error
 }
 

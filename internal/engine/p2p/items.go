@@ -5,7 +5,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Sends and receives of Buffers. Package proc has those of elements of one kind without gaps.
+// Sends and receives of Buffers. Package proc has the functions for elements of one kind without
+// gaps.
 
 func Send(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) error {
 	if mem, k, ok := b.Plain(); ok {

@@ -23,12 +23,12 @@ type partitioned struct {
 	c         *proc.Comm
 	recv      bool
 	buf       proc.Buffer
-	peer, tag int // as the program gave them
+	peer, tag int // arguments of the program
 	with      message.Peer
 	env       message.Envelope
 	gen       uint32
 	ready     []bool           // of a send, by partition
-	missing   int              // how many partitions are not ready
+	missing   int              // number of partitions that are not ready
 	r         *message.Request // the message; nil while some partitions are not ready
 	items     *proc.Stream
 }
@@ -106,7 +106,7 @@ func (x *partitioned) send() {
 
 func PreadyRange(q *proc.Request, low, high int) error {
 	n := high - low + 1
-	if low < 0 { // n may be beyond what an int can be
+	if low < 0 { // n may overflow an int
 		n = 1
 	}
 	return eachReady(q, n, func(i int) int { return low + i })

@@ -68,7 +68,7 @@ func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) 
 // Mrecv or Imrecv with it can receive it.
 type Message struct {
 	c *proc.Comm
-	m *message.Message // nil: from ProcNull
+	m *message.Message // nil: no message, from ProcNull
 }
 
 // TakeMessage takes a message out of the queue. If there is none it waits for one, or returns nil

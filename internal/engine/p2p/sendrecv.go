@@ -23,7 +23,7 @@ func IsendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (pr
 	return isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
-// Swap has the arguments of a Sendrecv (MPI-4.1, 3.10).
+// Swap contains the arguments of a Sendrecv (MPI-4.1, 3.10).
 type Swap struct {
 	Out       proc.Buffer
 	Dst, Stag int

@@ -21,22 +21,22 @@ const boardKey = machine.WakeKey - 1
 type boards struct {
 	p      *Process
 	Board  *board.Board
-	ranks  []wire.WorldRank // of the procs that share it, ascending
+	ranks  []wire.WorldRank // ranks of the procs that share it, ascending
 	bells  []machine.Bell   // to wake each of these procs
 	bell   machine.Bell     // wakes this proc
 	Back   func(at, size int) error
-	Lends  *board.Lending      // how blocks are lent; nil: not at all
-	There  func(b []byte) bool // whether memory of the program can be written; nil: all can
+	Lends  *board.Lending      // how to lend blocks; nil: blocks are not lent
+	There  func(b []byte) bool // reports whether memory of the program can be written; nil: all can
 	places []*BoardPlace       // of communicators whose goroutines wait
-	asleep bool                // they have announced on the board that they sleep
+	asleep bool                // these goroutines have recorded on the board that they sleep
 
 	pending []*BoardPlace // of communicators with nonblocking operations under way
-	ended   uint64        // how many of these operations are over
+	ended   uint64        // number of completed nonblocking operations
 	beside  func() bool   // someGoesOn, for the driver
 }
 
-// OnBoard gives the proc the board that it shares with the procs of its host, before any
-// communication. back allocates a part of it.
+// OnBoard sets the board that the proc shares with the procs of its host, before any communication.
+// back allocates a part of the board.
 func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, size int) error) error {
 	bs.beside = bs.someGoesOn
 	bs.ranks = bs.ProcsOfHost()
@@ -51,7 +51,7 @@ func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, si
 	return nil
 }
 
-// TakeBoard takes the board whose descriptors came with the welcome, if any did.
+// TakeBoard opens the board whose descriptors came with the welcome, if there were any.
 func (bs *boards) TakeBoard(fds []int) error {
 	if len(fds) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// Procs returns how many procs share the board.
+// Procs returns the number of procs that share the board.
 func (bs *boards) Procs() int { return len(bs.bells) }
 
 // ProcsOfHost returns the procs of this proc's host.
@@ -97,16 +97,16 @@ type BoardPlace struct {
 	procs   []comm.Proc    // by rank
 	wait    board.Wait
 	Scratch [3][]byte
-	Lenders []uint64 // where members lend memory, while an operation needs it
+	Lenders []uint64 // addresses of lent memory by rank, while an operation needs them
 	Ended   error    // of an operation that C has done, for Go to report
 	shared  bool     // with C
 
-	Started Started      // nil: no nonblocking operation was started yet, and C starts none
-	Waits   []board.Wait // of those nonblocking operations that are under way: they go on if one is over
-	pending bool         // some are under way
+	Started Started      // nil: no nonblocking operation was started, and C starts none
+	Waits   []board.Wait // of nonblocking operations under way; each continues when its wait is over
+	pending bool         // nonblocking operations are under way
 }
 
-// Settle says that Place is known, before it is used.
+// Settle records that Place is known, before it is used.
 func (s *BoardPlace) Settle() {
 	s.Place.Number.Store(s.C.state.Colls.number.Load())
 	if x := s.C.p.FastPath; x != nil {
@@ -136,8 +136,9 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Placing.Lock()
 	defer c.state.Colls.Placing.Unlock()
 	if s := c.state.Colls.Place; s != nil {
-		// what was started goes on after MPI_Comm_free (MPI-4.1, 7.4.3), and needs the place
-		_ = c.p.Settle(func() bool { return !s.pending }) // the error is that of the job's end
+		// Operations that were started continue after MPI_Comm_free (MPI-4.1, 7.4.3), and need the
+		// place.
+		_ = c.p.Settle(func() bool { return !s.pending }) // the error means that the job has ended
 		if s.shared {
 			c.p.FastPath.unshare(s)
 		}
@@ -151,16 +152,16 @@ func (c *Comm) LeaveBoard() {
 // Started are the nonblocking operations of a communicator on its board.
 type Started interface {
 	BackgroundOp
-	// Unfinished returns the members of the communicator that they wait for.
+	// Unfinished returns the members of the communicator that the operations wait for.
 	Unfinished() uint64
-	// Adopt goes on with an operation that C has started, the oldest first. read says that C has read
-	// something in an area since it has told the others how far this member is. The process is locked.
+	// Adopt continues an operation that C has started, the oldest first. read reports whether C has
+	// read from an area since it last published this member's progress. The process is locked.
 	Adopt(r *fastpath.Request, read bool) Adopted
 }
 
 func (s *BoardPlace) lost() error { return s.Lost(s.wait.Left()) }
 
-// Lost returns the error of one of some members that is down, or nil.
+// Lost returns the error of one of the given members that is down, or nil.
 func (s *BoardPlace) Lost(members uint64) error {
 	if !s.C.p.Eng.SomeDown() {
 		return nil

@@ -70,7 +70,7 @@ func (s *BoardPlace) linger() error {
 	return nil
 }
 
-// Notify wakes the members that sleep, since they may wait for what was written last.
+// Notify wakes the members that sleep, since they may wait for the last write.
 func (s *BoardPlace) Notify() { s.Wake(s.Place.Sleepers()) }
 
 // Wake wakes some members.
@@ -114,7 +114,7 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 			return
 		}
 		if bs.p.spin.Over(i) {
-			if !bs.p.step() { // what is in shared memory and was not read would keep park from sleeping
+			if !bs.p.step() { // unread data in shared memory would keep park from sleeping
 				bs.p.park()
 			}
 			return
@@ -137,8 +137,8 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	return false
 }
 
-// Look polls a wait, though only once where other procs want the core, and reports whether it is over.
-// It returns false if a goroutine wants the lock.
+// Look polls a wait, though only once where other procs need the core, and reports whether it is
+// over. It returns false if a goroutine waits for the lock.
 func (s *BoardPlace) Look(w *board.Wait) bool {
 	p := s.C.p
 	for i := p.spin.PollsBeforeYield(); ; i-- {
@@ -226,8 +226,7 @@ func (bs *boards) someGoesOn() bool {
 	return false
 }
 
-// Pending says that nonblocking operations of s are under way, which Started continues, or that none
-// are any more.
+// Pending sets whether nonblocking operations of s are under way, which Started continues.
 func (s *BoardPlace) Pending(on bool) {
 	p := s.C.p
 	if s.pending == on {
@@ -253,7 +252,8 @@ func (s *BoardPlace) Pending(on bool) {
 	}
 }
 
-// Over counts nonblocking operations on the board that are over, and wakes those who may wait for them.
+// Over counts n nonblocking operations on the board that are over, and wakes goroutines that may
+// wait for them.
 func (s *BoardPlace) Over(n int) {
 	p := s.C.p
 	p.Boards.ended += uint64(n)
@@ -279,7 +279,8 @@ func (bs *boards) rung() {
 	bs.lookAtBoards()
 }
 
-// Prepare is called early in a call that will begin an operation, and is about the time that Begin takes.
+// Prepare fetches the cache lines that the next operation writes first. It is called early in a
+// call that will begin an operation.
 func (s *BoardPlace) Prepare() { s.Place.Claim(board.NewTurn(s.Place.Number.Load())) }
 
 // Enter waits for the communicator's previous operations to end, and begins another.
@@ -310,17 +311,18 @@ func (s *BoardPlace) Leave() {
 	s.Place.End()
 	s.Notify()
 	s.Place.Busy = 0
-	if s.C.p.Waiters > 0 { // they continue what was started meanwhile
+	if s.C.p.Waiters > 0 { // waiters continue operations that were started meanwhile
 		s.C.p.WakeAll()
 	}
 }
 
-// Room waits until there is memory for n bytes, and returns it.
+// Room waits until memory for n bytes is free, and returns it.
 func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
 	return s.room(t, n, s.Place.Vacant(t, n))
 }
 
-// RoomFor is Room for a post that only some members read, as they have read all posts since a turn.
+// RoomFor is Room for a post that only readers read, members that have also read all posts since
+// the turn since.
 func (s *BoardPlace) RoomFor(t board.Turn, n int, since board.Turn, readers uint64) ([]byte, error) {
 	return s.room(t, n, s.Place.VacantFor(t, n, since, readers))
 }
@@ -335,7 +337,7 @@ func (s *BoardPlace) room(t board.Turn, n int, vacant board.Wait) ([]byte, error
 	return s.Place.Room(t, n), nil
 }
 
-// Allocate sees to it that the memory for n bytes, of which Room is a part, is there.
+// Allocate makes sure that the memory for n bytes, of which Room returns a part, is allocated.
 func (s *BoardPlace) Allocate(n int) error {
 	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
 		if err := s.C.p.Boards.Back(at, size); err != nil {
@@ -346,8 +348,9 @@ func (s *BoardPlace) Allocate(n int) error {
 	return nil
 }
 
-// Fetch copies memory that a member lends, as Place.Lent tells. The process is unlocked meanwhile. The
-// error wraps wireup.ErrUnreadable if only that member can read the memory, so that it has to copy it.
+// Fetch copies memory that a member lends; addr is from Place.Lent. The process is unlocked
+// meanwhile. The error wraps wireup.ErrUnreadable if only that member can read the memory, so that
+// it must copy it.
 func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 	p := s.C.p
 	p.Unlock()
@@ -362,9 +365,9 @@ func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 	return fmt.Errorf("rank %d: %w", member, err)
 }
 
-// Returned says that this member has read all that it needs of the operation, and waits until other
-// members, to which this one has lent memory, have as well, those that are there. It returns the error
-// of the first that is not.
+// Returned records that this member has read all that it needs of the operation, and waits until
+// the live members of members, to which this one has lent memory, have done so as well. It returns
+// the error of the first member that is down.
 func (s *BoardPlace) Returned(members uint64, t board.Turn) (err error) {
 	s.Place.End()
 	s.Notify()

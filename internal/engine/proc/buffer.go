@@ -8,13 +8,13 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Datatype says what the items of a Buffer are: a basic type or one derived from others (MPI-4.1,
-// 5.1). nil is MPI_DATATYPE_NULL.
+// Datatype is the type of a Buffer's items: a basic type or one derived from others (MPI-4.1, 5.1).
+// nil is MPI_DATATYPE_NULL.
 type Datatype = datatype.Type
 
-// Buffer is memory that messages come from and go to: count items of a datatype.
-// It is a value and costs no allocation; the memory stays the caller's. Structs of up to four words are in
-// registers, and each copy of a larger one takes some ns: with a fifth word all calls would.
+// Buffer is memory that messages come from and go to: count items of a datatype. It is a value and
+// costs no allocation; the memory stays the caller's. Structs of up to four words are passed in
+// registers, and each copy of a larger one takes some ns: a fifth word would slow down all calls.
 type Buffer struct {
 	mem   unsafe.Pointer // origin of the first item
 	len   int64          // bytes of memory from mem on, Unknown, or inPlace
@@ -83,7 +83,7 @@ func (b *Buffer) Check() error {
 }
 
 // Plain returns the memory of b if its items are elements of one kind without gaps, as in most
-// messages. ok is false for a Buffer that Check would refuse.
+// messages. ok is false for a Buffer for which Check returns an error.
 func (b *Buffer) Plain() (mem []byte, k datatype.Kind, ok bool) {
 	k, ok = b.typ.Plain()
 	if !ok || b.count <= 0 || b.mem == nil || b.len == inPlace || b.count > math.MaxInt32 {
@@ -96,8 +96,8 @@ func (b *Buffer) Plain() (mem []byte, k datatype.Kind, ok bool) {
 	return unsafe.Slice((*byte)(b.mem), n), k, true
 }
 
-// Run returns the memory of b if its items are sent as they are in memory, in one piece, to procs
-// of the same representation.
+// Run returns the memory of b if its items are sent to procs of the same representation unchanged,
+// in one piece.
 func (b *Buffer) Run() (mem []byte, ok bool) {
 	disp, ok := b.typ.Run(b.count)
 	if !ok {
@@ -110,7 +110,7 @@ func (b *Buffer) Run() (mem []byte, ok bool) {
 	return unsafe.Slice((*byte)(unsafe.Add(b.mem, disp)), n), true
 }
 
-// Size returns how many bytes b has in a representation.
+// Size returns the size of b in a representation, in bytes.
 func (b *Buffer) Size(rep datatype.Representation) int64 {
 	return int64(b.count) * b.typ.Packed(rep)
 }

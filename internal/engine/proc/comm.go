@@ -27,11 +27,11 @@ type Comm struct {
 	p *Process
 	*comm.Comm
 	state  CommState
-	buffer *SendBuffer     // of buffered sends, guarded by the process's lock; nil: nobody has asked for it
-	common *dynamic.Limits // limits that hold in all jobs that members are of; nil: all are of this job
+	buffer *SendBuffer     // of buffered sends, guarded by the process's lock; nil: never requested
+	common *dynamic.Limits // limits that hold in all jobs of the members; nil: all are of this job
 }
 
-// CommState is the state that higher rooms of the engine keep in a communicator.
+// CommState is the state that higher packages of the engine keep in a communicator.
 type CommState struct {
 	Local        *Comm         // of an intercommunicator: the private communicator of the own group
 	Life         atomic.Uint32 // usable, not yet born or freed
@@ -39,12 +39,12 @@ type CommState struct {
 	Hints        *Info // nil: none; guarded by the process's lock
 	Colls        collectives
 	Handler      HandlerSlot
-	Attrs        comm.Attrs         // have a lock of their own
-	Constructors uint32             // how many constructors were begun; guarded by the process's lock
-	Pairings     map[Pairing]uint32 // how many partitioned operations were made; guarded by the process's lock
+	Attrs        comm.Attrs         // has a lock of its own
+	Constructors uint32             // number of constructors begun; guarded by the process's lock
+	Pairings     map[Pairing]uint32 // number of partitioned operations made; guarded by the process's lock
 	Fixed        bool               // World or Self
 	Revoked      atomic.Bool
-	Acknowledged int // how many of the lost procs, in their order, the program knows of; guarded by the process's lock
+	Acknowledged int // number of lost procs, in their order, that the program has acknowledged; guarded by the process's lock
 }
 
 // The stages of a communicator's life.
@@ -60,8 +60,8 @@ type communicators struct {
 	World, Self *Comm
 	Parent      atomic.Pointer[Comm] // nil: this world was not spawned
 	Contexts    comm.Contexts
-	windows     map[wire.ContextID]Window // by the contexts in which they receive what may come; guarded by the process's lock
-	names       sync.Map                  // by a communicator's first context ID: the string that the program calls it
+	windows     map[wire.ContextID]Window // by the contexts in which they receive messages; guarded by the process's lock
+	names       sync.Map                  // by a communicator's first context ID: its name in the program
 	groups      sync.Map                  // by a communicator's first context ID: *comm.Group; used with the draft dialect only
 }
 
@@ -74,7 +74,7 @@ func (cs *communicators) NewComm(s comm.Spec) (*Comm, error) {
 	return c, nil
 }
 
-// Become gives c its groups and context IDs.
+// Become sets the groups and context IDs of c.
 func (c *Comm) Become(s comm.Spec) error {
 	s.Self, s.Clients = comm.Proc(c.p.Job.Rank), c.p.Worlds.Clients()
 	record, err := comm.New(s)
@@ -129,7 +129,7 @@ func Self() *Comm {
 	return ThisProcess.Comms.Self
 }
 
-// NoComm returns the error for a nil communicator: MPI_COMM_NULL, or what World returns before
+// NoComm returns the error for a nil communicator: MPI_COMM_NULL, or the result of World before
 // Init.
 func NoComm() error {
 	if !Initialized() {
@@ -138,7 +138,7 @@ func NoComm() error {
 	return fmt.Errorf("%w: nil, which is MPI_COMM_NULL", comm.ErrComm)
 }
 
-// PartnerOf returns the peer of a destination; none reports whether that is ProcNull.
+// PartnerOf returns the peer of a destination; none reports whether the destination is ProcNull.
 func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error) {
 	switch {
 	case c == nil:
@@ -212,14 +212,14 @@ func (c *Comm) Rank() int {
 }
 
 // Ordinal returns the number of the next constructor, which is the same at all members since all
-// call them in the same order. The process is locked.
+// call constructors in the same order. The process is locked.
 func (c *Comm) Ordinal() uint32 {
 	c.state.Constructors++
 	return c.state.Constructors
 }
 
-// Pairing has what partitioned operations that match have in common. They are counted by it, and
-// match in that order.
+// Pairing contains the common properties of partitioned operations that match. Operations with the
+// same Pairing are counted, and match in that order.
 type Pairing struct {
 	Recv      bool
 	Peer, Tag int
@@ -231,20 +231,20 @@ type collectives struct {
 	Ours    bool // all members run this library and number their operations alike
 	Mu      sync.Mutex
 	Free    []BackgroundOp // objects of earlier operations, for reuse
-	number  atomic.Uint64  // how many operations were begun; in Place if there is one
-	// Turns are the operations that wait for their turn, if some members run another library: those
-	// do not number operations, so only one may be under way.
+	number  atomic.Uint64  // number of operations begun; in Place if there is one
+	// Turns are the operations that wait for their turn, if some members use another library: that
+	// library does not number operations, so only one may be under way.
 	Turns []BackgroundOp
 
 	Placing sync.Mutex
 	Settled atomic.Bool // BoardPlace was called, so place is final
 	Place   *BoardPlace
 
-	Teamed atomic.Bool // Team says whether the site's MPI takes part in collective operations
+	Teamed atomic.Bool // Team reports whether the site's MPI takes part in collective operations
 	Team   *NativeTeam
 }
 
-// Next returns the number of an operation that begins.
+// Next returns the number of the operation that begins now.
 func (cs *collectives) Next() uint64 {
 	if cs.Place != nil {
 		return cs.Place.Place.Number.Add(1) - 1
@@ -259,8 +259,8 @@ func (c *Comm) Expected(hints *Info) *Comm {
 	return d
 }
 
-// MaxObjectName is the most bytes of an object's name: MPI_MAX_OBJECT_NAME, less
-// C's terminator.
+// MaxObjectName is the maximum length of an object's name in bytes: MPI_MAX_OBJECT_NAME, less C's
+// terminator.
 const MaxObjectName = 127
 
 // ObjectName is the name that a program has given an object. Other procs do not see it.
@@ -299,8 +299,8 @@ func (c *Comm) SetName(name string) error {
 }
 
 // In the draft of March 1999 a communicator has one context ID where ours has two, and packets do
-// not say the sender's rank; core/message converts the packets. The functions below find which rank
-// a proc has in a context's group, and agree on new context IDs in the draft's numbers.
+// not have the sender's rank; core/message converts the packets. The functions below find the rank
+// of a proc in a context's group, and agree on new context IDs in the draft's numbers.
 
 func (cs *communicators) enroll(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
@@ -312,7 +312,7 @@ func (cs *communicators) enroll(c *comm.Comm) {
 	}
 }
 
-// Strike undoes enroll, and forgets the name.
+// Strike undoes enroll, and removes the name.
 func (cs *communicators) Strike(c *comm.Comm) {
 	cs.names.Delete(c.Context())
 	cs.p.Survival.strike(c)
@@ -336,8 +336,8 @@ func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.
 	return wire.CommRank(peer)
 }
 
-// DraftAgreement returns agree for a job in the draft dialect: a pair of our context IDs is one of
-// the draft's.
+// DraftAgreement returns agree for a job in the draft dialect: a pair of our context IDs is one ID
+// of the draft's.
 func DraftAgreement(agree func(wire.ContextID) (wire.ContextID, error)) func(wire.ContextID) (wire.ContextID, error) {
 	return func(mine wire.ContextID) (wire.ContextID, error) {
 		agreed, err := agree(mine >> 1)
@@ -348,7 +348,7 @@ func DraftAgreement(agree func(wire.ContextID) (wire.ContextID, error)) func(wir
 	}
 }
 
-// State returns the state that higher rooms of the engine keep in the communicator.
+// State returns the state that higher packages of the engine keep in the communicator.
 func (c *Comm) State() *CommState { return &c.state }
 
 // Process returns the process that the communicator belongs to.

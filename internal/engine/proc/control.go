@@ -31,23 +31,23 @@ func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
 // requests that it has not answered.
 type nodeControl struct {
 	p         *Process
-	Control   machine.Node // nil in a program that no node started
+	Control   machine.Node // nil in a program that was not started by a node
 	news      atomic.Bool  // inbox is not empty
 	asked     atomic.Bool  // the node has asked for statistics of links
 	inboxLock sync.Mutex
 	inbox     []Delivery
-	taken     uint64                   // what may end a wait: answers, and links of meetings; guarded by the process's lock
+	taken     uint64                   // counts what may end a wait: answers, and links of meetings; guarded by the process's lock
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
-	Questions uint64                   // how many requests were made
+	Questions uint64                   // number of requests made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
-	resent    socket.Retransmits       // of links, by their transports
+	resent    socket.Retransmits       // packets resent by transports, for links
 
-	// Last is closed when the node has said that the job is over, or is gone. It is nil if Abort
-	// need not wait for it.
+	// Last is closed when the node has reported that the job is over, or is gone. It is nil if
+	// Abort need not wait for it.
 	Last chan struct{}
 }
 
-// Listen reads the messages of the node after the welcome, in a goroutine of its own.
+// Listen reads the messages of the node after the welcome. It runs in a goroutine of its own.
 func (nc *nodeControl) Listen(node NodeConn) {
 	for {
 		m, fds, err := node.Recv()
@@ -113,7 +113,7 @@ func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	return nil, fmt.Errorf("%w: a link by data plane %q with %d descriptors", ErrNode, m.DataPlane, len(fds))
 }
 
-// OpenRing makes a link of memory that is shared with the proc at the other end.
+// OpenRing makes a link from memory that is shared with the proc at the other end.
 func OpenRing(region, sock, side int) (link.Link, error) {
 	l, err := ring.New(region, sock, side)
 	if err != nil {
@@ -146,7 +146,7 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	}
 }
 
-// ExitDown is the exit status of a proc that ends because the job does, if the node names none.
+// ExitDown is the exit status of a proc that ends because the job does, if the node sends none.
 const ExitDown = 1
 
 func (nc *nodeControl) exit(code int) {
@@ -256,8 +256,8 @@ type inquiry struct {
 	Port   dynamic.World // the port that it is about, if it is an accept
 }
 
-// Ask asks the node for something and waits for the answer, which may be a
-// refusal. The process is locked.
+// Ask sends a request to the node and waits for the answer, which may be a refusal. The process is
+// locked.
 func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, error) {
 	nc.Questions++
 	number := nc.Questions
@@ -296,7 +296,7 @@ func (nc *nodeControl) answered(d Delivery) {
 
 func refusal(m *wireup.Message) error {
 	switch {
-	case m.Meeting.Class == 0: // an answer with a link; its reason says why it has its data plane
+	case m.Meeting.Class == 0: // an answer with a link; its reason explains the data plane
 		return nil
 	case mpierr.Class(m.Meeting.Class) == mpierr.Port:
 		return fmt.Errorf("%w: %s", ErrCall, m.Reason)

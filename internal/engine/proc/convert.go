@@ -10,13 +10,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Type has the Go types of elements of messages: numbers, bool, types derived from them, and Pair.
+// Type is the constraint of Go types of message elements: numbers, bool, types derived from them,
+// and Pair.
 type Type = datatype.Element
 
 // Pair is the element that MinLoc and MaxLoc reduce (MPI-4.1, 6.9.4): a value and its index.
 type Pair[V datatype.PairValue] = datatype.Pair[V]
 
-// Data is sent to a peer in the representation that the peer's site takes. Among our own procs on
+// Data is sent to a peer in the representation that the peer's site accepts. Among our own procs on
 // machines of one byte order that is memory as it is, which one comparison finds out. Other data,
 // and items with gaps, are packed and unpacked by a Stream when their bytes leave and arrive.
 
@@ -35,7 +36,7 @@ type Stream struct {
 	Rep   datatype.Representation // the representation in which the message is sent
 	exact bool                    // no numbers are rounded
 	carry datatype.Carry
-	fault error // a fault of memory that moving the items has met
+	fault error // memory fault that moving the items has caused
 }
 
 // Pack implements message.Source.
@@ -110,7 +111,7 @@ func (cv *conversion) stream(b Buffer, rep datatype.Representation) *Stream {
 
 const keptStreams = 64
 
-// Retire takes back a stream, or nil, that no message uses any more.
+// Retire takes back a stream that no message uses any more. s may be nil.
 func (cv *conversion) Retire(s *Stream) {
 	if s == nil || len(cv.streams) == keptStreams {
 		return
@@ -158,10 +159,10 @@ func (cv *conversion) payload(peer message.Peer, b []byte, k datatype.Kind) Payl
 	return Payload{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
 }
 
-// Items is payload for a Buffer, which has been checked.
+// Items returns the Payload of a Buffer, which has been checked.
 func (cv *conversion) Items(peer message.Peer, b Buffer) Payload { return cv.items(peer, b, false) }
 
-// Exactly is Items for what is no message of the program: no numbers are rounded.
+// Exactly is Items for data that is no message of the program: no numbers are rounded.
 func (cv *conversion) Exactly(peer message.Peer, b Buffer) Payload { return cv.items(peer, b, true) }
 
 func (cv *conversion) items(peer message.Peer, b Buffer, exact bool) Payload {
@@ -187,10 +188,10 @@ func (cv *conversion) items(peer message.Peer, b Buffer, exact bool) Payload {
 	return x
 }
 
-// With CheckVariable the packets of messages between procs of this library say what elements were
-// sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
-// beginning of its own sequence. So every message of the program has a stream then, which knows its
-// signature, and none is a fast-box message, which has no room for it.
+// With CheckVariable the packets of messages between procs of this library describe the elements
+// sent: pk_count is their number, pk_dtype a hash of their sequence. The receive compares that with
+// the beginning of its own sequence. So every message of the program has a stream then, which has
+// its signature, and none is a fast-box message, which has no room for it.
 
 // sign returns pk_count and pk_dtype for the packets of a message with b to peer.
 func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
@@ -281,8 +282,8 @@ func faulted(r any) error {
 	return fmt.Errorf("%w: there is no memory at %#x", ErrBuffer, at.Addr())
 }
 
-// Touch calls f, which reads or writes the program's buffers. Where these may be no memory, a fault is
-// the error, and f has done a part of its work.
+// Touch calls f, which reads or writes the program's buffers. If they may be no valid memory, a
+// fault is returned as the error, and f has done a part of its work.
 func (cv *conversion) Touch(f func()) (err error) {
 	if cv.guarded {
 		defer func(before bool) {
@@ -300,7 +301,7 @@ func (cv *conversion) Guarded() bool { return cv.guarded }
 // Signs reports whether messages carry signatures of their elements.
 func (cv *conversion) Signs() bool { return cv.check }
 
-// Fault returns the fault of memory that moving the items of s, which may be nil, has met.
+// Fault returns the memory fault that moving the items of s has caused, or nil. s may be nil.
 func (s *Stream) Fault() error { return s.verdict(nil) }
 
 // verdict returns the error of a message: that of s, which may be nil, or else err.

@@ -101,7 +101,7 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 		w.Partners = append(w.Partners, x)
 	}
 	for x := range p.Eng.Pending() {
-		if x.What != "message" && !p.Comms.own(x) { // which nobody waits for
+		if x.What != "message" && !p.Comms.own(x) { // no goroutine waits for it
 			add(nc.partner(x))
 		}
 	}
@@ -128,15 +128,16 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 	return w
 }
 
-// Window is a window, as far as those ask who want to know what the process waits for.
+// Window is a window, as seen by the report of what the process waits for.
 type Window interface {
-	// Label is its name for messages.
+	// Label returns the window's name for messages.
 	Label() string
-	// Waits calls wants with what goroutines wait for, one of those of package wireup, and of whom. NoPeer is
-	// this proc, which waits for what it does itself. The process is locked.
+	// Waits calls wants for each wait of a goroutine, with one of the names of package wireup and
+	// the peer that it waits for. NoPeer is this proc, which waits for its own operations. The
+	// process is locked.
 	Waits(wants func(what string, of message.Peer))
-	// Contended returns who holds the lock of this proc's memory, and who waits for it; nil and nil if nobody
-	// does. The process is locked.
+	// Contended returns the holders of the lock of this proc's memory, and the peers that wait for
+	// it; nil and nil if no peer does. The process is locked.
 	Contended() (holders, waiters []message.Peer)
 }
 
@@ -152,7 +153,7 @@ func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 		})
 		holders, waiters := win.Contended()
 		lock := wireup.Lock{Window: win.Label(), Holders: nc.ranks(holders), Waiters: nc.ranks(waiters)}
-		if len(lock.Holders) == len(holders) && len(lock.Waiters) > 0 { // of holders of other worlds nothing is known
+		if len(lock.Holders) == len(holders) && len(lock.Waiters) > 0 { // holders of other worlds cannot be reported
 			w.Locks = append(w.Locks, lock)
 		}
 	}
@@ -232,8 +233,8 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
 }
 
-// Serves says that a window receives what may come in a context; nil: that it does so no more. The process
-// is locked.
+// Serves registers a window as the receiver of messages in a context, or with nil removes it. The
+// process is locked.
 func (cs *communicators) Serves(id wire.ContextID, w Window) {
 	switch {
 	case w == nil:
@@ -309,12 +310,12 @@ func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
 	}
 }
 
-// Cause is what a goroutine waits for.
+// Cause is the kind of event that a goroutine waits for.
 type Cause uint8
 
 // The causes.
 const (
-	ForOther      Cause = iota // what has no cause of its own, such as a node's answer
+	ForOther      Cause = iota // anything else, such as a node's answer
 	ForRecv                    // a message, or the rest of it
 	ForSend                    // a receiver, or room on the way to it
 	ForCollective              // other members of a communicator
@@ -324,7 +325,7 @@ const (
 
 var causeNames = [causes]string{"other", "recv", "send", "collective", "one-sided"}
 
-// Causes are the names of all causes of waiting, as an account has them.
+// Causes returns the names of all causes of waiting, as in an account.
 func Causes() []string { return causeNames[:] }
 
 // account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock is
@@ -334,7 +335,7 @@ type account struct {
 	trace *calls.Timeline // nil: none is written
 	run   *calls.Run      // counts calls of the proc; nil: none may be counted
 	begun time.Time
-	init  time.Duration // in Init, from then on
+	init  time.Duration // time in Init, once it is over
 	waits map[wait]time.Duration
 }
 
@@ -357,8 +358,8 @@ func (a *account) begin() {
 	}
 }
 
-// Regular creates or empties a file, and fails for what is no regular file, without waiting for a reader
-// of a pipe.
+// Regular creates or empties a file, and fails if path is no regular file, without waiting for a
+// reader of a pipe.
 func Regular(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ELOOP) {
@@ -440,8 +441,9 @@ func (a *account) AwaitRequest(r *message.Request) {
 	a.waited(cause, peer, begun)
 }
 
-// AwaitAny is Process.AwaitProgress for a goroutine that waits for any of several requests. It counts for
-// the first that is done; waited is for how long the goroutine has waited without one.
+// AwaitAny is Process.AwaitProgress for a goroutine that waits for any of several requests. The
+// time counts for the first that is done; waited is the time that the goroutine has waited until
+// then.
 func (a *account) AwaitAny(reqs []Request, waited *time.Duration) {
 	if !a.on() {
 		a.p.AwaitProgress()
@@ -479,8 +481,8 @@ func (a *account) Initialized(begun time.Time) {
 	}
 }
 
-// Finishing counts the time of a call of Finalize that has begun at that time, and tells the node what
-// was counted before the proc leaves. The process is locked.
+// Finishing counts the time of a call of Finalize that has begun at that time, and sends the counts
+// to the node before the proc leaves. The process is locked.
 func (a *account) Finishing(begun time.Time) {
 	if a.trace != nil {
 		a.trace.Close()
@@ -524,7 +526,7 @@ func rankOrNone(p message.Peer) int {
 	return int(rank(p))
 }
 
-// ContextOf returns one more than the context ID of a communicator, which may be nil: 0.
+// ContextOf returns one more than the context ID of a communicator, or 0 if c is nil.
 func ContextOf(c *Comm) uint64 {
 	if c == nil || c.Comm == nil {
 		return 0
@@ -532,7 +534,8 @@ func ContextOf(c *Comm) uint64 {
 	return uint64(c.Context()) + 1
 }
 
-// SizeOf returns the bytes of a buffer's data; -1 if it is not a buffer of that kind.
+// SizeOf returns the number of bytes of a buffer's data, or -1 if the buffer is none with data of
+// its own.
 func SizeOf(b Buffer) int64 {
 	if b.Check() != nil {
 		return -1

@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// A link to a proc of another world is closed only if both procs agree. A proc that has
-// no communicator with that world any more sends wordClose. The other one answers
-// wordClose, after which neither sends anything by this link again, or wordStay, and sends
-// wordClose later. So there is never a link that one proc uses and the other has given up.
+// A link to a proc of another world is closed only if both procs agree. A proc that has no
+// communicator with that world any more sends wordClose. The other proc answers wordClose, after
+// which neither sends anything by this link again, or wordStay, and sends wordClose later. So a
+// link is never used by one proc after the other has given it up.
 
 // linkWord is what two procs tell each other about closing their link: a tag in a context that no
 // communicator has.
@@ -35,7 +35,7 @@ type closeState uint8
 const (
 	staying closeState = iota
 	asked              // this proc has sent wordClose and has no answer
-	agreed             // both procs have sent it: the endpoint ends once all is written
+	agreed             // both procs have sent wordClose: the endpoint ends once all is written
 )
 
 // closingLinks receives the words of all procs of other worlds. It is a background operation that
@@ -43,7 +43,7 @@ const (
 type closingLinks struct {
 	p       *Process
 	r       *message.Request
-	closing []*Endpoint // that both ends have agreed on
+	closing []*Endpoint // endpoints that both ends have agreed to close
 }
 
 type disconnects struct {
@@ -149,7 +149,7 @@ func (dc *disconnects) done(q *Endpoint) bool {
 // a world is given up, because the meeting may need it.
 func (dc *disconnects) BeginMeeting() { dc.p.Worlds.meetings++ }
 
-// EndMeeting ends what BeginMeeting began. The last one gives up links that are not needed.
+// EndMeeting ends a meeting. The end of the last one gives up links that are not needed.
 func (dc *disconnects) EndMeeting() {
 	if dc.p.Worlds.meetings--; dc.p.Worlds.meetings > 0 {
 		return
@@ -179,8 +179,8 @@ func (dc *disconnects) leave(w *MetWorld) {
 }
 
 // Settled waits until no link to a member of g is about to be closed. It must be called before
-// anything is sent to members that were met in the present meeting: a proc that has sent
-// wordClose must send nothing before it knows the answer.
+// anything is sent to members that were met in the current meeting: a proc that has sent wordClose
+// must send nothing before it has the answer.
 func (dc *disconnects) Settled(g *comm.Group) error {
 	for dc.p.Failure == nil {
 		if !slices.ContainsFunc(dc.p.Endpoints.List, func(q *Endpoint) bool {
@@ -202,7 +202,7 @@ func contains(g *comm.Group, peer message.Peer) bool {
 // closed it.
 func (dc *disconnects) supersede(peer message.Peer) {
 	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
-		q.forgotten, q.superseded = true, true // the node has replaced it by the new one
+		q.forgotten, q.superseded = true, true // the node has replaced this link by the new one
 		q.Drop(io.EOF)
 		dc.p.Eng.Renew(peer)
 	}
@@ -255,8 +255,8 @@ func (dc *disconnects) DisconnectLost(met []*MetWorld) {
 	dc.DisconnectAll(slices.DeleteFunc(met, func(w *MetWorld) bool { return !w.lost }))
 }
 
-// Disconnect ends the links to those of the worlds that no communicator of this proc has members of
-// any more (MPI-4.1, 11.10.4).
+// Disconnect ends the links to those worlds in met of which this proc's communicators have no
+// members any more (MPI-4.1, 11.10.4).
 func (dc *disconnects) Disconnect(met []*MetWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()

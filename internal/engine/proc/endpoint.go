@@ -39,24 +39,24 @@ type Endpoint struct {
 	ID        message.LinkID
 	Peer      message.Peer      // message.NoPeer for the agent
 	lender    link.Lender       // Link, if it can borrow memory
-	fastBoxes bool              // it takes fast-box messages
+	fastBoxes bool              // the link takes fast-box messages
 	lent      bool              // a part of the last output is lent to the link
-	ended     bool              // this side has ended it: nothing is written any more
+	ended     bool              // this side has ended the link: nothing is written any more
 	burst     bool              // an Isend was written since the program waited last
-	awaited   bool              // a blocking send waits for what is being written
+	awaited   bool              // a blocking send waits for the current output
 	held      int               // bytes of Isends that are held back
 	terms     *wireup.Resumable // of a link that resumes, from the node
 	frames    *resumable.Link   // the link that resumes, unless it is traced
-	native    bool              // it is by the site's own MPI: Process.Native drives it
+	native    bool              // the link is by the site's own MPI: Process.Native drives it
 
-	before struct{ sent, received uint64 } // what a link that counts had counted when it came here: a ring counts for all its owners
+	before struct{ sent, received uint64 } // initial counts of a link that counts by itself: a ring counts for all its owners
 
-	// For links to procs of other worlds:
+	// State of links to procs of other worlds:
 	closing   closeState
 	said      *message.Request // a wordClose that is being sent
 	forgotten bool             // the node knows that another link may be made
 
-	superseded bool // another link has come in its place
+	superseded bool // another link has replaced it
 }
 
 type counter interface {
@@ -69,16 +69,16 @@ type endpoints struct {
 	List       []*Endpoint      // by message.LinkID; nil once closed
 	vacant     []message.LinkID // IDs of closed links to other worlds, for reuse
 	resumables []*Endpoint      // links that resume, also closed ones
-	lent       int              // how many of them have borrowed a part of some output
+	lent       int              // number of resumables that have borrowed output
 	front      [][]byte         // scratch memory of keepLent
 	deferred   bool             // some endpoint holds back output of Isends
-	Flusher    machine.Timer    // writes what is held back if the program does not call MPI again soon
+	Flusher    machine.Timer    // writes output that is held back if the program does not call MPI soon
 	Armed      bool             // Flusher is running
 	Grace      time.Duration    // grace, or another time in tests
 	sent       uint64           // bytes by direct links that have ended, as far as these count them
 	received   uint64
 	breaks     []brokenLink // links that broke and are kept from the program
-	lost       error        // why there is no link to the agent any more
+	lost       error        // why the link to the agent has ended
 }
 
 // Add makes an endpoint of link l, which carries packets of peer only, or of all procs for NoPeer.
@@ -121,8 +121,8 @@ func (es *endpoints) add(q *Endpoint) error {
 		q.InPlace = m
 		es.p.Eng.InPlace(q.ID, m)
 	}
-	// A fast-box message does not name its sender, so it needs a direct link; the draft's packets
-	// say more than one can.
+	// A fast-box message does not name its sender, so it needs a direct link; packets of the draft
+	// contain more than a fast-box message can.
 	takes := q.Peer != message.NoPeer && es.p.Job.Dialect != wire.Draft
 	if n, ok := q.Link.(link.FastBoxLink); ok && takes && n.TakeFastBoxes() {
 		q.fastBoxes = true
@@ -134,7 +134,7 @@ func (es *endpoints) add(q *Endpoint) error {
 	return nil
 }
 
-// Flush writes what the engine has for q until all is written or the link is full, and reports
+// Flush writes the engine's output for q until all is written or the link is full, and reports
 // whether anything was written.
 func (q *Endpoint) Flush() (progress bool) {
 	p := q.p
@@ -162,7 +162,7 @@ func (q *Endpoint) Flush() (progress bool) {
 			return true
 		}
 		if q.Full {
-			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // so that the driver wakes up when q can take more
+			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // makes the driver wake up when q has room again
 				p.WakeAll()
 			}
 			break
@@ -174,8 +174,8 @@ func (q *Endpoint) Flush() (progress bool) {
 	return progress
 }
 
-// Due reports whether Flush has something to do. A resumable link to which everything was lent
-// may only have to wait.
+// Due reports whether Flush has something to do. It may be false for a resumable link to which all
+// output was lent: it only waits.
 func (q *Endpoint) Due() bool {
 	if q.ended || !q.p.Eng.HasOutput(q.ID) {
 		return false
@@ -221,8 +221,8 @@ func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// FlushAll flushes all endpoints, also those whose link was full: there is no other way to learn
-// that one has room again.
+// FlushAll flushes all endpoints, also those whose link was full: only that finds out whether a
+// link has room again.
 func (es *endpoints) FlushAll() (progress bool) {
 	es.deferred = false
 	for _, q := range es.List {
@@ -386,13 +386,13 @@ func (q *Endpoint) counted() (sent, received uint64, ok bool) {
 	return sent - q.before.sent, received - q.before.received, true
 }
 
-// Lose fails all requests that need q. A proc cannot go on without its agent, even in Finalize: the
-// agent stays until the node knows that the proc has finished.
+// Lose fails all requests that need q. A proc cannot continue without its agent, even in Finalize:
+// the agent stays until the node has learned that the proc has finished.
 func (q *Endpoint) Lose(cause error) {
 	p := q.p
 	q.tellLost(cause)
 	p.Eng.Detach(q.ID, cause)
-	p.WakeAll() // also those that probe
+	p.WakeAll() // wakes goroutines in probes, too
 	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
 		p.Endpoints.lost = cause
 		p.SetFailed(cause)
@@ -470,7 +470,7 @@ func (q *Endpoint) broke(cause error) {
 		i := slices.IndexFunc(p.Endpoints.breaks, func(b brokenLink) bool { return b.q == q })
 		switch {
 		case i < 0:
-		case p.Survival != nil: // the node says that the peer is lost, or ends the job
+		case p.Survival != nil: // the node reports that the peer is lost, or ends the job
 			q.tellLost(cause)
 		default:
 			p.Endpoints.breaks = slices.Delete(p.Endpoints.breaks, i, i+1)
@@ -501,5 +501,5 @@ func (q *Endpoint) tellLost(cause error) {
 		return
 	}
 	inOrder := Phase(p.State.Load()) == Finalizing && errors.Is(cause, ErrPeerGone)
-	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // without a node nobody else is told
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // without a node no process is informed
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Errhandler says what happens with a function's error before the function returns it (MPI-4.1,
+// Errhandler defines what happens with a function's error before the function returns it (MPI-4.1,
 // 9.3). Free drops the program's reference only: objects that the handler is set on keep it.
 type Errhandler struct {
 	name   string
@@ -20,15 +20,15 @@ type Errhandler struct {
 
 type action uint8
 
-// What a handler does with an error.
+// Actions of a handler on an error.
 const (
 	returnError action = iota // return it
 	AbortJob
 	CallUser
 )
 
-// The predefined handlers. An impi job cannot go on without some of its procs, so ErrorsAbort ends
-// all of it, as ErrorsAreFatal does.
+// The predefined handlers. An impi job cannot continue without some of its procs, so ErrorsAbort
+// ends the whole job, as ErrorsAreFatal does.
 var (
 	// ErrorsReturn lets the function return its error. It is the default.
 	ErrorsReturn = &Errhandler{name: "MPI_ERRORS_RETURN"}
@@ -96,7 +96,7 @@ func SetDefaultErrhandler(h *Errhandler) error {
 // HandlerSlot holds the handler of an object.
 type HandlerSlot struct{ Set atomic.Pointer[Errhandler] }
 
-// Current returns the handler that is set, or Fallback.
+// Current returns the handler that is set, or else Fallback.
 func (s *HandlerSlot) Current() *Errhandler {
 	if h := s.Set.Load(); h != nil {
 		return h
@@ -139,8 +139,8 @@ func (c *Comm) CallErrhandler(err error) error {
 	return nil
 }
 
-// Inherit takes over the error handler of the communicator that c is made of (MPI-4.1, 9.3). Every
-// constructor calls it.
+// Inherit sets the error handler of c to that of the communicator that c is made from (MPI-4.1,
+// 9.3). Every constructor calls it.
 func (c *Comm) Inherit(parent *Comm) { c.state.Handler.Set.Store(parent.state.Handler.Set.Load()) }
 
 // handle calls the handler of c. The process must not be locked, since the handler may call MPI.
@@ -180,8 +180,8 @@ func (p *Process) Fatal(object string, err error) {
 	p.Machine.Exit(code)
 }
 
-// Noted returns the communicator whose handler is told of errors of calls without a communicator:
-// SELF if a handler was set on it, else WORLD (MPI-4.1, 9.3).
+// Noted returns the communicator whose handler is called for errors of calls without a
+// communicator: SELF if a handler was set on it, else WORLD (MPI-4.1, 9.3).
 func (cs *communicators) Noted() *Comm {
 	if cs.Self.state.Handler.Set.Load() != nil {
 		return cs.Self
@@ -218,8 +218,9 @@ func Failed(fn string, err error) error {
 	return err
 }
 
-// Failed puts the function's name before an error of a call on c and calls c's error handler, or
-// that of calls without a communicator if c is nil or was freed. The process must not be locked.
+// Failed puts the function's name before an error of a call on c and calls c's error handler, or if
+// c is nil or was freed the handler of calls without a communicator. The process must not be
+// locked.
 func (c *Comm) Failed(fn string, err error) error {
 	if err == nil {
 		return nil // this branch is inlined
@@ -242,7 +243,7 @@ func (c *Comm) tell(fn string, err error) error {
 // Named puts the name of a function of MPI before its error.
 func Named(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }
 
-// Action returns what the handler does with an error.
+// Action returns the handler's action on an error.
 func (h *Errhandler) Action() action { return h.action }
 
 // Name returns the handler's name, for messages.

@@ -8,40 +8,40 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// The errors of arguments that no package below has.
+// Errors of arguments that the packages below do not define.
 var (
 	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
 	ErrTag = errors.New("invalid tag")
 	// ErrRequest means a request in a state in which the call is not allowed.
 	ErrRequest = errors.New("invalid request")
-	// ErrMessage means a matched message that was received before, or never was one.
+	// ErrMessage means a matched message that was received before, or that was never matched.
 	ErrMessage = errors.New("invalid message")
 	// ErrArg means an argument that is invalid by itself.
 	ErrArg = errors.New("invalid argument")
 	// ErrElsewhere means that the call failed on another member of the communicator.
 	ErrElsewhere = errors.New("another member could not make the communicator")
-	// ErrInStatus means that some of several requests failed: the error wraps
-	// each failure, and the statuses have them one by one.
+	// ErrInStatus means that some of several requests failed: the error wraps each failure, and the
+	// statuses contain them one by one.
 	ErrInStatus = errors.New("requests failed")
 )
 
 // ErrJoin means that no proc joins at the other end of a socket, or not in time.
 var ErrJoin = errors.New("the other end of the socket does not join")
 
-// ErrPending is in the status of a request that is neither complete nor has
-// failed, where another that was waited for with it has.
+// ErrPending is in the status of a request that neither is complete nor has failed, if another one
+// of the same call has failed.
 var ErrPending = errors.New("request is pending")
 
-// ErrForeign means a constructor that IMPI has nothing for, of a communicator
-// some of whose members run another MPI library.
+// ErrForeign means a constructor that IMPI does not define, of a communicator some of whose members
+// use another MPI library.
 var ErrForeign = errors.New("not among different MPI libraries")
 
-// ForeignError is ErrForeign of something.
+// ForeignError returns ErrForeign with the name of what IMPI does not define.
 func ForeignError(what string) error {
 	return fmt.Errorf("%w: %s here, which IMPI does not define", ErrForeign, what)
 }
 
-// ErrJobOver is wrapped by whatever is reported once the job cannot go on.
+// ErrJobOver is wrapped by all errors that are returned once the job cannot continue.
 var ErrJobOver = errors.New("the job is over")
 
 // ErrPeerGone means that the other side of a link ended in the middle.
@@ -60,32 +60,31 @@ var ErrFinalized = errors.New("mpi.Finalize has been called")
 // ErrInitialized means that Init was called again.
 var ErrInitialized = errors.New("mpi.Init has been called before")
 
-// ErrNode means that the node that started this proc does not fit it.
+// ErrNode means that the node that started this proc and this program do not fit together.
 var ErrNode = errors.New("the node and this program do not fit together")
 
-// ErrCall means that nobody answers at a port: it is closed, its opener is gone or
-// does not accept in time, or too many are waiting there.
+// ErrCall means that no proc answers at a port: it is closed, its opener is gone or does not accept
+// in time, or too many are waiting there.
 var ErrCall = errors.New("the port does not answer")
 
-// ErrLauncher means that something that is no launcher of ours has started this program several
-// times.
+// ErrLauncher means that another program than our launchers has started this program several times.
 var ErrLauncher = errors.New("this program was not started by impiexec or impi-node")
 
-// ErrService means that a name cannot be published, as it is published already, or
+// ErrService means that a service name cannot be published, as it is published already, or
 // unpublished, as this job has not published it.
 var ErrService = errors.New("invalid service name")
 
-// ErrName means that no such name is published.
+// ErrName means that a service name is not published.
 var ErrName = errors.New("the service name is not published")
 
-// ErrNames means that the server for names does not answer, or not in time.
+// ErrNames means that the name service does not answer, or not in time.
 var ErrNames = errors.New("the service for names does not answer")
 
-// ErrNamesDenied means that the server for names has another key than this job.
+// ErrNamesDenied means that the name service has another key than this job.
 var ErrNamesDenied = errors.New("the service for names denies access")
 
-// ErrSignature means that the elements of a message are not those that its receive is for. What
-// came is in the receive's memory all the same.
+// ErrSignature means that the elements of a message do not match the datatype of its receive. The
+// data is in the receive's memory all the same.
 var ErrSignature = errors.New("the datatypes of a send and its receive do not match")
 
 // ErrSpawn means that procs could not be started, or not connected with.
@@ -94,29 +93,29 @@ var ErrSpawn = errors.New("processes could not be spawned")
 // ErrBuffer means a buffer without memory, or with less than its items touch.
 var ErrBuffer = errors.New("invalid buffer")
 
-// ErrAlone means that this proc cannot meet those of other jobs: its node does not
-// know how, or it has none.
+// ErrAlone means that this proc cannot meet procs of other jobs: its node does not support it, or
+// it has no node.
 var ErrAlone = errors.New("this proc cannot meet other jobs")
 
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = errors.New("the proc cannot be reached")
 
-// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that goes on without
-// it.
+// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that continues
+// without it.
 var ErrProcFailed = errors.New("a process has failed")
 
-// ErrProcFailedPending means that a receive from any source goes on, but that a proc is lost that might
-// have matched it.
+// ErrProcFailedPending means that a receive from any source continues, but that a proc is lost that
+// might have matched it.
 var ErrProcFailedPending = errors.New("a process has failed that might match a pending receive")
 
 // ErrRevoked means that a communicator was revoked.
 var ErrRevoked = errors.New("the communicator is revoked")
 
-// ErrNoSurvival means a function for jobs that go on without procs that are lost.
+// ErrNoSurvival means a call of a function for jobs that continue without procs that are lost.
 var ErrNoSurvival = errors.New("the job ends with its first lost process: its file has no survive = true")
 
-// Classes has the error classes of this package's sentinels; mpierr has those of the packages
-// below.
+// Classes lists the error classes of this package's sentinels; mpierr has the classes of the
+// packages below.
 var Classes = []mpierr.Row{
 	{Err: ErrInStatus, Class: mpierr.InStatus},
 	{Err: ErrProcFailedPending, Class: mpierr.ProcFailedPending},
@@ -159,7 +158,7 @@ var Classes = []mpierr.Row{
 // Class is an MPI error class, or a code of one: every class is a code.
 type Class = mpierr.Class
 
-// Error is an error with a code of its own. errors.As finds it in what functions return.
+// Error is an error with a code of its own. errors.As finds it in the errors that functions return.
 type Error = mpierr.Error
 
 var codes struct {

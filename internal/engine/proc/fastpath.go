@@ -24,11 +24,11 @@ type fastPath struct {
 	p         *Process
 	endpoints [fastpath.Peers]*Endpoint         // by the peer's index in the shared table; nil: free
 	links     [fastpath.Peers]link.FastBoxLink  // of the endpoints
-	received  func(buf unsafe.Pointer, n int64) // is told what was received for C
-	places    [board.Slots]*BoardPlace          // those whose State C uses too
+	received  func(buf unsafe.Pointer, n int64) // called with what was received for C
+	places    [board.Slots]*BoardPlace          // places whose State C uses too
 	streaks   uint32                            // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
-	started   [fastpath.Requests]Adopted // operations on the board, also if C has made them
+	started   [fastpath.Requests]Adopted // operations on the board, including those that C has made
 	moving    [fastpath.Requests]*native.Transfer
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
@@ -65,8 +65,8 @@ func (p *Process) UseFastPath(m *fastpath.Memory, received func(buf unsafe.Point
 	}
 }
 
-// ForgetFastPath makes C look up all communicators again, because one was freed, or its handle
-// denotes another one now.
+// ForgetFastPath makes C look up all communicators again, because one was freed, or its handle now
+// denotes another one.
 func ForgetFastPath() {
 	if p, err := Current(); err == nil {
 		p.FastPath.Forget()
@@ -82,7 +82,7 @@ func (x *fastPath) Forget() {
 	}
 }
 
-// ForgetComm makes C look up a communicator again that is freed. x may be nil.
+// ForgetComm makes C look up a communicator again, which is freed. x may be nil.
 func (x *fastPath) ForgetComm(c *Comm) {
 	if x != nil {
 		x.p.Lock()
@@ -112,8 +112,8 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 }
 
-// OfThisMachine reports whether elements in r are as in this proc's memory, except for kinds that
-// differ between languages.
+// OfThisMachine reports whether elements in r are laid out as in this proc's memory, except for
+// kinds that differ between languages.
 func OfThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
@@ -239,7 +239,7 @@ func (x *fastPath) open(p *Process) {
 	x.Busy.Store(flag(busy))
 	x.Serves = flag(len(p.Background.List) != 0)
 	if busy {
-		x.Gate.Store(fastpath.Open) // for operations on windows
+		x.Gate.Store(fastpath.Open) // C may still do operations on windows
 		return
 	}
 	quiet := p.Eng.Unoccupied()
@@ -306,7 +306,8 @@ func flag(b bool) uint32 {
 	return 0
 }
 
-// FastPathBoard returns the slot of the board in which C does operations of c, or None.
+// FastPathBoard returns the slot of the board in which C does operations of c, or None if C does
+// none.
 func (c *Comm) FastPathBoard() int32 {
 	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
 		return int32(cs.Place.Place.Index())
@@ -314,7 +315,7 @@ func (c *Comm) FastPathBoard() int32 {
 	return fastpath.None
 }
 
-// FastPath tells C about c, under its handle, unless C knows it.
+// FastPath registers c with C, under its handle, unless C has it already.
 func (c *Comm) FastPath(handle uintptr) {
 	x := c.p.FastPath
 	if x == nil {
@@ -353,24 +354,24 @@ func (c *Comm) FastPath(handle uintptr) {
 	e.Whole = int32(flag(known > 0 && known >= size-1))
 }
 
-// WakeFastPath wakes the proc at the other end of a peer, to which C has sent a fast-box message and
-// which sleeps.
+// WakeFastPath wakes the sleeping proc at the other end of a peer, to which C has sent a fast-box
+// message.
 func WakeFastPath(peer int) {
 	if p, err := Current(); err == nil {
 		p.FastPath.Wake(peer)
 	}
 }
 
-// ReviewFastPath tells peers new allowances, after C has taken so many of their messages.
+// ReviewFastPath sends new allowances to peers, when C has received enough of their messages.
 func ReviewFastPath() {
 	if p, err := Current(); err == nil {
-		p.Lock() // which reviews them
+		p.Lock() // output reviews the allowances
 		p.output()
 		p.Unlock()
 	}
 }
 
-// HearFastPath takes what peers have sent, which may be a new allowance that C needs.
+// HearFastPath handles messages of peers, which may be a new allowance that C needs.
 func HearFastPath() {
 	if p, err := Current(); err == nil {
 		p.Lock()

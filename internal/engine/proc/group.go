@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/comm"
 )
 
-// Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
+// Group is an ordered set of procs, ranked from 0. It does not change, even when the communicator
 // that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
 // long as it consists of ranges.
 type Group struct {

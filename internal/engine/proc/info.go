@@ -41,7 +41,7 @@ type InfoPair struct{ Key, Value string }
 
 func NewInfo() *Info { return &Info{} }
 
-// Locked calls f while i is locked, if i can be used.
+// Locked calls f while i is locked, or returns an error if i cannot be used.
 func (i *Info) Locked(f func() error) error {
 	if i == nil {
 		return fmt.Errorf("%w: nil, which is MPI_INFO_NULL", ErrInfo)

@@ -15,14 +15,14 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// Phase is how far a proc has come between Init and Finalize.
+// Phase is the stage of a proc between Init and Finalize.
 type Phase int32
 
 // The phases.
 const (
 	running    Phase = iota
 	Finalizing       // in Finalize, before its barrier is complete
-	quiet            // in Finalize, after it: the end of a link is no failure
+	quiet            // in Finalize, after its barrier: the end of a link is no failure
 	Ended
 )
 
@@ -137,10 +137,10 @@ func Abort(code int, why string) {
 const lastTime = 5 * time.Second
 
 // Abort asks the node to end the job, and ends this proc. A process manager that has started this
-// proc then ends all others, and the node. So the node must have reported before that this proc has
+// proc then ends all others, and the node. So the node must have reported before that this proc
 // called Abort.
 func (p *Process) Abort(code int, why string) {
-	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // without a node there is nobody to tell
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // without a node there is no receiver
 	if p.Node.Last != nil {
 		select {
 		case <-p.Node.Last:
@@ -167,7 +167,7 @@ func ProcessorName() string {
 	return name
 }
 
-// CheckVariable set to 1 in a proc's environment has the members of communicators compare their
+// CheckVariable set to 1 in a proc's environment makes the members of communicators compare their
 // calls before each collective operation. All procs of the job must have it.
 const CheckVariable = "IMPI_CHECK"
 

@@ -11,18 +11,18 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MemberTable is what a rank has to know about all ranks of the job. It does not change, and it is
-// the only thing that grows with the job, so several ranks of one program share one table.
+// MemberTable contains what a rank must know about all ranks of the job. It does not change, and
+// only it grows with the job, so several ranks of one program share one table.
 type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
 	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts; see readPlaces
 	world     *comm.Group
-	masters   *comm.Masters // of world
+	masters   *comm.Masters // masters of world
 
 	data        reps                      // the representation of each rank's user data
 	kinds       []datatype.Representation // the different representations in data
-	homogeneous bool                      // all of them are Native
+	homogeneous bool                      // all ranks have the representation Native
 	plain       uint64                    // bit k: elements of kind k need no conversion, whoever the peer is
 	common      datatype.Representation   // the representation that all ranks can read as one stream: for items of several kinds in collectives
 	foreign     []bool                    // by client: some of its ranks run another library
@@ -49,8 +49,8 @@ func (d *reps) At(rank int) datatype.Representation {
 	return d.list[rank]
 }
 
-// NewMemberTable makes the table for ranks to which a job's procs are described by procs. It shares
-// memory with the table like, if that is not nil, where both are equal.
+// NewMemberTable makes the table for ranks that have the description procs of a job's procs. It
+// shares memory with the table like, if that is not nil, where both are equal.
 func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error) {
 	r := &MemberTable{}
 	if err := r.readData(&wireup.Job{Procs: procs}); err != nil {

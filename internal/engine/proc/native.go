@@ -31,15 +31,16 @@ type Native struct {
 	p         *Process
 	library   *native.Library
 	hub       *native.Hub
-	first     wire.WorldRank // of the site's ranks
-	endpoints []*Endpoint    // by rank at the site; nil: there is none, or none any more
-	oneThread bool           // of the program is in MPI at a time
+	first     wire.WorldRank // lowest of the site's ranks
+	endpoints []*Endpoint    // by rank at the site; nil: no endpoint, or none any more
+	oneThread bool           // at most one thread of the program is in MPI at a time
 	several   bool           // oneThread stays false
-	idle      bool           // nothing goes by it: the site is on one machine, where shared memory is preferred
-	since     time.Time      // when nothing came for the first time; zero: something has come
+	idle      bool           // no packets go by it: the site is on one machine, where shared memory is preferred
+	since     time.Time      // when a poll first brought nothing; zero: the last one brought something
 }
 
-// UseNative has p talk to procs of its site by the site's own MPI, whose Init was called.
+// UseNative makes p communicate with procs of its site by the site's own MPI, whose Init was
+// called.
 func (p *Process) UseNative(l *native.Library) {
 	p.Lock()
 	defer p.Unlock()
@@ -52,20 +53,21 @@ func (p *Process) UseNative(l *native.Library) {
 		r := p.Native.first + wire.WorldRank(at)
 		site, machines = append(site, r), machines || p.Job.Proc(r).Node != own
 	}
-	// On one host all procs find the same. Of several hosts one may have transports that others
-	// have not.
+	// On one host all procs get the same result. Of several hosts one may have transports that
+	// others do not have.
 	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
 		p.Native.hub.UseShorts()
 		p.spin.SetUnwoken()
 	}
 }
 
-// Carries reports whether packets to one of some procs of the site go by the site's MPI.
+// Carries reports whether packets to at least one of some procs of the site go by the site's MPI.
 func (n *Native) Carries(procs []wire.WorldRank) bool {
 	return slices.ContainsFunc(procs, func(r wire.WorldRank) bool { return n.p.Job.Proc(r).Path == wireup.PathNative })
 }
 
-// Idle reports whether nothing at all goes by the site's MPI. It is the same at all procs of the site.
+// Idle reports whether no packets at all go by the site's MPI. It is the same at all procs of the
+// site.
 func (n *Native) Idle() bool { return n.idle }
 
 // open makes a link to peer if packets to it go by the site's MPI. n may be nil.
@@ -106,7 +108,7 @@ func (n *Native) poll() (progress bool) {
 	}
 	ready, progress := n.hub.Poll()
 	if progress {
-		n.p.WakeAll() // some may wait for what is over
+		n.p.WakeAll() // goroutines may wait for completed operations
 	}
 	for i := len(ready) - 1; i >= 0; i-- {
 		at := ready[i].Peer()
@@ -152,23 +154,23 @@ func (n *Native) Finalize() error {
 	return n.library.Finalize()
 }
 
-// NativeTeam is a communicator of the site's MPI: the members of one of ours that are at the site,
-// in the order of their ranks.
+// NativeTeam is a communicator of the site's MPI: it contains the members of one of our
+// communicators that are at the site, in the order of their ranks.
 type NativeTeam struct {
 	Size    int
-	Planner *coll.Planner // that has phases of the site's MPI
+	Planner *coll.Planner // a planner with phases of the site's MPI
 	comm    native.Comm
 }
 
-// Has reports whether a proc is one that the site's launcher has started together with this one.
+// Has reports whether the site's launcher has started a proc together with this one.
 func (n *Native) Has(r wire.WorldRank) bool {
 	at := int(r - n.first)
 	return at >= 0 && at < len(n.endpoints)
 }
 
-// Team makes a communicator of the site's MPI. All its procs do so at a time when none of them
-// waits for another one. id is the same at all of them, and another one for communicators that are
-// made at one time.
+// Team makes a communicator of the site's MPI. All its procs call it at a time when none of them
+// waits for another one. id is the same at all of them, and differs between communicators that are
+// made at the same time.
 func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 	n.p.Lock()
 	defer n.p.Unlock()
@@ -181,7 +183,7 @@ func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 		return nil, err
 	}
 	if at := n.place(c); at != nil {
-		at.Drop() // another one had the number
+		at.Drop() // another team had the number
 	}
 	return &NativeTeam{Size: len(procs), comm: c}, nil
 }
@@ -189,8 +191,8 @@ func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 // maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
 const maxTag = 1 << 15
 
-// Begin begins a collective operation of a team, which its caller waits for, or goes on with one that C has
-// begun. The process is locked.
+// Begin begins a collective operation of a team, which its caller waits for, or continues one that
+// C has begun. The process is locked.
 func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
 	at := n.place(t.comm)
 	if at == nil || at.Pending == fastpath.None && at.Error == 0 {
@@ -218,8 +220,8 @@ func (n *Native) number(c *Comm) int32 {
 	return int32(cs.Team.comm)
 }
 
-// Count counts the operations of c that C has done by the site's MPI, so that all members count the same. n
-// may be nil.
+// Count counts the operations of c that C has done by the site's MPI, so that all members have the
+// same count. n may be nil.
 func (n *Native) Count(c *Comm) {
 	cs := &c.state.Colls
 	if n == nil || !cs.Teamed.Load() || cs.Team == nil {
@@ -237,10 +239,10 @@ func (n *Native) OneThread() bool {
 	return n.oneThread
 }
 
-// OneThread says that at most one thread of the program is in MPI at a time.
+// OneThread records that at most one thread of the program is in MPI at a time.
 func OneThread() { threads(true) }
 
-// SeveralThreads takes OneThread back, for ever.
+// SeveralThreads undoes OneThread, for ever.
 func SeveralThreads() { threads(false) }
 
 func threads(one bool) {
@@ -252,7 +254,7 @@ func threads(one bool) {
 	}
 }
 
-// Leave frees a team, as all its procs do.
+// Leave frees a team. All its procs do so.
 func (n *Native) Leave(t *NativeTeam) {
 	n.p.Lock()
 	defer n.p.Unlock()

@@ -21,14 +21,15 @@ type operation interface {
 	// Done continues the operation as far as possible without waiting, and reports whether it is
 	// over.
 	Done() bool
-	// Status returns what Finish would return, for an operation that is over.
+	// Status returns the result of Finish, for an operation that is over.
 	Status() (Status, error)
-	// Finish returns the outcome of an operation that is over, or never will be because the job has
+	// Finish returns the result of an operation that is over, or never will be because the job has
 	// ended, and ends it.
 	Finish() (Status, error)
 	// Cancel cancels the operation if that is possible, or returns an error.
 	Cancel() error
-	// Free lets the operation go on without its request, which becomes null, or returns an error.
+	// Free lets the operation continue without its request, which becomes null, or returns an
+	// error.
 	Free() error
 }
 
@@ -41,15 +42,16 @@ func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	return (&Extra{Op: op, Fn: fn}).Begun(c)
 }
 
-// Begun is Process.Begun for an operation that has the state of its request in its own memory, which is
-// used again when it has ended.
+// Begun is Process.Begun for an operation that keeps the state of its request in its own memory,
+// which is used again when it has ended.
 func (x *Extra) Begun(c *Comm) Request {
 	return Request{c: c, extra: x, standing: standing{Gen: x.Op.Generation(), State: Active}}
 }
 
 // looker is an operation that waits for what another proc of the host writes to shared memory.
 type looker interface {
-	// Look polls that for a moment, and reports whether the operation may go on. The process is locked.
+	// Look polls what the operation waits for, and reports whether the operation may continue. The
+	// process is locked.
 	Look() bool
 }
 
@@ -69,9 +71,9 @@ func (s *Steady) Free() error {
 	return fmt.Errorf("%w: an operation that is no message cannot be left alone before it is complete", ErrRequest)
 }
 
-// Adopted is an operation that C has begun and that Go goes on with.
+// Adopted is an operation that C has begun and that Go continues.
 type Adopted interface {
-	// Done, Status and Finish are those of a request's operation.
+	// Done, Status and Finish are the methods of a request's operation.
 	Done() bool
 	Status() (Status, error)
 	Finish() (Status, error)
@@ -80,14 +82,15 @@ type Adopted interface {
 // BackgroundOp is an operation that continues during any call of MPI that the program makes. The
 // process is locked.
 type BackgroundOp interface {
-	// CarryOn continues it as far as possible without waiting, and reports whether it is over.
+	// CarryOn continues the operation as far as possible without waiting, and reports whether it is
+	// over.
 	CarryOn() (over bool)
 }
 
-// Resting is a BackgroundOp that can be without anything to do until a message arrives.
+// Resting is a BackgroundOp that can have nothing to do until a message arrives.
 type Resting interface {
 	BackgroundOp
-	// Rests reports whether it has nothing to do until then. The process is locked.
+	// Rests reports whether the operation has nothing to do until then. The process is locked.
 	Rests() bool
 }
 
@@ -142,7 +145,7 @@ type Introduced struct {
 
 // Remote is the proc at the other end of a temporary link, made at a port.
 type Remote interface {
-	// Gone says that the link is closed. The process is locked.
+	// Gone is called when the link is closed. The process is locked.
 	Gone()
 }
 
@@ -158,15 +161,15 @@ type periodic struct {
 	off   bool
 }
 
-// LookPeriodically has p make progress while the program computes, if its job says so. It is called when Init
-// is over; before, p is not locked by all that use it.
+// LookPeriodically makes p progress while the program computes, if its job asks for that. It is
+// called when Init is over; before, not all users of p lock it.
 func LookPeriodically(p *Process) {
 	p.Lock()
 	defer p.Unlock()
 	o := &p.periodic
 	if o.p, o.every = p, p.Job.Progress; o.every > 0 && !o.off {
 		o.timer = p.Machine.AfterFunc(time.Hour, o.look)
-		o.timer.Reset(o.every) // now look knows it
+		o.timer.Reset(o.every) // now look can use the timer
 	}
 }
 

@@ -25,13 +25,13 @@ const AgentLink message.LinkID = 0
 // goroutines sleep on turns, one drives or was just woken to drive.
 type Process struct {
 	Mu       sync.Mutex
-	turns    sync.Cond // on Mu: something has happened, or a goroutine must drive
+	turns    sync.Cond // on Mu: signalled after an event, or when a goroutine must drive
 	Waiters  int       // goroutines that sleep on turns
 	Driving  bool
 	Asleep   bool // the driver sleeps in the poll set, without the lock
 	rest     rest // of the driver
 	Probing  Probing
-	told     uint64 // the engine's Events when sleepers were roused last
+	told     uint64 // the engine's Events at the last wake-up of sleepers
 	streak   uint32 // receives in a row that polled only their own link, or could have
 	vain     uint32 // calls of Test in a row without progress
 	periodic periodic
@@ -41,11 +41,11 @@ type Process struct {
 	Members     *MemberTable
 	Machine     machine.Machine
 	Eng         *message.Engine
-	Driver      *drive.Driver // its Wanted counts goroutines that wait for Mu: a driver lets them have it
+	Driver      *drive.Driver // its Wanted counts goroutines that wait for Mu: a driver releases Mu for them
 	Check       bool          // compare the members' calls
 	State       atomic.Int32  // phase
 	Failure     error         // why the job is over; nil: it is not
-	Failing     atomic.Bool   // Failure is not nil, for those that have not locked the process
+	Failing     atomic.Bool   // Failure is not nil; may be read without the process's lock
 	Environment sync.Once     // makes info
 	Info        *Info         // MPI_INFO_ENV
 
@@ -64,14 +64,15 @@ type Process struct {
 	Survival    *Survival // nil: the job ends with its first lost proc
 }
 
-// Delivery is a message of the node about a link: the link, or the reason why there is none.
+// Delivery is a message of the node about a link: it contains the link, or the reason why there is
+// none.
 type Delivery struct {
 	Msg wireup.Message
 	L   link.Link // nil: there is none
 }
 
-// Lock takes the process's lock. The goroutine that drives may hold it for long, but releases it
-// when another one waits for it.
+// Lock takes the process's lock. The goroutine that drives may hold it for a long time, but
+// releases it when another one waits for it.
 func (p *Process) Lock() {
 	if !p.Mu.TryLock() {
 		p.Driver.Wanted.Add(1)
@@ -119,7 +120,7 @@ func (p *Process) own(r *message.Request) {
 	}
 }
 
-// WakeAll makes all sleepers check again whether they have what they wait for.
+// WakeAll makes all sleepers check their conditions again.
 func (p *Process) WakeAll() {
 	if p.Waiters > 0 {
 		p.Driver.Wanted.Add(int32(p.Waiters))
@@ -139,19 +140,19 @@ func (p *Process) giveWay() {
 }
 
 // Figures are counts and values of the library, for tools. Counts grow from Init on; the other
-// values are those at present.
+// values are the current ones.
 type Figures struct {
 	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
 	Completed  uint64 // sends and receives that are complete
 	Data       uint64 // bytes of data in the messages
-	Sent       uint64 // bytes, by the links that count them, those that have ended included
+	Sent       uint64 // bytes, by the links that count them, including ended ones
 	Received   uint64
 	Links      int // direct links to other procs
-	Unexpected int // unexpected messages
-	Posted     int // posted receives
+	Unexpected int
+	Posted     int
 	Buffered   int // bytes of the attached buffer that are in use
 
-	UnexpectedBytes int64  // of unexpected messages that are here
+	UnexpectedBytes int64  // bytes of unexpected messages that are kept
 	Sleeps          uint64 // in calls of MPI
 	Slept           int64  // nanoseconds, in all
 	Retransmits     uint64 // packets that transports have sent again
@@ -175,7 +176,8 @@ func CurrentFigures() (Figures, error) {
 	return f, nil
 }
 
-// CurrentAccount returns what the program's process has counted of its calls, nil if it counts none.
+// CurrentAccount returns the counts that the program's process has of its calls, or nil if it
+// counts none.
 func CurrentAccount() *wireup.Account {
 	p, err := Current()
 	if err != nil {
@@ -186,7 +188,7 @@ func CurrentAccount() *wireup.Account {
 	return p.Account.counted()
 }
 
-// Figures returns the Figures of p at present.
+// Figures returns the current Figures of p.
 func (p *Process) Figures() Figures {
 	p.Lock()
 	defer p.Unlock()

@@ -23,8 +23,8 @@ func (p *Process) Wait(r *message.Request) {
 	}
 }
 
-// AwaitProgress makes some progress, or sleeps until there is some; the caller then checks whether that
-// was what it waits for. p is locked, but may be unlocked meanwhile.
+// AwaitProgress makes some progress, or sleeps until there is some; the caller then checks whether
+// its condition is met. p is locked, but may be unlocked meanwhile.
 func (p *Process) AwaitProgress() {
 	if p.Driving {
 		p.watch()
@@ -44,7 +44,7 @@ func (p *Process) AwaitProgress() {
 
 // watch sleeps until something has happened, or this goroutine must drive.
 func (p *Process) watch() {
-	if p.output() || p.tell() { // the sleeping driver does not know of requests begun since
+	if p.output() || p.tell() { // the sleeping driver has not seen requests begun since
 		return
 	}
 	p.Waiters++
@@ -75,7 +75,7 @@ func (p *Process) Test() {
 	}
 	p.Driving = true
 	p.Endpoints.FlushAll()
-	p.Driver.Everywhere() // Test and its like look at all links
+	p.Driver.Everywhere() // Test and similar calls look at all links
 	progress := p.step()
 	p.Background.carryOn()
 	p.Driving = false
@@ -84,7 +84,7 @@ func (p *Process) Test() {
 		p.vain = 0
 	case p.vain < patient:
 		p.vain++
-	default: // a program that tests in a loop may keep from its core the proc that it tests for
+	default: // a program that tests in a loop may keep the awaited proc from its core
 		p.vain = 0
 		p.Mu.Unlock()
 		OfferCore()
@@ -95,7 +95,7 @@ func (p *Process) Test() {
 // patient is how many calls of Test in a row may see no progress before the core is offered.
 const patient = 15
 
-// OfferCore lets others that wait for the core have it; tests replace it.
+// OfferCore yields the core to threads that wait for it; tests replace it.
 var OfferCore = polling.Yield
 
 func (p *Process) step() (progress bool) {
@@ -126,7 +126,7 @@ func (p *Process) step() (progress bool) {
 // messages, what waited for a window. It reports whether anything left, since a goroutine may wait
 // for that.
 func (p *Process) output() (progress bool) {
-	p.Driver.Owed() // what was owed is written now
+	p.Driver.Owed() // owed bytes are written now
 	p.Endpoints.findRoutes()
 	for _, q := range p.Endpoints.List {
 		if q != nil && q.Due() && q.Flush() {
@@ -136,7 +136,7 @@ func (p *Process) output() (progress bool) {
 	return progress
 }
 
-// Event handles events of the poll set that belong to no endpoint: those of the waker and of the
+// Event handles events of the poll set that belong to no endpoint: events of the waker and of the
 // board's bell.
 func (p *Process) Event(key uint32) (progress bool) {
 	if key == boardKey {
@@ -173,23 +173,23 @@ func (p *Process) park() {
 	p.output()
 }
 
-// Probing is what a goroutine waits for in a probe, for those who ask.
+// Probing describes the wait of a goroutine in a probe, for reports.
 type Probing struct {
 	On   bool
 	Env  message.Envelope
 	From message.Peer
 
-	ended uint64 // how many have
+	ended uint64 // number of probes that have ended
 }
 
 // rest says since when the driver has been waiting for the same thing, with interruptions.
 type rest struct {
-	ended uint64 // counts what waits have ended with, so that it is the same as before if the wait is
+	ended uint64 // count of events that end waits: if it is unchanged the wait is the same
 	since time.Time
 
-	began  time.Time // this sleep
+	began  time.Time // of the current sleep
 	sleeps uint64
-	slept  time.Duration // in all, without the sleep that lasts
+	slept  time.Duration // total, without the current sleep
 }
 
 func (r *rest) begin(p *Process) {
@@ -203,12 +203,12 @@ func (r *rest) begin(p *Process) {
 	}
 }
 
-// Begin says that a goroutine waits in a probe.
+// Begin records that a goroutine waits in a probe.
 func (b *Probing) Begin(env message.Envelope, from message.Peer) {
 	b.On, b.Env, b.From = true, env, from
 }
 
-// End says that a probe has ended that has waited.
+// End records that a probe that has waited has ended.
 func (b *Probing) End() {
 	b.On = false
 	b.ended++
@@ -280,7 +280,7 @@ func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byt
 	return r
 }
 
-// Began is called after receive r was posted. If its message had come already, an answer has to be
+// Began is called after receive r was posted. If its message had come already, an answer must be
 // sent, which leaves now unless it is held back with Isends.
 func (es *endpoints) Began(r *message.Request) {
 	if r.Posted() {

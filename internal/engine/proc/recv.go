@@ -9,11 +9,12 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// StreakMax is how many receives in a row may poll nothing but the link that they receive from.
+// StreakMax is the maximum number of receives in a row that poll only the link that they receive
+// from.
 const StreakMax = 64
 
-// RecvElements is a blocking receive. If measured is set it is MPI_Recv, whose time is measured where somebody wants
-// that: as far as it can be before the message comes.
+// RecvElements is a blocking receive. If measured is set it is MPI_Recv, whose time is measured if
+// measuring is on: as far as possible before the message comes.
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bool) (Status, error) {
 	begun, r := int64(0), calls.Receipt{}
 	if measured {
@@ -66,7 +67,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 		streak = &p.FastPath.Streak
 	}
 	if *streak++; *streak%StreakMax == 0 {
-		p.Driver.Everywhere() // it looks at all links
+		p.Driver.Everywhere() // the next step looks at all links
 		p.Eng.Review()
 		return st, false
 	}
@@ -78,11 +79,11 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 		return st, false
 	}
 	q := p.Endpoints.List[l]
-	if q == nil { // its link has broken, and the node has not said why yet
+	if q == nil { // the link has broken, and the node has not reported why yet
 		return st, false
 	}
 	something := false
-	var begun time.Time // of the waiting, if it is counted
+	var begun time.Time // when the wait began, if it is counted
 	polls := p.spin.PollsBeforeYield()
 	for i := polls; ; i-- {
 		m, ok := p.Eng.RecvEager(l, env, b)

@@ -6,15 +6,15 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Request is a send or receive under way. The zero value is the null request,
-// which is complete. A completed request becomes null, one made by SendInit or
-// RecvInit becomes inactive. Copies of a Request denote the same operation; once
-// one of them was completed, using another is ErrRequest, unless nothing had to be
-// waited for, as for a short message that has left at once.
+// Request is a send or receive under way. The zero value is the null request, which is complete. A
+// completed request becomes null, one made by SendInit or RecvInit becomes inactive. Copies of a
+// Request denote the same operation; once one of them was completed, using another returns
+// ErrRequest, unless the operation was complete from the start, as for a short message that has
+// left at once.
 type Request struct {
 	// Four fields, four words: a request is returned and copied in registers. Its
 	// message's stream, if any, is message.Request.User.
-	c     *Comm // whose handler is told of errors; nil: the null request
+	c     *Comm // its error handler is called; nil: the null request
 	r     *message.Request
 	extra *Extra // nil for most requests
 	standing
@@ -42,10 +42,10 @@ const (
 	ByIssend
 	ByIbsend
 	ByIrsend
-	ByIrecv // those from here on receive
+	ByIrecv // this and the following ones receive
 	ByImrecv
 	ByMessageIrecv
-	ByMrecv // it is complete before its caller sees it
+	ByMrecv // its receive is complete before its caller sees it
 )
 
 // Makers are the functions' names.
@@ -91,7 +91,7 @@ const (
 	Null     requestState = iota
 	Inactive              // persistent, and not started
 	Active
-	Trivial // nothing has to be done for it but to complete it
+	Trivial // complete without any work
 )
 
 func (q *Request) Null() bool { return q.State == Null }
@@ -136,8 +136,8 @@ func (q *Request) Await() {
 	q.c.p.Account.AwaitFor(ForOther, message.NoPeer)
 }
 
-// WaitBeside is wait. But if down is set, as a peer is, a request that is not complete is
-// ErrPending: it might never be (MPI-4.1, 3.7.5).
+// WaitBeside is wait. But if down is set, which means that a peer is down, it returns ErrPending
+// for a request that is not complete: it might never be (MPI-4.1, 3.7.5).
 func (q *Request) WaitBeside(down bool) (Status, error) {
 	if !down || q.State != Active {
 		return q.wait()
@@ -310,7 +310,7 @@ func (q *Request) Finish() (st Status, err error) {
 	return st, err
 }
 
-// Trivial completes a request for which nothing has to be done.
+// Trivial completes a request for which no work is needed.
 func (q *Request) Trivial() Status {
 	st := EmptyStatus
 	if q.State == Trivial {
@@ -330,7 +330,7 @@ func (q *Request) reset() {
 	*q = Request{c: q.c, extra: q.extra, standing: standing{State: Inactive}}
 }
 
-// Plan says what a persistent request does each time it is started (MPI-4.1, 3.9).
+// Plan describes what a persistent request does each time it is started (MPI-4.1, 3.9).
 type Plan struct {
 	C         *Comm
 	Fn        string
@@ -348,7 +348,7 @@ func NoPartner(c *Comm, fn Maker) Request {
 	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
 }
 
-// Sent returns the request of a send of which nothing is left to be done.
+// Sent returns the request of a send that needs no further work.
 func Sent(c *Comm, fn Maker) Request { return NoPartner(c, fn) }
 
 // Unstarted returns an inactive persistent request.
@@ -356,7 +356,7 @@ func Unstarted(c *Comm, x *Extra) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }
 
-// Comm returns the communicator whose handler is told of errors; nil for the null request.
+// Comm returns the communicator whose error handler is called, or nil for the null request.
 func (q *Request) Comm() *Comm { return q.c }
 
 // Extra returns a pointer to the state of a request that is no plain message, which is nil for most

@@ -132,7 +132,7 @@ func (es *endpoints) resumableTo(peer message.Peer, session []byte) *Endpoint {
 	return es.resumables[i]
 }
 
-// Ask has the node make a further connection of the link, or have the peer's node make one.
+// Ask makes the node make a further connection of the link, or makes the peer's node make one.
 func (q *Endpoint) Ask(why error, epoch uint64) bool {
 	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Epoch: epoch}}
 	if why != nil {
@@ -144,7 +144,7 @@ func (q *Endpoint) Ask(why error, epoch uint64) bool {
 // Resumed wakes goroutines that wait for room.
 func (q *Endpoint) Resumed() { q.p.WakeAll() }
 
-// Ended forgets the link. If it has failed, the node refuses further connections, so that the peer
+// Ended removes the link. If it has failed, the node refuses further connections, so that the peer
 // learns of it instead of making one after the other.
 func (q *Endpoint) Ended(why error) {
 	p := q.p
@@ -155,7 +155,7 @@ func (q *Endpoint) Ended(why error) {
 		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Over: true}}
 		m.Reason = why.Error()
 		if p.Node.Control != nil {
-			_ = p.Node.Control.Send(m) // without a node there is nobody to tell
+			_ = p.Node.Control.Send(m) // without a node there is no receiver
 		}
 		if errors.Is(why, resume.ErrNotResumed) {
 			why = fmt.Errorf("%w: %w", ErrPeerGone, why)
@@ -166,7 +166,7 @@ func (q *Endpoint) Ended(why error) {
 }
 
 // Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that
-// makes progress does what is due.
+// makes progress does that work.
 func (p *Process) Tend() {
 	if !p.Mu.TryLock() {
 		p.Driver.RetryTimer()

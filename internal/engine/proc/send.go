@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/calls"
 )
 
-// SendElements is a blocking send in any mode (MPI-4.1, 3.4). If measured is set it is MPI_Send, whose time is
-// measured where somebody wants that: for a short message once it has left.
+// SendElements is a blocking send in any mode (MPI-4.1, 3.4). If measured is set it is MPI_Send,
+// whose time is measured if measuring is on: for a short message once it has left.
 func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int, measured bool) error {
 	begun := int64(0)
 	if measured {

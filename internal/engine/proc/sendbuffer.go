@@ -7,8 +7,8 @@ import (
 // Unlimited is the size of MPI_BUFFER_AUTOMATIC: any number of messages fit (MPI-4.1, 3.6).
 const Unlimited = message.Unlimited
 
-// SendBuffer is the memory attached to a communicator for its buffered sends, which they use
-// instead of that of BufferAttach (MPI-4.1, 3.6).
+// SendBuffer is the memory attached to a communicator for its buffered sends, which use it instead
+// of the buffer of BufferAttach (MPI-4.1, 3.6).
 type SendBuffer struct {
 	Process *Process
 	name    string // put before its methods' names in errors
@@ -50,7 +50,7 @@ func (b *SendBuffer) Serve(c *Comm) error {
 	return err
 }
 
-// DropBuffer removes the buffer of c, which is freed. Messages that are in it are still sent.
+// DropBuffer removes the buffer of c, which is freed. Messages in the buffer are still sent.
 func (c *Comm) DropBuffer() {
 	c.p.Lock()
 	defer c.p.Unlock()
@@ -108,8 +108,8 @@ func (f *flush) Finish() (Status, error) {
 	return EmptyStatus, nil
 }
 
-// BsendOverhead is what each Bsend takes of the attached memory besides its
-// data, in bytes (MPI_BSEND_OVERHEAD).
+// BsendOverhead is the number of bytes of attached memory that each Bsend uses in addition to its
+// data (MPI_BSEND_OVERHEAD).
 const BsendOverhead = 512
 
 // AttachedBuffer returns the buffer of BufferAttach.

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Status says what was received, or what can be: Source is the rank in the communicator, Tag the tag.
-// Err is set by the calls that complete several requests, where this one failed.
+// Status describes a message that was received or can be: Source is the rank in the communicator,
+// Tag the tag. Err is set by the calls that complete several requests, where this one failed.
 type Status struct {
 	Source int // rank in the communicator
 	Tag    int
@@ -86,9 +86,9 @@ func StatusOf(source, tag int, w StatusWords) Status {
 	return s
 }
 
-// StatusWords are what a Status has besides source, tag and error, as the private
-// part of C's MPI_Status keeps it: the lower and the upper half of the size in
-// bytes, whether the request was cancelled, what the bytes count, and 0.
+// StatusWords are the fields of a Status other than source, tag and error, in the form of the
+// private part of C's MPI_Status: the lower and the upper half of the size in bytes, whether the
+// request was cancelled, the unit of the bytes, and 0.
 type StatusWords [5]int32
 
 func (s Status) Words() StatusWords {

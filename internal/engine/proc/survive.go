@@ -20,14 +20,14 @@ import (
 // loses one tells all others.
 type Survival struct {
 	p      *Process
-	lost   []message.Peer        // in the order in which this proc has heard of them
-	broken []outsider            // that nobody was told of yet
-	unmet  []*Comm               // with members in other worlds to which links are still to be asked for
-	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or not there any more when this one is
+	lost   []message.Peer        // in the order in which this proc has learned of them
+	broken []outsider            // not reported to any proc yet
+	unmet  []*Comm               // with members in other worlds to which links must still be requested
+	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or gone when this one is in it
 
-	// Recovery is told of what the room that makes communicators has to know.
+	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery
-	words    []word // that are being received
+	words    []word // words that are being received
 	watch    map[wire.ContextID]func(message.Peer)
 
 	mu    sync.Mutex
@@ -36,13 +36,14 @@ type Survival struct {
 	fresh []*Comm // made since catchUp was called
 }
 
-// Recovery is what the procs that are left say to each other, and decide. The process is locked at all
-// calls.
+// Recovery handles the messages and decisions of the procs that are left. The process is locked at
+// all calls.
 type Recovery interface {
-	Heard(from message.Peer, text []byte) // what another proc has said by Say
+	Heard(from message.Peer, text []byte) // a word that another proc has sent by Say
 	Lost(peer message.Peer)
-	Made(c *Comm) // a communicator that words may have come about
-	// Tell tells those who may not know it that procs with consecutive numbers, all of one world, are lost.
+	Made(c *Comm) // a communicator about which words may have come
+	// Tell reports to the procs that may not know it that procs with consecutive numbers, all of
+	// one world, are lost.
 	Tell(first, last message.Peer, why string)
 	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's context.
 	Waits(wants func(of message.Peer, context wire.ContextID))
@@ -69,8 +70,8 @@ const (
 	tagWord
 )
 
-// Watch has lost called for each proc that is lost from now on, on behalf of a window in a context; nil: no
-// more.
+// Watch makes the Survival call lost for each proc that is lost from now on, on behalf of a window
+// in a context; with a nil lost it ends that.
 func (s *Survival) Watch(context wire.ContextID, lost func(message.Peer)) {
 	switch {
 	case s == nil:
@@ -84,7 +85,7 @@ func (s *Survival) Watch(context wire.ContextID, lost func(message.Peer)) {
 	}
 }
 
-// Say sends a word to another proc, which hears it in any call of MPI.
+// Say sends a word to another proc, which receives it in any call of MPI.
 func (s *Survival) Say(to message.Peer, text []byte) {
 	env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(s.p.Job.Rank), Tag: tagWord}
 	s.p.Eng.Release(s.p.Endpoints.IsendBytes(to, env, text))
@@ -116,7 +117,7 @@ func (s *Survival) hear() (progress bool) {
 		s.p.Eng.Release(w.r)
 		s.words = slices.Delete(s.words, i, i+1)
 		switch progress = true; {
-		case err == nil && len(w.text) == 0: // in Finalize
+		case err == nil && len(w.text) == 0: // the sender is in Finalize
 			s.gone[w.from] = true
 		case err == nil:
 			s.Recovery.Heard(w.from, w.text)
@@ -125,7 +126,8 @@ func (s *Survival) hear() (progress bool) {
 	return progress
 }
 
-// Comm returns the communicator of a context, nil if it is not made here yet, or freed.
+// Comm returns the communicator of a context, or nil if it is not made here yet or was freed; freed
+// reports which.
 func (s *Survival) Comm(context wire.ContextID) (c *Comm, freed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +144,7 @@ func (s *Survival) Comms() (list []*Comm) {
 	return list
 }
 
-// Lost returns the procs that are lost, in the order in which this proc has heard of them.
+// Lost returns the procs that are lost, in the order in which this proc has learned of them.
 func (s *Survival) Lost() []message.Peer { return s.lost }
 
 // Has reports whether a proc is lost.
@@ -167,7 +169,7 @@ func (s *Survival) enroll(c *Comm) {
 	defer s.mu.Unlock()
 	s.comms[c.Context()] = c
 	s.fresh = append(s.fresh, c)
-	s.p.Node.news.Store(true) // catchUp is called with the process's lock, which the caller may have or not
+	s.p.Node.news.Store(true) // catchUp needs the process's lock, which the caller may or may not have
 }
 
 func (s *Survival) strike(c *comm.Comm) {
@@ -206,7 +208,7 @@ func (s *Survival) catchUp() {
 	s.meet()
 }
 
-// Who names a proc.
+// Who returns a name of a proc, for messages.
 func (s *Survival) Who(peer message.Peer) string {
 	ws := &s.p.Worlds
 	switch {
@@ -248,8 +250,8 @@ func (s *Survival) lose(first, last wire.WorldRank, reason string) {
 	s.p.WakeAll()
 }
 
-// LoseOutsiders takes the word of others that procs of another world are lost, whose numbers are
-// consecutive, and tells of those that were not known to be.
+// LoseOutsiders handles the report of other procs that procs of another world are lost, whose
+// numbers are consecutive, and reports those that were not known to be lost.
 func (s *Survival) LoseOutsiders(first, last message.Peer, why string) {
 	for peer := first; peer <= last; peer++ {
 		if !s.Has(peer) {
@@ -271,7 +273,7 @@ func (s *Survival) loseBroken() (some bool) {
 			last = broken[i].peer
 		}
 		if w == nil {
-			continue // nobody here has anything to do with it any more
+			continue // no communicator here has it any more
 		}
 		for peer := first; peer <= last; peer++ {
 			if !s.Has(peer) {
@@ -285,13 +287,13 @@ func (s *Survival) loseBroken() (some bool) {
 	return some
 }
 
-// Hears reports whether a proc hears what this one says: it is of this job, or of one that is connected and
-// goes on without procs, too.
+// Hears reports whether a proc receives words of this one: it is of this job, or of a connected job
+// that also continues without lost procs.
 func (s *Survival) Hears(peer message.Peer) bool {
 	return !s.p.Worlds.Foreign(peer) || s.outlives(s.p.Worlds.WorldOf(comm.Proc(peer)))
 }
 
-// Spans reports whether all members of a communicator hear what others say.
+// Spans reports whether all members of a communicator receive each other's words.
 func (s *Survival) Spans(c *Comm) bool { return c.common == nil || c.common.Survive }
 
 // outlives reports whether procs of a world go on without others, as this one does.
@@ -314,7 +316,7 @@ func (s *Survival) misses(peer message.Peer, why string) bool {
 		return false
 	}
 	s.broken = append(s.broken, outsider{peer, why})
-	s.p.Node.news.Store(true) // so that nobody sleeps before hear is called
+	s.p.Node.news.Store(true) // so that no goroutine sleeps before hear is called
 	return true
 }
 
@@ -355,7 +357,7 @@ func (s *Survival) outsiders(c *Comm) (list []message.Peer) {
 	return list
 }
 
-// Excluded ends this process, without which others go on.
+// Excluded ends this process, as the other procs continue without it.
 func (s *Survival) Excluded(why string) {
 	if Phase(s.p.State.Load()) >= Finalizing {
 		return
@@ -405,7 +407,7 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	}
 }
 
-// Holds reports whether a proc is a member, on whichever side.
+// Holds reports whether a proc is a member, on either side.
 func (c *Comm) Holds(peer message.Peer) bool {
 	_, near := c.Comm.Group().Rank(comm.Proc(peer))
 	_, far := c.Partners().Rank(comm.Proc(peer))
@@ -424,8 +426,8 @@ func (c *Comm) failCollectives(why error) {
 	}
 }
 
-// Unacknowledged returns why a receive from any source in a context may wait for a proc that is lost; nil
-// if the program knows of all lost members of its communicator.
+// Unacknowledged returns why a receive from any source in a context may wait for a proc that is
+// lost, or nil if the program has acknowledged all lost members of its communicator.
 func (s *Survival) Unacknowledged(context wire.ContextID) error {
 	if s == nil || len(s.lost) == 0 {
 		return nil
@@ -461,9 +463,9 @@ func (s *Survival) pending(r *message.Request) error {
 	return nil
 }
 
-// Barrier is the barrier of Finalize of a job that goes on without procs that are lost: each waits for a
-// word of each that is not, also of those of other worlds with which it has a communicator. Whoever has
-// passed it needs nothing of the others any more.
+// Barrier is the barrier of Finalize of a job that continues without procs that are lost: each proc
+// waits for a word of each proc that is not lost, including procs of other worlds with which it has
+// a communicator. A proc that has passed it needs nothing from the others any more.
 func (s *Survival) Barrier() error {
 	p := s.p
 	p.Lock()
@@ -485,7 +487,7 @@ func (s *Survival) Barrier() error {
 		}
 	}
 	for i := 1; i < p.Job.Size(); i++ {
-		peer := message.Peer((int(p.Job.Rank) + i) % p.Job.Size()) // not all at one first
+		peer := message.Peer((int(p.Job.Rank) + i) % p.Job.Size()) // spreads the first messages over the procs
 		env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(p.Job.Rank), Tag: tagFinalize}
 		if !s.Has(peer) {
 			open = append(open, p.Endpoints.IsendBytes(peer, env, nil))
@@ -498,7 +500,7 @@ func (s *Survival) Barrier() error {
 		if !r.Done() {
 			return p.Failure
 		}
-		p.Eng.Release(r) // an error is that of a lost proc, or that of the job
+		p.Eng.Release(r) // ignored: a proc is lost, or the job has ended
 	}
 	for slices.ContainsFunc(others, func(peer message.Peer) bool { return !s.gone[peer] && !s.Has(peer) }) && p.Failure == nil {
 		p.AwaitProgress()

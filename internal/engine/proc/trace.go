@@ -23,7 +23,7 @@ type tracer struct {
 	// link wraps a link so that its packets are traced; peer is message.NoPeer for the agent's.
 	link func(l link.Link, name string, peer message.Peer) link.Link
 	Step func(trace.Step)
-	runs map[string]int // how many runs of procedures were traced, by kind
+	runs map[string]int // number of traced runs of procedures, by kind
 }
 
 type tracing struct {
@@ -33,7 +33,7 @@ type tracing struct {
 	tracer    *tracer      // nil until something is to be traced
 }
 
-// Traced wraps l if the operator wants its packets traced.
+// Traced wraps l if the operator has asked for a trace of its packets.
 func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link {
 	if t := tr.Tracing(); t != nil {
 		return t.link(l, name, peer)
@@ -41,7 +41,7 @@ func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link
 	return l
 }
 
-// Tracing returns the tracer; nil if nothing is traced.
+// Tracing returns the tracer, or nil if nothing is traced.
 func (tr *tracing) Tracing() *tracer {
 	if tr.job.Trace != "" && tr.tracer == nil {
 		tr.tracer = tr.newTracer()
@@ -87,8 +87,8 @@ func (tr *tracing) newTracer() *tracer {
 	}
 }
 
-// TraceFile is the file of a trace. After a failure nothing more is written, so that
-// what is there has no holes.
+// TraceFile is the file of a trace. After a failure nothing more is written, so that the part
+// written before has no holes.
 type TraceFile struct {
 	mu      sync.Mutex
 	W       io.Writer
@@ -128,8 +128,8 @@ func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
 }
 
 // Procedure is a run of numbered steps that procs take together, such as connecting, as a trace
-// shows it: each step once this proc has taken it, so that a proc waits in the step after the last
-// one shown. It is nil, and costs nothing, if nothing is traced.
+// shows it: each step appears once this proc has taken it, so that a proc waits in the step after
+// the last one shown. It is nil, and costs nothing, if nothing is traced.
 type Procedure struct {
 	t    *tracer
 	name string
@@ -153,17 +153,17 @@ func (tr *tracing) Procedure(kind string) *Procedure {
 	return &Procedure{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
 }
 
-// Took shows that the proc has taken a step, with the text that what returns.
+// Took records in the trace that the proc has taken a step, with the text that what returns.
 func (x *Procedure) Took(step int, what func() string) {
 	if x != nil {
 		x.t.Step(trace.Step{Procedure: x.name, Number: step, Text: what()})
 	}
 }
 
-// Says shows a text that belongs to no step.
+// Says records a text that belongs to no step.
 func (x *Procedure) Says(what func() string) { x.Took(trace.NoStep, what) }
 
-// Ends shows how the procedure has ended.
+// Ends records how the procedure has ended.
 func (x *Procedure) Ends(err error, made *Comm) {
 	x.Says(func() string {
 		if err != nil {
@@ -173,7 +173,8 @@ func (x *Procedure) Ends(err error, made *Comm) {
 	})
 }
 
-// PortLabel returns what a trace calls a port: not its name, with which anybody could connect.
+// PortLabel returns the label of a port in a trace: not its name, with which any proc could
+// connect.
 func PortLabel(name dynamic.World) string { return "port " + name.String()[:8] }
 
 // PortLabelOf is PortLabel for the port's whole name.

@@ -20,12 +20,12 @@ type MetWorld struct {
 	*dynamic.Description
 	First   comm.Proc
 	Members int
-	clients wire.ClientRank // the first of its sites' numbers here
+	clients wire.ClientRank // the first number of its sites in this process
 	sites   int
-	Uses    atomic.Int32          // how many communicators have members of it
+	Uses    atomic.Int32          // number of communicators that have members of it
 	Leaving bool                  // no communicator has members of it any more; guarded by the process's lock
 	lost    bool                  // a link to it has broken, or could not be made
-	Spawn   uint64                // the node's number of it, if this proc has spawned it; else 0
+	Spawn   uint64                // the node's number of the world, if this proc has spawned it; else 0
 	opening map[message.Peer]bool // links that the node is making
 }
 
@@ -43,9 +43,9 @@ type worlds struct {
 	Description    *dynamic.Description // of this job, without groups: see Own; nil: it cannot connect to others
 	Table          atomic.Pointer[worldTable]
 	Early          []Delivery                   // links from worlds that are not known yet
-	meetings       int                          // how many are under way
+	meetings       int                          // number of meetings under way
 	Remotes        map[message.Peer]Remote      // procs at the other ends of temporary links, by their peers in core/message
-	TemporaryLinks uint32                       // how many temporary links were made
+	TemporaryLinks uint32                       // number of temporary links made
 	Introduced     map[message.Peer]*Introduced // first messages of Remotes
 }
 
@@ -61,7 +61,7 @@ func (ws *worlds) describeOwn() (err error) {
 	return err
 }
 
-// Own returns all of this job's description, of which nothing is kept.
+// Own returns the full description of this job. The result is not kept.
 func (ws *worlds) Own() (*dynamic.Description, error) {
 	d, err := dynamic.ReadDescription(ws.p.Job.Describe())
 	if err != nil {
@@ -79,7 +79,7 @@ func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 // Foreign reports whether a peer is of another job.
 func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
-// WorldOf returns the world of a proc of another job; nil if it is not known any more.
+// WorldOf returns the world of a proc of another job, or nil if the world is not known any more.
 func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.has(proc) {
@@ -89,7 +89,7 @@ func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	return nil
 }
 
-// Known returns a world by its name; nil if it is not known. The process is locked.
+// Known returns a world by its name, or nil if it is not known. The process is locked.
 func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
@@ -99,8 +99,8 @@ func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	return nil
 }
 
-// DataOf returns the representation in which user data is sent between this proc and a peer, but for messages
-// of the program, whose doubles may be rounded: see messagesOf.
+// DataOf returns the representation in which user data is sent between this proc and a peer, except
+// for messages of the program, whose doubles may be rounded: see messagesOf.
 func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
 	return cv.messagesOf(peer).Exact()
 }
@@ -120,7 +120,7 @@ func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
 // SomeForeign reports whether there are procs that run another library.
 func (ws *worlds) SomeForeign() bool { return slices.Contains(ws.p.Members.foreign, true) }
 
-// Member returns how other worlds name a proc.
+// Member returns the identification of a proc in other worlds.
 func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
 	if !ws.Foreign(message.Peer(proc)) {
 		return dynamic.Member{World: ws.Description.World, Rank: wire.WorldRank(proc)}
@@ -135,7 +135,7 @@ func allows(d *dynamic.Description) bool {
 	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
 }
 
-// Meet makes a world known, if it is new. The process is locked.
+// Meet registers a world, if it is new. The process is locked.
 func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
 	if w := ws.Known(d.World); w != nil {
 		w.Leaving = false
@@ -184,7 +184,7 @@ func (ws *worlds) freeClients() (n wire.ClientRank) {
 	return n
 }
 
-// WorldsOf returns the worlds other than this one that members of groups are of.
+// WorldsOf returns the worlds of members of groups, without this one.
 func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 	all := ws.Table.Load().Met
 	if len(all) == 0 {
@@ -203,7 +203,7 @@ func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 	return met
 }
 
-// Use adds n to the number of communicators for each world that members of c are of, and returns
+// Use adds n to the number of communicators for each world that members of c belong to, and returns
 // these worlds.
 func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	met := ws.WorldsOf(c.Group(), c.Remote())
@@ -213,8 +213,8 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	return met
 }
 
-// Doubt marks worlds as lost if why, an error of a communicator with members of them, says that a
-// proc has died, and they do not go on without it.
+// Doubt marks worlds as lost if why, an error of a communicator with members of them, means that a
+// proc has died, and the worlds do not continue without it.
 func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
@@ -291,9 +291,10 @@ func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 	return int(c.p.Job.XSize), int(c.p.Job.MaxLinear)
 }
 
-// DirectLimits returns up to how many sites of ours members exchange messages all at once, and from how many
-// bytes part by part, as coll.Tuning has them: the same at all members. Jobs that have met have not agreed on
-// it.
+// DirectLimits returns the maximum number of own sites whose members exchange messages all at once,
+// and the number of bytes from which they do so part by part, as in coll.Tuning: the same at all
+// members. It returns -1 and 0 if no limit is set, or for members of different jobs, which have not
+// agreed on the limits.
 func DirectLimits(c *Comm) (direct, long int) {
 	if c.common != nil || c.p.Job.Direct <= 0 {
 		return -1, 0
@@ -372,7 +373,7 @@ func (ws *worlds) takeForeign(d Delivery) {
 
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
-		w.lost = w.lost || !ws.p.Survival.outlives(w) // else that proc alone is
+		w.lost = w.lost || !ws.p.Survival.outlives(w) // otherwise only that proc is lost
 		why := fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason)
 		if ws.p.Survival.misses(peer, d.Msg.Reason) {
 			why = ws.p.Survival.failed(peer, d.Msg.Reason)

@@ -11,7 +11,7 @@ import (
 
 // The classes of performance variables, with the values of the MPI ABI (MPI-4.1, 15.3.7).
 const (
-	Level   = 2 // a value at present
+	Level   = 2 // the current value
 	Counter = 7 // a count since Init
 	Timer   = 9 // time since Init, in nanoseconds
 )
@@ -21,7 +21,7 @@ type Measure struct {
 	Name, Description string
 	Class             int
 	value             func(f *proc.Figures) uint64
-	account           func(a *wireup.Account) uint64 // instead of value
+	account           func(a *wireup.Account) uint64 // used instead of value
 }
 
 // Read returns the value, 0 before Init and after Finalize.
@@ -39,7 +39,8 @@ func (v *Measure) Read() uint64 {
 	return v.value(&f)
 }
 
-// Measures are all performance variables. What a node serves of a proc is here too (docs/metrics.md).
+// Measures are all performance variables. The values that a node serves for a proc are here too
+// (docs/metrics.md).
 var Measures = slices.Concat([]Measure{
 	of("impi_messages_sent", "messages to other procs and to this one", Counter, func(f *proc.Figures) uint64 { return f.Messages }),
 	of("impi_requests_completed", "sends and receives that are complete, those of the library's own included", Counter, func(f *proc.Figures) uint64 { return f.Completed }),

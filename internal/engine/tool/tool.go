@@ -10,18 +10,18 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Traceback is the environment variable that makes error messages say where in the library the
-// error was found.
+// Traceback is the environment variable that makes error messages name the place in the library
+// where the error was found.
 const Traceback = "IMPI_TRACEBACK"
 
-// The scopes of control variables: which procs have to set one, with the values of the MPI ABI.
+// The scopes of control variables: which procs must set one, with the values of the MPI ABI.
 const (
 	Constant = 1 // no proc can set it
 	Local    = 3 // each proc by itself
 	AllEqual = 7 // all procs must set the same value
 )
 
-// The errors of variables, whose codes are those of MPI_T in the MPI ABI.
+// The errors of variables, with the codes of MPI_T in the MPI ABI.
 var (
 	// ErrNotNow means that the variable can only be written before Init.
 	ErrNotNow = error(&mpierr.Error{Code: 1014, Class: mpierr.Access, Text: "the variable can be written before Init only"})

@@ -79,7 +79,7 @@ func (x *place) copy(call uintptr, here unsafe.Pointer, there uintptr, n int) bo
 	local := unix.Iovec{Base: (*byte)(here)}
 	local.SetLen(n)
 	remote := unix.RemoteIovec{Base: there, Len: n}
-	// It does not wait, so the scheduler is not told of it.
+	// The call does not wait, so the scheduler is not informed.
 	got, _, errno := unix.RawSyscall6(call, uintptr(x.pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 	return errno == 0 && int(got) == n
 }
@@ -93,7 +93,7 @@ func (o *Origin) across(to *Target, h *rma.Header, x *parts) bool {
 		return false
 	}
 	if o.w.Process.Eng.Down(o.w.peer(to.Rank)) != nil {
-		return false // its number may be another one's by now
+		return false // another process may have its number by now
 	}
 	disp, ok := to.Type.Run(to.Count)
 	off, err := m.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type)

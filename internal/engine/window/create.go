@@ -31,7 +31,7 @@ type winSpec struct {
 	flavor Flavor
 	mem    unsafe.Pointer
 	extent rma.Extent
-	bad    error // why this member cannot make it
+	bad    error // why this member cannot make the window
 }
 
 func WinCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
@@ -154,8 +154,8 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	}
 	w := &Win{Process: c.Process(), c: d, flavor: s.flavor, hints: hints, memory: memory{mem: s.mem}}
 	w.memory.w, w.origin.w, w.sync.w, w.server.w = w, w, w, w
-	// Requests call the handler of their communicator, so that of d passes errors on to the
-	// window's.
+	// Requests call the handler of their communicator, so the handler of d passes errors on to the
+	// window's handler.
 	d.State().Handler.Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
 	return w, w.memory.exchange(c, s.extent)
 }

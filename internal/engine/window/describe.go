@@ -11,10 +11,10 @@ import (
 // awaited is what a goroutine waits for in a window, for those who ask. The zero value is that operations
 // which this proc has begun are complete here.
 type awaited struct {
-	what    string        // one of those of package wireup
-	notices *rma.Arrivals // of these, those of the ranks from
+	what    string        // one of the names of package wireup
+	notices *rma.Arrivals // waits for notices of the ranks in from
 	from    []int
-	asked   []question // the answers to these
+	asked   []question // waits for the answers to these
 	number  uint64     // of the wait
 }
 
@@ -34,7 +34,8 @@ func (w *waits) end(x awaited) {
 	w.list = slices.DeleteFunc(w.list, func(y awaited) bool { return y.number == x.number })
 }
 
-// Waits implements proc.Window. Operations under way, waited for or not, are things that others must do.
+// Waits implements proc.Window. Operations under way, waited for or not, count as waits for the
+// other procs.
 func (w *Win) Waits(wants func(what string, of message.Peer)) {
 	for i := range w.server.waits.list {
 		switch x := &w.server.waits.list[i]; {

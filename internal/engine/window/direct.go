@@ -17,9 +17,9 @@ import (
 // returns. All operations at one rank are done this way or none, which keeps their order.
 type direct struct {
 	scratch *rma.Scratch // nil before the first accumulate
-	data    []byte       // what an accumulate combines, if the program does not have it in one piece
-	old     []byte       // what was there before
-	piece   []byte       // of items with gaps, between buffer and window
+	data    []byte       // operand of an accumulate, if the program does not have it in one piece
+	old     []byte       // previous contents of the window
+	piece   []byte       // a piece of items with gaps, between buffer and window
 }
 
 const (
@@ -139,7 +139,7 @@ func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items
 		data.Retire(other.Items)
 	case out.Items != nil:
 		here = room(&d.data, int(size(out)))
-		copyOut(here, out) // a fault becomes the stream's
+		copyOut(here, out) // a fault is recorded in the stream
 		fault = out.Items.Fault()
 	}
 	if fault != nil {

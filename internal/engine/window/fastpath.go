@@ -17,8 +17,8 @@ type byC struct {
 	targets []fastpath.Target // by rank; not allocated by Go
 }
 
-// FastPath tells C about w, under its handle, if MPI has allocated the memory of w and there is a free
-// place for its handle. Otherwise all operations on w are Go's.
+// FastPath registers w with C, under its handle, if MPI has allocated the memory of w and there is
+// a free place for its handle. Otherwise all operations on w are Go's.
 func (w *Win) FastPath(handle uintptr) {
 	p := w.Process
 	if p.FastPath == nil || p.Data.Signs() || w.flavor != WinFlavorAllocate && w.flavor != WinFlavorShared {

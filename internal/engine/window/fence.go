@@ -12,9 +12,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Fence completes this member's operations at their targets, and then synchronises all members: after
-// that nothing is under way, and no operation of the next epoch can have begun here. No counts of
-// operations are exchanged, which would take a vector as long as the number of members.
+// Fence completes this member's operations at their targets, and then synchronises all members:
+// after that no operation is under way, and no operation of the next epoch can have begun here. No
+// counts of operations are exchanged, which would need a vector as long as the number of members.
 func (e *Epochs) Fence(assert rma.Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 		return err
 	}
 	err := e.w.origin.flushAll(true)
-	var lost error // an error of operations here, whose origins would find their windows unchanged
+	var lost error // an error of operations here, whose origins would see unchanged windows
 	if errors.Is(err, message.ErrPeerDown) {
 		lost = err
 	}
@@ -108,7 +108,7 @@ func (e *Epochs) Complete() error {
 	if err != nil {
 		return err
 	}
-	err = e.w.origin.flushAll(e.w.flavor == WinFlavorDynamic) // of dynamic windows, since only their targets find errors of addresses
+	err = e.w.origin.flushAll(e.w.flavor == WinFlavorDynamic) // for dynamic windows, as only their targets find bad addresses
 	e.notify(ranks, rma.Complete)
 	e.now().Complete()
 	e.tell(ranks)

@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// Sync also makes progress: programs call it in loops that wait for a store.
+// Sync synchronises memory. It also makes progress: programs call it in loops that wait for a
+// store.
 func (e *Epochs) Sync() error {
 	if err := e.w.Check(); err != nil {
 		return err

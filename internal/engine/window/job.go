@@ -128,7 +128,7 @@ func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	out := s.w.Process.Data.Exactly(c.peer, buffer(&at))
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
 	if r.Done() {
-		_ = s.w.Process.End(r, out.Items) // if this fails the origin is down
+		_ = s.w.Process.End(r, out.Items) // an error means that the origin is down
 		return
 	}
 	j := s.newJob(c, h)
@@ -228,7 +228,7 @@ func (s *server) finish(j *job) {
 	}
 	switch {
 	case j.stage == leaving, j.stage == dropping, errors.Is(err, message.ErrPeerDown):
-		err = nil // the origin is down, which those report that wait for it
+		err = nil // the origin is down, which calls that wait for it report
 	case err == nil && n != j.length():
 		err = fmt.Errorf("%w: %d bytes instead of %d", rma.ErrHeader, n, j.length())
 	case err == nil && j.stage == gathering:

@@ -66,7 +66,7 @@ func (e *Epochs) locked(ranks []int, t rma.LockType, assert rma.Assert) error {
 
 type question struct {
 	*access
-	begun uint64 // operations that were begun before it
+	begun uint64 // operations that were begun before the question
 }
 
 // askAll sends a request to ranks, all at the same time, and waits for the answers. The answer to a

@@ -194,7 +194,7 @@ func One[T proc.Type](x *T) proc.Buffer {
 	return proc.Of(unsafe.Slice(x, 1))
 }
 
-// ElementsAt returns the target for as many elements as buf has, in the window of a rank.
+// ElementsAt returns the target for len(buf) elements in the window of a rank.
 func ElementsAt[T proc.Type](buf []T, rank int, disp int64) Target {
 	return Target{rank, disp, len(buf), datatype.Basic(datatype.KindOf[T]())}
 }

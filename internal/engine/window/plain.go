@@ -10,20 +10,20 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Operations on elements of one predefined datatype, which both sides have named, at a rank whose memory
-// this proc can access, take as long as their checks. The functions of this file check only what such an
-// operation needs and then do it. What they do not know to be right they leave alone, and return false:
-// the others of the package do it, or say what is wrong.
+// Operations on elements of one predefined datatype, which both sides have named, at a rank whose
+// memory this proc can access, take as long as their checks. The functions of this file check only
+// what such an operation needs and then do it. They return false for any operation that may not be
+// valid or plain: the other functions of the package do it, or return its error.
 
 // longestWord is the longest element that atomic operations fetch or swap under the lock of the
 // target's memory alone. Longer ones need scratch memory, and so the process's lock.
 const longestWord = 16
 
 type direction struct {
-	base   unsafe.Pointer // nil: operations there are not plain
+	base   unsafe.Pointer // nil: operations at the rank are not plain
 	extent rma.Extent
 	rep    datatype.Representation
-	lock   *atomic.Uint32 // of operations that are atomic; nil: the lock of the process is enough
+	lock   *atomic.Uint32 // for atomic operations; nil: the lock of the process is enough
 }
 
 // direct finds the memory that plain operations are done in. The process is locked.

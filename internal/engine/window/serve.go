@@ -31,9 +31,9 @@ type slot struct {
 type client struct {
 	rank    int
 	peer    message.Peer
-	jobs    int      // jobs of it under way
-	atomics int      // jobs of it under way that must be executed in order
-	held    [][]byte // headers that wait for them
+	jobs    int      // jobs of this origin under way
+	atomics int      // jobs of this origin under way that must be executed in order
+	held    [][]byte // headers that wait for these jobs
 	lock    uint32   // sequence number of its header that asks for the lock
 	code    rma.Code // of the first operation that has failed since its last answer
 }
@@ -177,7 +177,7 @@ func (s *server) goOn(c *client) {
 	for len(c.held) > 0 && !s.over {
 		h, err := rma.Parse(c.held[0])
 		if err != nil {
-			s.broken(c.rank, err) // although it was valid when it came
+			s.broken(c.rank, err) // its datatype was valid when it came
 			return
 		}
 		if !c.ready(&h) {
@@ -225,7 +225,7 @@ func (s *server) answer(c *client, tag int32, code rma.Code) {
 func (s *server) reply(c *client, tag int32, x proc.Payload) {
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
-		_ = s.w.Process.End(r, nil) // if this fails the origin is down
+		_ = s.w.Process.End(r, nil) // an error means that the origin is down
 		return
 	}
 	s.answers = append(s.answers, r)
@@ -234,7 +234,7 @@ func (s *server) reply(c *client, tag int32, x proc.Payload) {
 // grant gives an origin the lock of this proc's memory, now or when its turn comes.
 func (s *server) grant(c *client, h *rma.Header) error {
 	if lostAt(s.w, c.rank) != nil {
-		return nil // it asked before it was lost
+		return nil // the origin asked before it was lost
 	}
 	c.lock = h.Seq
 	granted, err := s.locks.Request(c.rank, h.Lock)

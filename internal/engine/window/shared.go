@@ -48,7 +48,7 @@ func together(c *proc.Comm) error {
 type segments struct {
 	mem     []byte
 	offsets []int64 // of each rank's part; -1 on another machine
-	locks   int64   // where the members' locks begin, for operations that are atomic
+	locks   int64   // offset of the members' locks, for atomic operations
 }
 
 // lockGrain is the size in bytes of the space for a lock, so that no two share a cache line.

@@ -21,9 +21,9 @@ type Target struct {
 
 type target struct {
 	open      []*access // not complete at the origin, in the order in which they began
-	begun     uint64    // how many operations that the target does not answer were begun
-	acked     uint64    // how many of these are known to be complete at the target
-	listed    bool      // it is in dirty
+	begun     uint64    // number of operations begun that the target does not answer
+	acked     uint64    // number of these that are known to be complete at the target
+	listed    bool      // the target is in dirty
 	unchecked bool      // locked with rma.NoCheck, so the target does not know of the lock
 	err       error     // of the first operation that has failed since the last report
 }
@@ -41,8 +41,8 @@ type access struct {
 	in     *proc.Stream
 	want   int64 // bytes of the expected answer; 0 for a code
 	code   [1]byte
-	queued bool // it is in the target's open
-	held   bool // by a Request of the program
+	queued bool // the access is in the target's open
+	held   bool // a Request of the program holds it
 	ended  bool
 	err    error
 }
@@ -96,7 +96,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 		a.out = out.Items
 		a.sends[2] = a.send(peer, h.DataTag(), out)
 	}
-	o.w.server.CarryOn() // the request may be to this proc itself
+	o.w.server.CarryOn() // the target may be this proc itself
 	return a
 }
 
@@ -252,7 +252,8 @@ func (a *access) Finish() (proc.Status, error) {
 	return proc.EmptyStatus, err
 }
 
-// Free lets the operation go on without its Request; the synchronisation that follows completes it.
+// Free lets the operation continue without its Request; the synchronisation that follows completes
+// it.
 func (a *access) Free() error {
 	a.Gen++
 	a.held = false

@@ -43,13 +43,13 @@ type Win struct {
 
 type memory struct {
 	w          *Win
-	mem        unsafe.Pointer // of this proc
+	mem        unsafe.Pointer // of this proc's part
 	extents    []rma.Extent   // by rank
 	near       []bool         // ranks on this proc's machine, of windows whose memory is allocated
 	shared     *segments      // nil: all memory is the members' own
 	directions []direction    // of plain operations, by rank; nil: there are none
-	whole      bool           // this proc does all operations by itself, at all ranks
-	places     []place        // of the members whose memory the kernel copies for this proc; nil: of none
+	whole      bool           // this proc does all operations at all ranks by itself
+	places     []place        // places of the members whose memory the kernel copies for this proc, or nil
 	dynamic    attachments    // of WinCreateDynamic
 }
 
@@ -73,7 +73,7 @@ type Epochs struct {
 
 type server struct {
 	w         *Win
-	slots     *[headerSlots]slot // nil: it does not serve
+	slots     *[headerSlots]slot // nil: this proc does not serve
 	next      int                // index of the receive that the next header is taken from
 	clients   map[int]*client
 	jobs      []*job

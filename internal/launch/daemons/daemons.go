@@ -30,7 +30,8 @@ type TB interface {
 	TempDir() string
 }
 
-// Patience bounds what tests wait for. It is far more than a loaded machine needs.
+// Patience is the maximum time that tests wait for something. It is far more than a loaded machine
+// needs.
 const Patience = 2 * time.Minute
 
 // Group is the first process of the namespaces, a shell, and the daemons that it starts.
@@ -138,7 +139,7 @@ func (g *Group) Lose(name string) {
 	g.Do("kill -KILL $machine_" + name)
 }
 
-// Await waits until the daemons have printed text so many times.
+// Await waits until the daemons have printed text the given number of times.
 func (g *Group) Await(text string, times int) {
 	g.tb.Helper()
 	late := time.NewTimer(Patience)

@@ -21,7 +21,7 @@ type Machine struct {
 	Name    string // what the engine calls it
 	Address string // by which others reach it, an IP address or a DNS name; "": Name
 	User    string // to log in as; "": the engine's default
-	Tasks   int    // how many procs it was given for; 0: not known
+	Tasks   int    // number of procs allocated to it; 0: not known
 }
 
 // At returns the address at which others reach the machine.
@@ -41,12 +41,12 @@ type Command struct {
 	Env  []string // NAME=value, added to the environment there; nothing secret
 	Dir  string   // the working folder; "": the engine's default
 
-	// Secret is the first line of the program's standard input. After it nothing comes but the end
-	// of the input, when the program has to end. It must not contain a line break.
+	// Secret is the first line of the program's standard input. Only the end of the input follows,
+	// when the program has to end. It must not contain a line break.
 	Secret string
 
-	// Grace is how long a program may take to end, after Stop or the death of its launcher, before
-	// it is killed. Fractions of a second do not count; below one second it is 5.
+	// Grace is the time that a program has to end, after Stop or the death of its launcher, before
+	// it is killed. Fractions of a second are ignored; less than one second means 5 seconds.
 	Grace time.Duration
 
 	// Output returns the writers for what the program prints on a machine, given by its index. If
@@ -55,9 +55,9 @@ type Command struct {
 	// time, and blocks the program while it blocks.
 	Output func(machine int) (stdout, stderr io.Writer)
 
-	// Failing is told why the program cannot be started on all machines, before Start ends it on the
-	// others, which takes as long as they take, and returns the same with what is known then. nil:
-	// nobody.
+	// Failing, if not nil, is called with the reason why the program cannot be started on all
+	// machines, before Start ends it on the others, which may take long. Start then returns the
+	// same reason with what else is known by then.
 	Failing func(err error)
 }
 

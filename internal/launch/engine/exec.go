@@ -23,7 +23,7 @@ type Exec struct {
 	Command []string
 
 	Machines []Machine // returned by Allocation
-	AtOnce   int       // how many are started at a time; 0: 32
+	AtOnce   int       // maximum number of starts at a time; 0: 32
 }
 
 // Allocation returns Machines.

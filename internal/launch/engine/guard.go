@@ -127,7 +127,7 @@ func (c Command) grace() time.Duration {
 
 type said struct {
 	word   string // here, folder, missing, up, end
-	number int    // of here: the index of the machine; of end: the status
+	number int    // here: index of the machine; end: status
 }
 
 func parseSaid(text string) (s said, ok bool) {

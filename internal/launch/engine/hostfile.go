@@ -166,7 +166,7 @@ func (l *hosts) add(h host) error {
 	if known.user != h.user {
 		return fmt.Errorf("%s is there for two users, %q and %q", h.name, known.user, h.user)
 	}
-	if known.times > 0 && (known.slots == 0) != (h.slots == 0) { // the one without a number counts as one
+	if known.times > 0 && (known.slots == 0) != (h.slots == 0) { // the line without a number counts as one proc
 		known.slots, h.slots = max(known.slots, known.times), max(h.slots, 1)
 	}
 	known.slots += h.slots

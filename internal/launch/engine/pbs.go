@@ -10,7 +10,7 @@ import (
 // use their pbsdsh, which gives programs no standard input: the secret, and the end of the
 // launcher, would not reach them.
 type PBS struct {
-	SSH // how; its Machines are ignored
+	SSH // starts them; its Machines are ignored
 
 	Environ []string // has the variables of the job; nil: os.Environ
 }

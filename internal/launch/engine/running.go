@@ -21,7 +21,7 @@ type running struct {
 	filters  []*filter     // two for each of serves: stdout and stderr
 	messages tail          // messages of the local command itself, if lines are labelled
 	mu       sync.Mutex
-	ready    int // how many of its machines run the program
+	ready    int // number of its machines that run the program
 }
 
 // isReady counts one more program as running, and reports whether all programs of the command are.

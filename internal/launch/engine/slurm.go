@@ -46,8 +46,8 @@ func (e Slurm) environ() []string {
 	return os.Environ()
 }
 
-// Allocation returns the nodes of the job, with how many tasks each has, and with their addresses
-// as Slurm knows them.
+// Allocation returns the nodes of the job, with the number of tasks of each and the addresses that
+// Slurm has for them.
 func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	environ := e.environ()
 	list := lookup(environ, "SLURM_JOB_NODELIST")
@@ -81,8 +81,8 @@ func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	return machines, nil
 }
 
-// Named returns nodes of the job by their names, without their addresses, for which Slurm would have to
-// be asked; nil if one of the names is not that of a node of the job.
+// Named returns the nodes of the job with the given names. They have no addresses, for which Slurm
+// would have to be asked. It returns nil if a name is not that of a node of the job.
 func (e Slurm) Named(names []string) []Machine {
 	nodes, err := hostlist.Expand(lookup(e.environ(), "SLURM_JOB_NODELIST"), maxMachines)
 	if err != nil || !InSlurm(e.environ()) {

@@ -13,7 +13,7 @@ type SSH struct {
 	Program  string    // "": ssh
 	Options  []string  // added to ssh's command line before its own; of an option given twice the first counts
 	Machines []Machine // returned by Allocation: see ReadHostFile and ParseHosts
-	AtOnce   int       // how many are started at a time; 0: 32
+	AtOnce   int       // maximum number of starts at a time; 0: 32
 }
 
 // sshOptions are SSH's own options. A machine from which nothing is heard for nine seconds is lost.

@@ -31,7 +31,7 @@ type remoteCommand struct {
 	serves   []int    // indices of the machines
 	which    string   // if there are several machines: the variable in their environment that has Machine.Name
 	labelled bool     // lines of its outputs begin with the index of a machine in serves
-	sweep    bool     // the guard must kill what a program leaves behind, since nobody else does
+	sweep    bool     // the guard must kill what a program leaves behind, as nothing else does
 
 	// explain returns what to tell the user about messages that came before a program ran, or after
 	// it was lost; "" if it does not know.
@@ -45,7 +45,7 @@ type Started struct {
 	launcher *launch.Launcher
 	commands []*running
 	watchers sync.WaitGroup // of commands
-	events   chan event     // to Start
+	events   chan event     // received by Start
 	over     chan struct{}  // closed when everything has ended
 
 	mu      sync.Mutex
@@ -57,7 +57,7 @@ type Started struct {
 type place struct {
 	up     bool // the program runs
 	failed bool // it could not be started
-	told   int  // how many of its outputs have reported the end
+	told   int  // number of its outputs that have reported the end
 	status int
 	ended  bool
 }
@@ -247,7 +247,7 @@ func (s *Started) lost(i int, reason func() string) {
 	switch p := s.places[i]; {
 	case p.ended:
 		return
-	case p.told > 0: // by one of its outputs; srun may drop what the other still had
+	case p.told > 0: // reported by one output; srun may drop the rest of the other
 		s.end(End{Machine: i, Status: p.status})
 		return
 	}
@@ -263,8 +263,8 @@ func (s *Started) finish() {
 	close(s.over)
 }
 
-// Ends returns how the programs end, each once and as soon as it has ended and all its output was
-// written. It is closed after the last.
+// Ends returns a channel of how the programs end, each once and as soon as it has ended and all its
+// output was written. The channel is closed after the last.
 func (s *Started) Ends() <-chan End { return s.ends }
 
 // Stop ends all programs: by SIGTERM and the end of their standard input, and after the grace by

@@ -21,9 +21,9 @@ type filter struct {
 	token []byte // begins a report of the guard
 	tell  func(*filter, said)
 
-	// out is set when the guard has said on which machine it is; nil before.
+	// out is nil until the guard has reported its machine.
 	out     io.Writer
-	machine int // -1 before
+	machine int // -1: not yet reported
 
 	held     []byte // may be the beginning of a report
 	messages tail
@@ -33,7 +33,7 @@ func newFilter(mark string, tell func(*filter, said)) *filter {
 	return &filter{token: []byte("\036" + mark + " "), tell: tell, machine: -1}
 }
 
-// Write never fails: stopping a program because nobody reads its output helps nobody.
+// Write never returns an error: a program must not stop because its output is not read.
 func (f *filter) Write(p []byte) (int, error) {
 	b := append(f.held, p...)
 	f.held = nil
@@ -42,7 +42,7 @@ func (f *filter) Write(p []byte) (int, error) {
 		f.pass(b[:i])
 		b = b[i:]
 		if len(b) < len(f.token) {
-			break // it may become one
+			break // it may become a token
 		}
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 && len(b) < len(f.token)+maxSaid {
@@ -109,7 +109,7 @@ type labels struct {
 	machines []io.Writer
 	others   io.Writer
 
-	head []byte    // of a line, until it is known which machine it is from
+	head []byte    // beginning of a line, until its machine is known
 	to   io.Writer // the writer of the current line, or nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Self is the path of the test's own program.
+// Self returns the path of the test's own program.
 func Self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -19,8 +19,8 @@ func Self(t testing.TB) string {
 	return path
 }
 
-// ShortDir makes a folder for the time of the test, with a path so short that a socket below it can
-// be named: t.TempDir has the name of the test in its own.
+// ShortDir makes a folder that lasts as long as the test. Its path is so short that a socket in it
+// can be named; the path of t.TempDir contains the name of the test.
 func ShortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "impi")

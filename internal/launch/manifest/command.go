@@ -18,8 +18,8 @@ import (
 //go:embed help.txt
 var Help string
 
-// Command returns impi-node manifest. load reads a job file whose hosts are on other machines; it shows its
-// faults itself, and gives nil then.
+// Command returns the command impi-node manifest. load reads a job file whose hosts are on other
+// machines; it prints the faults of the file itself, and returns nil then.
 func Command(load func(path string) *config.Job) *cmdline.Command {
 	c := &cmdline.Command{Name: "manifest", Help: Help, Commands: []*cmdline.Command{
 		command("kubernetes", load, Kubernetes), command("nomad", load, Nomad),

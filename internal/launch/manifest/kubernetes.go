@@ -27,7 +27,7 @@ type kubernetes struct {
 	site
 
 	Service   string // the headless service, whose name is the first label of the hosts' domain
-	Namespace string // the second one; "" if the names have no more
+	Namespace string // the second label; "" if the names have no more
 }
 
 // Secret reports whether the job has any secrets.
@@ -35,15 +35,15 @@ func (k kubernetes) Secret() bool {
 	return len(k.Files) > 0 || slices.ContainsFunc(k.Vars, func(v variable) bool { return v.Secret })
 }
 
-// User is the number of the user in containers.
+// User returns the number of the user in containers.
 func (kubernetes) User() int { return user }
 
-// Bytes is how much memory a container gets.
+// Bytes returns the memory of a container in bytes.
 func (k kubernetes) Bytes() string { return strconv.FormatInt(k.Memory*int64(k.Procs), 10) }
 
-// Kubernetes returns the objects that run a site of a job in a cluster, as YAML: a ConfigMap with the
-// job file, a Secret with the keys that it names, a headless Service and an Indexed Job. Hosts must be
-// called as pods of a Job are, JOB-INDEX.SERVICE, with the namespace behind it or not.
+// Kubernetes returns the objects that run a site of a job in a cluster, as YAML: a ConfigMap with
+// the job file, a Secret with the keys that it names, a headless Service and an Indexed Job. Hosts
+// must have the names of a Job's pods: JOB-INDEX.SERVICE, optionally followed by the namespace.
 func Kubernetes(job *config.Job, s config.Site, o Options) ([]byte, error) {
 	d, err := describe(job, s, o)
 	if err != nil {

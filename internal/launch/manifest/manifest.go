@@ -25,8 +25,9 @@ import (
 // indexVariables are the variables by which schedulers tell containers their indices, from 0.
 var indexVariables = []string{"JOB_COMPLETION_INDEX", "NOMAD_ALLOC_INDEX"}
 
-// Index returns the place of the host of a site that this container is for, if environ has the index of
-// a container, and the site's hosts are called as those of a scheduler are.
+// Index returns which host of a site this container is for, and the variable that contains this
+// index. found is false if environ has no index of a container, or the hosts do not have names as a
+// scheduler gives them.
 func Index(environ func(name string) (string, bool), hosts []config.Host) (place int, variable string, found bool) {
 	for _, variable := range indexVariables {
 		v, set := environ(variable)
@@ -55,14 +56,15 @@ func split(name string) (job string, index int, domain string, ok bool) {
 	return label[:i], index, domain, err == nil && label[i+1:] == strconv.Itoa(index)
 }
 
-// Options are what the job file does not say.
+// Options are settings that the job file does not contain.
 type Options struct {
 	Image   string // of containers: it has impi-node and the program
 	Memory  int64  // of a container for each of its procs, in bytes
-	Secrets bool   // keys and certificates are written, too, instead of what stands for them
+	Secrets bool   // write keys and certificates themselves instead of placeholders
 	Driver  Driver // of Nomad; empty: Docker
 
-	// SecretVariables are variables of the job file that are kept as keys are, not in the clear.
+	// SecretVariables are variables of the job file that are stored as secrets like keys, not in
+	// the clear.
 	SecretVariables []string
 }
 
@@ -77,23 +79,23 @@ const (
 	RawExec Driver = "raw_exec"
 )
 
-// DefaultMemory is what containers get for each proc if nobody says it.
+// DefaultMemory is the default memory of containers for each proc, in bytes.
 const DefaultMemory = 1 << 30
 
 type site struct {
 	Options
 
 	File    string // the name of the job file, without a folder
-	Text    string // what stands in it
+	Text    string // its content
 	Name    string // of the site
-	Job     string // what hosts are called but for their indices
-	Domain  string // what comes behind that
+	Job     string // name of hosts without their indices
+	Domain  string // what follows their index
 	Hosts   int
-	Procs   int // of the host that has most
+	Procs   int // largest number on one host
 	Files   []file
 	Vars    []variable
 	Ports   []port
-	Seconds int // how long the nodes have to end
+	Seconds int // time that nodes have to end
 }
 
 type file struct {
@@ -101,7 +103,7 @@ type file struct {
 	Content string // empty without Options.Secrets
 }
 
-// Key is what the file is called where names have no slashes.
+// Key returns the name of the file where names cannot have slashes.
 func (f file) Key() string { return strings.ReplaceAll(f.Path, "/", "_") }
 
 // variable is an environment variable that the job file uses. Those with keys are Secret, and those

@@ -21,9 +21,9 @@ const (
 	rightDelimiter = "]]]]"
 )
 
-// Nomad returns the job that runs a site in a cluster, as the JSON of Nomad's API, which
-// nomad job run -json takes. Hosts must be called as services in Consul's DNS are, SITE-INDEX.service
-// and a domain.
+// Nomad returns the job that runs a site in a cluster, as the JSON of Nomad's API, which nomad job
+// run -json takes. Hosts must have the names of services in Consul's DNS: SITE-INDEX.service and a
+// domain.
 func Nomad(job *config.Job, s config.Site, o Options) ([]byte, error) {
 	d, err := describe(job, s, o)
 	if err != nil {

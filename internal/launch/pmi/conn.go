@@ -20,12 +20,12 @@ const (
 	maxValue = 1024
 )
 
-// Identity is who a process is among those that were started with it.
+// Identity identifies a process among those that were started with it.
 type Identity struct {
 	Rank, Size int
 	AppNum     int    // which program of a command line with several
 	Job        string // the name of the key-value space, or of the job
-	Machine    string // what the process manager calls the process's machine; empty if it does not say
+	Machine    string // the process manager's name for the process's machine; empty if not known
 }
 
 // Conn is a connection to a process manager. It is for one goroutine. After an error nothing more
@@ -36,7 +36,7 @@ type Conn struct {
 	me      Identity
 	key     int // bounds, as above
 	value   int
-	got     []byte // received, and no complete answer
+	got     []byte // received bytes of an incomplete answer
 	dead    error  // why nothing can be asked any more
 }
 
@@ -47,9 +47,9 @@ func Started(environ func(string) string) bool {
 
 const dialTime = 30 * time.Second
 
-// Open connects to the process manager that the environment names, and learns who this process is.
-// version is 1 or 2; hydra and Slurm's mpi/pmi2 both speak either. The descriptor of PMI_FD belongs
-// to the connection then.
+// Open connects to the process manager that the environment names, and gets the identity of this
+// process. version is 1 or 2; hydra and Slurm's mpi/pmi2 both support either. The descriptor of
+// PMI_FD belongs to the connection then.
 func Open(environ func(string) string, version int) (*Conn, error) {
 	c, err := open(environ, version)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(environ func(string) string, version int) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PMI_FD=%q in the environment is no number of a descriptor", text)
 	}
-	unix.CloseOnExec(int(fd)) // no process that we start is the manager's
+	unix.CloseOnExec(int(fd)) // processes that we start must not have it
 	f := os.NewFile(uintptr(fd), "PMI_FD")
 	if _, err := f.Stat(); err != nil {
 		return nil, fmt.Errorf("PMI_FD=%d is not open. Something between the process manager and this process has closed it: %w", fd, err)
@@ -181,7 +181,7 @@ func (c *Conn) learn(s step) error {
 			continue
 		}
 		if key == "appnum" && text == "-1" {
-			text = "0" // Slurm's way to say that there is one program only
+			text = "0" // by which Slurm means that there is one program only
 		}
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil || n > maxProcs {
@@ -267,7 +267,7 @@ func (c *Conn) receive(due string) (fields, error) {
 	}
 }
 
-// Me is who this process is.
+// Me returns the identity of this process.
 func (c *Conn) Me() Identity { return c.me }
 
 // Put publishes a value under a key. Others get it after the next Fence of all.
@@ -283,7 +283,7 @@ func (c *Conn) Put(key, value string) error {
 	return err
 }
 
-// Fence waits until all processes have called it; what they have put before can be got then.
+// Fence waits until all processes have called it. After that Get returns what they have Put before.
 func (c *Conn) Fence() (err error) {
 	if c.version == 1 {
 		_, err = c.ask("barrier_out", fields{{"cmd", "barrier_in"}})
@@ -320,7 +320,7 @@ func (c *Conn) find(key, due string, request fields) (value string, found bool, 
 	return value, true, err
 }
 
-// Nodes returns the node of each rank, from 0, or nil if the process manager does not say.
+// Nodes returns the node of each rank, from 0, or nil if the process manager does not report it.
 func (c *Conn) Nodes() ([]int, error) {
 	const key = "PMI_process_mapping"
 	text, _, err := c.find(key, "info-getjobattr-response", fields{{"cmd", "info-getjobattr"}, {"key", key}})

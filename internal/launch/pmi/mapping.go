@@ -8,10 +8,10 @@ import (
 
 const maxProcs = 1 << 22
 
-// ParseMapping reads PMI_process_mapping for some procs, and gives the node of each, from 0. It is
-// (vector,(first,nodes,procs),...): each block is for procs on each of nodes nodes from first on. A
-// mapping that is too short begins anew, as MPICH has it. An empty one, or (void), says nothing: nil.
-// By hand, since the format is MPICH's alone.
+// ParseMapping parses PMI_process_mapping for a number of procs, and returns the node of each, from
+// 0. The format is (vector,(first,nodes,procs),...): each block is for procs procs on each of nodes
+// nodes from first on. A mapping that is too short is repeated, as in MPICH. The result is nil for
+// an empty mapping or (void). There is no library for it, since the format is MPICH's alone.
 func ParseMapping(text string, procs int) ([]int, error) {
 	if procs < 0 || procs > maxProcs {
 		return nil, fmt.Errorf("a mapping of %d procs, at most %d can be", procs, maxProcs)

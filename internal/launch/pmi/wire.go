@@ -11,7 +11,7 @@ import (
 const (
 	maxLine    = 64 << 10 // a line of PMI-1
 	maxMessage = 64 << 10 // a message of PMI-2
-	maxFields  = 64       // of either
+	maxFields  = 64       // of a line or a message
 )
 
 // digits is how many digits a message of PMI-2 begins with.

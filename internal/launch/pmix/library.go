@@ -47,7 +47,7 @@ func (l *libpmix) init() (space string, rank uint32, err error) {
 	if err := failed("PMIx_Init", C.impi_pmix_init(&l.me)); err != nil {
 		return "", 0, err
 	}
-	for fd := range sockets() { // the library's to its server, which programs that we start must not keep open
+	for fd := range sockets() { // the library's sockets to its server, which programs that we start must not keep open
 		if !before[fd] {
 			unix.CloseOnExec(fd)
 		}

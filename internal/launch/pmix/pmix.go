@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/launch/pmi"
 )
 
-// ErrNoLibrary is that of a process that a process manager has started which speaks PMIx, and that
-// cannot speak it.
+// ErrNoLibrary means that a process manager that speaks PMIx has started this process, which cannot
+// speak PMIx.
 var ErrNoLibrary = errors.New("PMIx cannot be spoken")
 
 // Prefix begins the names of the variables that tell a process's PMIx library where its server is.
@@ -30,8 +30,8 @@ func Started(environ func(string) string) bool {
 
 type library interface {
 	init() (space string, rank uint32, err error)
-	// number and text are of a process, or of the job where rank is ofJob. What nobody has put is
-	// not found.
+	// number and text return a value of a process, or of the job if rank is ofJob. found is false
+	// if no process has put the value.
 	number(rank uint32, key string) (n uint32, found bool, err error)
 	text(rank uint32, key string) (text string, found bool, err error)
 	nodes() ([]string, error)
@@ -50,8 +50,8 @@ type Conn struct {
 	me  pmi.Identity
 }
 
-// Open loads libpmix, connects to the server that the environment names, and learns who this
-// process is.
+// Open loads libpmix, connects to the server that the environment names, and gets the identity of
+// this process.
 func Open(environ func(string) string) (*Conn, error) {
 	if !Started(environ) {
 		return nil, errors.New("PMIX_NAMESPACE and PMIX_RANK are not both in the environment. Start it by srun --mpi=pmix or Open MPI's mpirun")
@@ -93,10 +93,10 @@ func begin(lib library) (*Conn, error) {
 	return &Conn{lib, pmi.Identity{Rank: int(rank), Size: int(size), AppNum: int(program), Job: space, Machine: machine}}, nil
 }
 
-// Me is who this process is.
+// Me returns the identity of this process.
 func (c *Conn) Me() pmi.Identity { return c.me }
 
-// Nodes returns the node of each rank, from 0, or nil if the process manager does not say.
+// Nodes returns the node of each rank, from 0, or nil if the process manager does not report it.
 func (c *Conn) Nodes() ([]int, error) {
 	names, err := c.lib.nodes()
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Conn) Nodes() ([]int, error) {
 // Put publishes a value under a key. Others get it after the next Fence of all.
 func (c *Conn) Put(key, value string) error { return c.lib.put(key, value) }
 
-// Fence waits until all processes have called it; what they have put before can be got then.
+// Fence waits until all processes have called it. After that Get returns what they have Put before.
 func (c *Conn) Fence() error { return c.lib.fence() }
 
 // Get returns a value that a rank has put before the last Fence.

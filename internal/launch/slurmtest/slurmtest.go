@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// CPUs is how many CPUs each node claims to have.
+// CPUs is the number of CPUs that each node claims to have.
 const CPUs = 2
 
 // Cluster is a running Slurm. Its nodes are n1, n2, ..., each idle, with the addresses 127.0.0.11,
@@ -115,17 +115,17 @@ func free(tb daemons.TB, n int) (ports []int) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		defer l.Close() // all at the end, so that they differ
+		defer l.Close() // closed only at the end, so that they differ
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
 }
 
-// Env is what programs need in their environment to use this Slurm.
+// Env returns the environment variables that programs need to use this Slurm.
 func (c *Cluster) Env() []string { return []string{"SLURM_CONF=" + c.conf} }
 
-// Allocate gets a job of this Slurm that lasts as long as a test or subtest, and gives the environment in it.
-// salloc is not killed, but ends by itself, as it has to give the job back.
+// Allocate gets a job of this Slurm that lasts as long as a test or subtest, and returns the
+// environment in it. salloc is not killed, but ends by itself, as it has to release the job.
 func (c *Cluster) Allocate(tb daemons.TB, options ...string) (environ []string) {
 	tb.Helper()
 	cmd := exec.Command("salloc", append(append([]string{"--quiet"}, options...), "sh", "-c", `env -0; printf '\001'; read forever`)...)

@@ -30,8 +30,8 @@ type command struct {
 	out, complaints  io.Writer
 }
 
-// Command returns impi-node native, with build and test, and hidden the command that the launcher starts:
-// a process of the test, by a shim.
+// Command returns the command impi-node native, with build and test, and a hidden command for the
+// launcher: a process of the test, with a shim.
 func Command() *cmdline.Command {
 	c := &command{}
 	add := func(name string, does func(context.Context) error) *cmdline.Command {

@@ -20,9 +20,9 @@ import (
 type report struct {
 	Schema       int             `json:"schema"`
 	Vendor       string          `json:"vendor"`
-	native.Found                 // by the shim
-	Alone        *native.Figures `json:"alone,omitempty"`   // of a program that is linked to that MPI itself
-	Problem      string          `json:"problem,omitempty"` // why there is no such thing
+	native.Found                 // measured by the shim
+	Alone        *native.Figures `json:"alone,omitempty"`   // by a program that is linked to that MPI itself
+	Problem      string          `json:"problem,omitempty"` // why Alone is missing
 }
 
 const schema = 1
@@ -48,7 +48,7 @@ func (c *command) test(ctx context.Context) error {
 		alone, err = c.run(ctx, program)
 	}
 	if err != nil {
-		r.Problem = err.Error() // that the shim works is known
+		r.Problem = err.Error() // it is known that the shim works
 	} else {
 		r.Fabric, r.Alone = alone.Fabric, &alone.Figures
 	}
@@ -104,7 +104,7 @@ func (c *command) run(ctx context.Context, command ...string) (f native.Found, e
 			said = true
 			continue
 		}
-		fmt.Fprint(c.complaints, line) // it is the launcher's
+		fmt.Fprint(c.complaints, line) // the line is the launcher's
 	}
 	name := filepath.Base(words[0])
 	var ended *exec.ExitError

@@ -28,12 +28,12 @@ type Settings struct {
 	Log   hclog.Logger
 	Keys  func(at *site.Listener) dynamic.Keys // by which greetings at a listener are proved
 
-	// Take answers the greeting of a link before ctx ends, and owns the link from then on. An error
-	// says that it is refused or lost: then Arrivals closes it.
+	// Take answers the greeting of a link before ctx ends, and owns the link from then on. If it
+	// returns an error, the link is refused or lost, and Arrivals closes it.
 	Take func(ctx context.Context, a *Arrival) error
 }
 
-// Arrival is a link whose other end has proved who it is.
+// Arrival is a link whose other end has proved its identity.
 type Arrival struct {
 	Link     link.Link
 	Hello    dynamic.Hello
@@ -41,7 +41,7 @@ type Arrival struct {
 	Greeting *dynamic.Acceptor
 }
 
-// Answer tells the other end the verdict. A refusal is an error here, too.
+// Answer sends the verdict to the other end. A refusal is an error here, too.
 func (a *Arrival) Answer(ctx context.Context, v dynamic.Verdict) error {
 	return dial.Answer(ctx, a.Link, a.Greeting, v)
 }

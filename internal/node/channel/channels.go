@@ -26,7 +26,7 @@ import (
 type Settings struct {
 	Site      *site.Site // its hosts have their ranks
 	Routes    *routes.Table
-	Own       dynamic.Token // that only this site has
+	Own       dynamic.Token // a token that only this site has
 	Keys      func(at *site.Listener) dynamic.Keys
 	Tasks     *tasks.Group
 	FallBacks *dial.FallBacks
@@ -36,7 +36,7 @@ type Settings struct {
 	OnDemand  agent.OnDemand
 }
 
-// Channels are those of a site's hosts.
+// Channels are the channels of a site's hosts.
 type Channels struct {
 	Settings
 	ends []*end
@@ -44,13 +44,13 @@ type Channels struct {
 	mu      sync.Mutex
 	machine *agent.Channels
 	resent  socket.Retransmits
-	changed chan struct{} // closed when what the machine says of an arrival may have changed
+	changed chan struct{} // closed when the machine's verdict on an arrival may have changed
 }
 
 type end struct {
 	*site.Host
 	loop      *packetswitch.Switch   // once the dance is over
-	resumable []*channel             // that resume; guarded by mu of its Channels
+	resumable []*channel             // guarded by mu of its Channels
 	dancing   atomic.Pointer[dancer] // while channels are made
 }
 
@@ -89,7 +89,7 @@ func (c *Channels) change(f func(m *agent.Channels)) {
 	})
 }
 
-// Token returns the token that a dialler names to one of our hosts.
+// Token returns the token that belongs to the name that a dialler sends to one of our hosts.
 func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token, ok bool) {
 	c.with(func(m *agent.Channels) { token, ok = m.Token(h.Rank, name) })
 	return token, ok
@@ -101,7 +101,7 @@ func (c *Channels) KeepsListening(host int) (yes bool) {
 	return yes
 }
 
-// WarnOfOthers logs, at the head of a site, the sites whose hosts do not prove who they are on
+// WarnOfOthers logs, at the head of a site, the sites whose hosts do not prove their identity on
 // channels, and those of another release.
 func (c *Channels) WarnOfOthers() {
 	if c.Routes.HostsBefore > 0 {

@@ -28,8 +28,8 @@ type dancer struct {
 	c        *Channels
 	h        *end
 	dance    *agent.Dance
-	conns    map[int]*danceConn // by the dance's number, those that are neither joined nor refused
-	numbered int                // how many numbers were given
+	conns    map[int]*danceConn // by their numbers in the dance, without those joined or refused
+	numbered int                // how many numbers were assigned
 	found    map[wire.HostRank]link.Link
 	happens  chan func()
 	ctx      context.Context
@@ -39,8 +39,8 @@ type dancer struct {
 type danceConn struct {
 	l       link.Link // nil once closed or handed on
 	first   [agent.GreetingSize]byte
-	cancel  context.CancelFunc // ends what reads it; nil: nothing does
-	dropped bool               // to be closed when nothing reads it any more
+	cancel  context.CancelFunc // ends the reading goroutine; nil: none
+	dropped bool               // to be closed when it is not being read any more
 }
 
 func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.Link, error) {
@@ -52,7 +52,7 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 	d := &dancer{c: c, h: h, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
 	stop := report.While(c.Log, c.Deadline, d.waitingFor)
 	err := d.run()
-	cancel() // before stop: the report may be asking the dance
+	cancel() // before stop: the report may be using the dance
 	stop()
 	d.wg.Wait()
 	for _, c := range d.conns {
@@ -152,7 +152,7 @@ func (d *dancer) dial(x agent.Dial) {
 		ways = append(ways, d.c.Routes.PlainWay(d.h.Config.Address.String(), x.Host))
 	}
 	listens := d.c.Routes.World.Listens(to)
-	var end time.Time // of the round of dials
+	var end time.Time // end of the round of dials
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
@@ -176,7 +176,7 @@ func (d *dancer) dial(x agent.Dial) {
 			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.c.Routes.Remedy(to, err))
 		}
 		missed := s.FailedWays()
-		return missed[len(missed)-1].Err // of IMPI's own way
+		return missed[len(missed)-1].Err // the error of IMPI's own way
 	}
 	r := rounds{d: d, host: x.Host, ways: ways, must: must, listens: listens, began: time.Now()}
 	s.Rests = func() {
@@ -205,10 +205,10 @@ type rounds struct {
 	d             *dancer
 	host          wire.HostRank
 	ways          []routes.Way
-	must, listens bool // by one of the route's transports; the host runs impi
+	must, listens bool // only transports of the route are dialled; the host runs impi
 	began         time.Time
 	slow          bool // nothing came in time in the last round, which may be for other reasons
-	told          bool // the operator
+	told          bool // the operator was warned
 }
 
 // failed is called after each round. ways is how each way has failed, why says that for the
@@ -255,9 +255,9 @@ func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Way, why 
 type answer int
 
 const (
-	answers   answer = iota // there is something, which did not take the link
-	mayBeSlow               // nothing came in time, perhaps of a process that shakes hands and is busy
-	isSilent                // there is no way to it, or nobody listens
+	answers   answer = iota // something answers, which did not accept the link
+	mayBeSlow               // no answer in time, perhaps from a process that shakes hands and is busy
+	isSilent                // there is no way to it, or nothing listens
 )
 
 // answerOf says what is known of a host to which all ways have failed. If plain TCP is allowed (must
@@ -283,10 +283,10 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts of the site and of others that listen may be out of reach. Between sites there may
-// be a tunnel that has to come up first, or a network that loses packets: after notice the next
-// attempt that fails is a warning, which comes within reachLimit too, as a pause between two
-// attempts is 2 s at most.
+// Maximum times for which hosts of the site, and hosts of others that listen, may be out of reach.
+// Between sites there may be a tunnel that has to come up first, or a network that loses packets:
+// after notice the next attempt that fails is a warning, which comes within reachLimit too, as a
+// pause between two attempts is 2 s at most.
 const (
 	reachLimit = 5 * time.Second
 	farLimit   = 20 * time.Second
@@ -346,7 +346,7 @@ func (d *dancer) waitingFor() string {
 	return "the channels of " + <-answer
 }
 
-// Connect makes the channels of the site's hosts, which it gives by the host and the rank of the
+// Connect makes the channels of the site's hosts, and returns them by the host and the rank of the
 // other end. All hosts dance at the same time.
 func (c *Channels) Connect(ctx context.Context) ([]map[wire.HostRank]link.Link, error) {
 	channels := make([]map[wire.HostRank]link.Link, len(c.ends))
@@ -359,7 +359,7 @@ func (c *Channels) Connect(ctx context.Context) ([]map[wire.HostRank]link.Link, 
 	if err := errors.Join(errs...); err != nil {
 		for _, c := range channels {
 			for _, l := range c {
-				_ = l.Close() // again, where its own dance failed
+				_ = l.Close() // a second time if its own dance failed
 			}
 		}
 		return nil, err

@@ -24,7 +24,7 @@ func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
 	return yes
 }
 
-// Use gives a host its switch, which does not run yet.
+// Use sets the switch of a host, which does not run yet.
 func (c *Channels) Use(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
 
 type making struct {
@@ -32,7 +32,7 @@ type making struct {
 	c     *Channels
 	h     *end
 	peer  wire.HostRank
-	must  bool // by a transport of the route
+	must  bool // only transports of the route are dialled
 	began time.Time
 }
 
@@ -48,8 +48,8 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
 	}
 	var m *dynamic.Search
-	// A host that takes connections and does not greet may be held up: it has as long as one whose
-	// channel is to be resumed.
+	// A host that accepts connections and does not greet may be busy: its limit is that of a
+	// channel to be resumed.
 	limit := max(reachLimit, time.Until(c.Deadline), routes.ResumeNow(c.Routes))
 	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), limit) })
 	if m == nil {

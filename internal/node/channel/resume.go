@@ -37,7 +37,7 @@ func (c *channel) take(l link.Link) {
 	c.Take(l)
 }
 
-// Attach gives the switch of one of the site's hosts its channel to another host.
+// Attach passes the switch of one of the site's hosts its channel to another host.
 func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank, l link.Link) (err error) {
 	h := c.ends[host]
 	c.mu.Lock() // what comes for a channel that resumes finds it
@@ -134,7 +134,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", c.Routes.HostName(peer), s.Rounds(), limit.Round(100*time.Millisecond), s.Reasons())
 }
 
-// Accept takes a connection of a channel, the first or a further one.
+// Accept accepts a connection of a channel, the first or a further one.
 func (c *Channels) Accept(ctx context.Context, a *accept.Arrival) error {
 	take, verdict := c.judge(ctx, a.Link, a.Hello, a.At)
 	if take == nil && verdict == dynamic.Accepted {
@@ -180,7 +180,7 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 			return nil, v
 		case agent.Later:
 			if c.OnDemand(at.Host.Index, from) {
-				return nil, dynamic.Busy // it dials again; if it gave up while it waits, it could be accepted nevertheless
+				return nil, dynamic.Busy // the peer dials again; otherwise it could be accepted after it gave up
 			}
 		}
 		select {
@@ -209,10 +209,10 @@ func (c *Channels) channelTo(h *end, peer wire.HostRank) *channel {
 	return nil
 }
 
-// Retransmits are the segments that TCP has sent again on channels, by their transports.
+// Retransmits returns the number of segments that TCP has sent again on channels, by transport.
 func (c *Channels) Retransmits() map[string]uint64 { return c.resent.Totals() }
 
-// OriginOf tells where the connection of a channel that resumes came from.
+// OriginOf returns the origin of the connection of a channel that resumes.
 func (c *Channels) OriginOf(host int, x *packetswitch.Channel) dial.Origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()

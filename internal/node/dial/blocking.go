@@ -13,15 +13,16 @@ import (
 // each.
 var sleepers poll.Shared
 
-// Blocking reads and writes the few bytes on a link before its packets. Its methods block until they
-// are done or their context ends. A read never takes more than it is asked for, as the bytes behind
-// are for the proc.
+// Blocking reads and writes the few bytes on a link before its packets. Its methods block until
+// they are done or their context ends. A read never takes more bytes than asked for, as the bytes
+// after them are for the proc.
 type Blocking struct {
 	ctx context.Context
 	l   link.Link
 }
 
-// NewBlocking needs a link that has a descriptor to wait for. It does not own the link.
+// NewBlocking returns a Blocking for a link, which must have a descriptor to wait for. It does not
+// own the link.
 func NewBlocking(ctx context.Context, l link.Link) (*Blocking, error) {
 	if l.Handle() == link.NoHandle {
 		return nil, errors.New("the link has no descriptor to wait for")

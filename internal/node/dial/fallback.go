@@ -13,9 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// FallBacks tells the operator of links that are not what the file prefers most. What holds
-// for one pair of procs holds as a rule for all pairs of the two sites, so only the first is
-// a warning.
+// FallBacks warns the operator of links that are not what the file prefers most. What holds for one
+// pair of procs usually holds for all pairs of the two sites, so only the first is a warning.
 type FallBacks struct {
 	Log    hclog.Logger
 	Routes *routes.Table
@@ -24,7 +23,7 @@ type FallBacks struct {
 	said map[fallBack]bool
 }
 
-// NoWay is why a pair has no direct link whose sites have nothing to try.
+// NoWay is the reason why a pair whose sites have nothing to try has no direct link.
 const NoWay = "no transport is common to both sites and allowed by the routes"
 
 // fallBack is a use of a transport that is not preferred, between this site and another.
@@ -47,8 +46,8 @@ func (f *FallBacks) level(to wire.ClientRank, by string) hclog.Level {
 	return hclog.Warn
 }
 
-// ByAgents warns that the packets of a pair go through the agents, although its route wants direct links.
-// remedy is what to do about it; empty: that is not known.
+// ByAgents warns that the packets of a pair go through the agents, although its route asks for
+// direct links. remedy is what to do about it, or empty if that is not known.
 func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason, remedy string) {
 	w := f.Routes.World
 	args := []any{"from", from, "to", to, "from_host", addressOf(w, from), "to_host", addressOf(w, to), "reason", reason}
@@ -67,7 +66,7 @@ func addressOf(w *startup.Job, rank wire.WorldRank) netip.Addr {
 func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Way, s *Search) {
 	for _, m := range s.FailedWays() {
 		w := s.Ways[m.Way]
-		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of its; ruled out by the peer's routes
+		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of it; or ruled out by the peer's routes
 			continue
 		}
 		f.Log.Log(f.level(to, by.T.Name), "a "+what+" is not by the transport that the route prefers, which failed",

@@ -14,15 +14,15 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// How long one try may take.
+// Time limits of one try.
 const (
 	Limit      = 10 * time.Second // for one transport's dial
-	GreetLimit = 10 * time.Second // for the greeting behind it
+	GreetLimit = 10 * time.Second // for the greeting after it
 )
 
 // Errors of dials that AnswerOf tells apart.
 var (
-	// ErrNoRoom is wrapped when the acceptor hung up before it had heard who we are.
+	// ErrNoRoom is wrapped when the acceptor hung up before our greeting identified us.
 	ErrNoRoom = errors.New("the peer had no room for a greeting")
 	// ErrUncertain is wrapped when a connection broke in its greeting: the peer's node may
 	// have given its end to the proc, or not.
@@ -41,7 +41,7 @@ func AnswerOf(err error) dynamic.Answer {
 			a.Fault |= dynamic.NoRoom
 		case transports.CodeAddress, transports.CodeUnsupported, transports.CodeAuth:
 			a.Fault |= dynamic.Impossible
-		default: // it may go by
+		default: // it may be temporary
 		}
 	}
 	if errors.Is(err, ErrNoRoom) {
@@ -53,7 +53,8 @@ func AnswerOf(err error) dynamic.Answer {
 	return a
 }
 
-// Refused gives the verdict of a peer that has proved itself, and Accepted if err is anything else.
+// Refused returns the verdict of a peer that has proved itself, or Accepted if err is any other
+// error.
 func Refused(err error) dynamic.Verdict {
 	var r *dynamic.RefusedError
 	if errors.As(err, &r) && r.Proven {
@@ -63,7 +64,7 @@ func Refused(err error) dynamic.Verdict {
 }
 
 // Greeted makes a link by a way and greets the other node, by a greeting that token keys. It
-// takes the session out of hello for a link that cannot break while both its ends live.
+// removes the session from hello for a link that cannot break while both its ends live.
 func Greeted(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, Limit)
 	defer cancel()
@@ -82,7 +83,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 		if Refused(err) != dynamic.Accepted {
 			return nil, err
 		}
-		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // it cannot have accepted
+		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // the peer cannot have accepted
 			err = fmt.Errorf("%w: %w", ErrNoRoom, err)
 		}
 		if hello.Session != (dynamic.Session{}) {
@@ -96,7 +97,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 	return l, nil
 }
 
-// IsForJob reports whether a link is one of the job's, and not of those who look or measure.
+// IsForJob reports whether a link is for the job, and not for an inspection or a measurement.
 func IsForJob(h *dynamic.Hello) bool { return !h.Status && !h.Probe && !h.Lost }
 
 // breakable reports whether a link can be lost although both its ends live, so that there is
@@ -110,8 +111,8 @@ type greeting interface {
 	Input(b []byte) (consumed int, err error)
 }
 
-// Greet runs a greeting until enough says so. It reads byte by byte, as the bytes behind the greeting are
-// for the proc.
+// Greet runs a greeting until enough returns true. It reads byte by byte, as the bytes after the
+// greeting are for the proc.
 func Greet(ctx context.Context, l link.Link, g greeting, enough func() bool) error {
 	t, err := NewBlocking(ctx, l)
 	if err != nil {
@@ -135,13 +136,13 @@ func Greet(ctx context.Context, l link.Link, g greeting, enough func() bool) err
 	}
 }
 
-// Nonce makes a number that nobody can foresee.
+// Nonce returns a number that cannot be predicted.
 func Nonce() (n dynamic.Nonce) {
 	_, _ = rand.Read(n[:]) // never fails
 	return n
 }
 
-// Answer tells a dialler what was decided. It is an error if it was refused.
+// Answer sends the verdict to a dialler. It returns an error if the verdict is a refusal.
 func Answer(ctx context.Context, l link.Link, g *dynamic.Acceptor, verdict dynamic.Verdict) error {
 	if verdict == dynamic.Accepted {
 		g.Accept()

@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// Messages are JSON objects on a link, each behind its length in four bytes. It is not gRPC, which reads
-// and writes at the same time: a link has one descriptor, for which one goroutine at a time may wait.
+// Messages are JSON objects on a link, each after its length in four bytes. gRPC cannot be used, as
+// it reads and writes at the same time: a link has one descriptor, for which one goroutine at a
+// time may wait.
 type Messages struct {
 	*Blocking
 	Most int // bytes of an object

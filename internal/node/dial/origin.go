@@ -29,7 +29,7 @@ func planeOf(l link.Link) string {
 }
 
 // Origin describes where a link comes from: its transport, its data plane, and the reason for that
-// plane. What the link does not tell is empty.
+// plane. What the link does not report is empty.
 type Origin struct {
 	Transport, Plane, Reason string
 	ID                       host.LinkID // of a link whose bytes pass through the plugin

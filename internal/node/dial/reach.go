@@ -12,16 +12,17 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Reach is how long attempts to connect by all ways take to a host that runs impi and of which nothing has
-// answered yet: what cannot be reached is named within 5 s. leastShare is how long one of these attempts
-// takes at least.
+// Reach is the maximum time of attempts to connect by all ways to a host that runs impi and has not
+// answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one of
+// these attempts.
 const (
 	Reach      = 4500 * time.Millisecond
 	leastShare = 200 * time.Millisecond
 )
 
-// Share is how long the first of the ways to a host may take, of the time that is left for all of them.
-// What stays on a machine has all the time, since no firewall keeps it from an answer.
+// Share returns the maximum time for the first of the ways to a host, of the time that is left for
+// all of them. A way that stays on a machine gets the whole Limit, since no firewall delays an
+// answer.
 func Share(left time.Duration, ways []routes.Way) time.Duration {
 	if ways[0].T.Machine() {
 		return Limit
@@ -35,7 +36,7 @@ func Share(left time.Duration, ways []routes.Way) time.Duration {
 	return max(left/time.Duration(away), leastShare)
 }
 
-// Limited is a transport whose dials take no longer than a limit.
+// Limited returns a transport whose dials take no longer than a limit.
 func Limited(t transports.Transport, limit time.Duration) transports.Transport {
 	return limited{t, limit}
 }
@@ -68,8 +69,9 @@ func Unreached(err error) bool {
 	return false
 }
 
-// Remedy says what to do about hosts of a client of ours that are not reached by a way: the port of a host
-// block is that of IMPI's own way. Empty: it is not known, as the client is not ours.
+// Remedy returns what to do about hosts of an own client that are not reached by a way: the port of
+// a host block is that of IMPI's own way. It returns "" if that is not known, as the client is
+// foreign.
 func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Way) string {
 	ports := "write port = N in their host blocks and open that"
 	if !by.Plain {

@@ -18,13 +18,12 @@ type Search struct {
 	Lock   sync.Locker // of its PairLinks; nil: it has none
 	Ways   []routes.Way
 	Dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
-	Failed func(routes.Way, error) // is told of each way that failed; may be nil
+	Failed func(routes.Way, error) // called for each way that failed; may be nil
 	Rests  func()                  // is called when all have failed and will be tried again; may be nil
 	Holds  func()                  // is called when the link is made but cannot be used yet; may be nil
 }
 
-// Run searches until there is a link, or there will be none, or ctx ends, which it takes for
-// GiveUp.
+// Run searches until there is a link, or there will be none, or ctx ends, which counts as GiveUp.
 func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dynamic.SearchStep) {
 	step := s.step(func() dynamic.SearchStep { return s.Begin(time.Now()) })
 	for {
@@ -74,7 +73,7 @@ func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
 	return f()
 }
 
-// Reasons says why each way has failed; empty if there was no way.
+// Reasons returns why each way has failed; empty if there was no way.
 func (s *Search) Reasons() string {
 	var list []string
 	for _, m := range s.FailedWays() {

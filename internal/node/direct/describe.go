@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// State is a pair's state, by what the node knows and by what the proc says of itself and of the link;
-// nil: it says nothing.
+// State returns a pair's state, from what the node knows and from what the proc reports of itself
+// and of the link (nil if it reports nothing).
 func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State {
 	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
 		return d.nativeState(x, l)
@@ -69,7 +69,7 @@ func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	return l
 }
 
-// View is what the node knows of a pair that is in a state.
+// View returns what the node knows of a pair that is in a state.
 func (d *Links) View(x Pair, state links.State) links.View {
 	r := d.past.of(x)
 	v := links.View{
@@ -94,8 +94,8 @@ func (d *Links) View(x Pair, state links.State) links.View {
 	return v
 }
 
-// TransportOf names the transport and data plane of a pair's link; empty: it has none. native: it is the
-// site's own MPI.
+// TransportOf returns the transport and data plane of a pair's link, empty if it has none. native
+// reports whether it is the site's own MPI.
 func TransportOf(d *Links, x Pair) (transport, plane string, native bool) {
 	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
 		return d.nativeName(), "", true
@@ -108,7 +108,7 @@ func TransportOf(d *Links, x Pair) (transport, plane string, native bool) {
 	return "", "", false
 }
 
-// AtPlugin is what the plugin calls the link of a pair, if its bytes pass through it.
+// AtPlugin returns the plugin's ID of the link of a pair, if its bytes pass through the plugin.
 func AtPlugin(d *Links, x Pair) host.LinkID {
 	d.past.mu.Lock()
 	defer d.past.mu.Unlock()
@@ -118,8 +118,8 @@ func AtPlugin(d *Links, x Pair) host.LinkID {
 	return host.LinkID{}
 }
 
-// Path tells how the packets of a pair are to go, and tells the operator if it is not as the route
-// wants.
+// Path returns how the packets of a pair are to go, and warns the operator if the route has direct
+// links but there is no way to make one.
 func (d *Links) Path(x Pair) wireup.Path {
 	switch {
 	case x.Local == x.Peer:

@@ -13,7 +13,7 @@ import (
 // Using are the links whose bytes pass through a plugin.
 type Using struct {
 	Moving  int // resumable, with another way to the peer
-	Waiting int // resumable, with none
+	Waiting int // resumable, without another way
 	Fixed   int // not resumable
 }
 
@@ -44,9 +44,9 @@ func isMoving(d *Links, x Pair) bool {
 	return false
 }
 
-// Leave counts the links whose bytes pass through the plugin of a transport, which new links do without.
-// Those that can go on by another transport are broken, once, so that they are resumed by that. If that
-// does not work, they are resumed as before.
+// Leave counts the links whose bytes pass through the plugin of a transport that new links do not
+// use. Those that can continue by another transport are broken, once, so that they are resumed by
+// that. If that fails, they are resumed as before.
 func (d *Links) Leave(transport string) (u Using) {
 	var all []leaving
 	d.mu.Lock()
@@ -112,7 +112,7 @@ func (l leaving) ask(d *Links) {
 	l.s.Busy = true
 	d.mu.Unlock()
 	if busy {
-		return // it is lost, and made again without the plugin
+		return // the link is lost, and made again without the plugin
 	}
 	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, Session: l.s.ID, Lost: true, Epoch: ordered})
 	if c == nil {

@@ -26,11 +26,11 @@ type record struct {
 	transport   string // of the link that the proc was given; empty: none
 	plane       string
 	planeReason string
-	id          host.LinkID // at the plugin that passes its bytes on
+	id          host.LinkID // ID at the plugin that its bytes pass through
 	dialled     bool
 	since       time.Time // of the link, or of the decision to have none
 	reason      string    // why there is none
-	compress    string    // how what the proc sends is compressed; empty: it is not
+	compress    string    // how data of the proc are compressed; empty: they are not
 }
 
 type try struct {
@@ -84,7 +84,7 @@ func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool)
 	h.with(x, func(r *record) {
 		r.transport, r.plane, r.planeReason, r.id = m.Transport, m.DataPlane, m.Reason, id
 		r.dialled, r.since, r.reason = dialled, time.Now(), ""
-		if m.Compress != nil { // a further connection does not say it again
+		if m.Compress != nil { // the message about a further connection omits it
 			r.compress = m.Compress.String()
 		}
 	})

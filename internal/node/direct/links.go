@@ -52,7 +52,7 @@ type Links struct {
 	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see Leave
 }
 
-// New makes Links of which there are none.
+// New returns Links without any link.
 func New(s Settings) *Links {
 	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.SessionState]move)}
 }
@@ -128,7 +128,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	}
 }
 
-// Phase tells how far a pair is from having a link.
+// Phase returns how far a pair is from having a link.
 func (d *Links) Phase(x Pair) dynamic.Phase {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +159,7 @@ func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 	}
 }
 
-// Accept gives a link that has arrived to its proc.
+// Accept passes a link that has arrived to its proc.
 func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	hello, l, t := a.Hello, a.Link, a.At.Transport
 	if hello.Again || hello.Lost {
@@ -217,8 +217,8 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
-// Through counts the links whose bytes pass through a transport's plugin: those that
-// are resumed, and others.
+// Through counts the links whose bytes pass through a transport's plugin: resumable ones, and
+// others.
 func (d *Links) Through(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

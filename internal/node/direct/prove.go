@@ -61,13 +61,13 @@ type target struct {
 	first  wire.WorldRank // of its procs
 	client wire.ClientRank
 	ways   []routes.Way
-	missed []dynamic.FailedWay // of those, as they were not reached
+	missed []dynamic.FailedWay // ways that were not reached
 }
 
-// Prove tries, as a task, whether a host of the site reaches the listeners where direct links will be
-// dialled, all at the same time and within dial.Reach, and warns of those that it does not reach. The
-// links are closed at once. In a large job it tries those of the hosts to which channels are made at
-// the start.
+// Prove checks, as a task, whether a host of the site reaches the listeners where direct links will
+// be dialled, all at the same time and within dial.Reach, and warns of the listeners that it does
+// not reach. The links are closed at once. In a large job it checks only the hosts to which
+// channels are made at the start.
 func (d *Links) Prove(self wire.HostRank) {
 	targets := d.targets(self)
 	if len(targets) == 0 || d.Token == (dynamic.Token{}) {

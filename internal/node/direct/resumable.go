@@ -23,7 +23,7 @@ func newSession() (s dynamic.Session) {
 	return s
 }
 
-// Resumes is how often a pair's link was resumed.
+// Resumes returns how often a pair's link was resumed.
 func (d *Links) Resumes(x Pair) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	x := Pair{h.Dst, h.Src}
 	p, s, verdict := d.JudgeAgain(h, t)
 	if verdict == dynamic.Accepted && h.Lost && !s.Making {
-		// Before the answer, after which the peer's node does not tell again.
+		// Before the answer, as the peer's node sends no second message after that.
 		m := further(x, s)
 		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
 		if h.Epoch == ordered {
@@ -201,7 +201,7 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	}
 	d.mu.Lock()
 	if cancel := d.dialling[s]; cancel != nil {
-		cancel() // the peer's node need not be told any more
+		cancel() // the peer's node need not be informed any more
 	}
 	d.mu.Unlock()
 	d.handAgain(p, x, s, l, t.Name)
@@ -209,8 +209,8 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// JudgeAgain decides about a further connection that a peer's node has made, or its word that the link
-// is lost there.
+// JudgeAgain decides about a further connection that a peer's node has made, or about its message
+// that the link is lost there.
 func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.SessionState, dynamic.Verdict) {
 	x := Pair{h.Dst, h.Src}
 	p := d.Procs.Of(x.Local)

@@ -11,25 +11,25 @@ import (
 // endingLimit is how long the node's end waits for those who want to know why it ends.
 const endingLimit = 500 * time.Millisecond
 
-// End tells who awaits it how a node's part of the job ends.
+// End passes on how a node's part of the job ends to those that wait for it.
 type End struct {
-	how      *links.Ending // before over is closed
+	how      *links.Ending // set before over is closed
 	over     chan struct{}
 	awaiting atomic.Int32
 }
 
-// Tell is called once. The failure is empty if the node ends in order.
+// Tell records the end. It is called once. The failure is empty if the node ends in order.
 func (e *End) Tell(site, failure string) {
 	e.how = &links.Ending{Site: site, Failure: failure}
 	close(e.over)
 }
 
-// Awaiting is how many wait for the end.
+// Awaiting returns the number of requests that wait for the end.
 func (e *End) Awaiting() int { return int(e.awaiting.Load()) }
 
 // await returns how the node ends, or nil if ctx ended before.
 func (e *End) await(ctx context.Context) *links.Ending {
-	e.awaiting.Add(1) // it stays so, as the answer is yet to be sent
+	e.awaiting.Add(1) // stays counted at the end, as the answer is yet to be sent
 	select {
 	case <-e.over:
 		return e.how

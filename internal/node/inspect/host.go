@@ -40,7 +40,7 @@ func (c *Control) describeHost(ctx context.Context, index int) (links.Host, []li
 type switchState struct {
 	wait     links.Waiting
 	channels []links.Channel
-	passed   []host.LinkID // of each, at the plugin that its bytes pass through
+	passed   []host.LinkID // the ID of each, at the plugin that its bytes pass through
 }
 
 // switchState describes a switch, in whose goroutine it runs.

@@ -37,7 +37,7 @@ import (
 // microseconds, unless they are stopped or compute.
 const procsLimit = 500 * time.Millisecond
 
-// Settings have what a node can tell of while it starts.
+// Settings are what a node can report while it starts.
 type Settings struct {
 	Name  string // of the job
 	Site  *site.Site
@@ -51,19 +51,20 @@ type Settings struct {
 
 	Log func() []loglimit.Line // the node's last lines
 
-	Waits func() string // for whom the node waits in startup; empty: for nobody
+	Waits func() string // what the node waits for in startup; empty: nothing
 	Spare Spare         // nil: the node is not that of a spare site
 
-	Reports bool // this node writes a report, for which it needs the last words of other sites
+	Reports bool // this node writes a report, for which it needs the final figures of other sites
 }
 
-// Spare is what the node of a spare site can tell, for which the job never runs as for others.
+// Spare is what the node of a spare site can report. For that node the job never runs as for
+// others.
 type Spare interface {
 	Describe(*links.Node)
-	Known() *startup.Job // that it is spare for; nil: it does not know it yet
+	Known() *startup.Job // the job for which it is spare; nil: not known yet
 }
 
-// Running has what a node can tell of once the job runs.
+// Running is what a node can report once the job runs.
 type Running struct {
 	Hosts    []Host
 	Direct   *direct.Links
@@ -71,10 +72,10 @@ type Running struct {
 	Prober   *probe.Prober
 	Worlds   interface{ Describe(*links.Node) } // links to other worlds
 	Member   interface{ Describe(*links.Node) } // the job's server
-	Spares   interface{ Describe(*links.Node) } // that the job has
+	Spares   interface{ Describe(*links.Node) } // of the job
 	Losses   interface {
 		Describe(*links.Node)
-		Site(*startup.ClientInfo) bool // it is lost as a whole
+		Site(*startup.ClientInfo) bool // reports whether a site is lost as a whole
 	}
 }
 
@@ -85,14 +86,14 @@ type Host struct {
 	NoBoard string // why its procs have no board; empty: they have one
 }
 
-// Control answers at a node's control socket.
+// Control answers requests at a node's control socket.
 type Control struct {
 	Settings
 	Running
 	server *links.Server // nil if it could not be opened
-	asked  chan struct{} // questions of other sites that are being answered
+	asked  chan struct{} // holds questions of other sites that are being answered
 
-	rereading sync.Mutex // at the head: one at a time
+	rereading sync.Mutex // at the head: one reload at a time
 
 	End *End
 
@@ -101,7 +102,7 @@ type Control struct {
 	mute   mute
 }
 
-// Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
+// Open opens a node's control socket. If that fails, the operator is warned and the job continues.
 func Open(s Settings) *Control {
 	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked), End: &End{over: make(chan struct{})}}
 	err := c.writeAbout()
@@ -117,7 +118,7 @@ func Open(s Settings) *Control {
 	return c
 }
 
-// Run sets what runs. It has to be called before Ready is closed, and is not used until then.
+// Run sets what runs. It has to be called before Ready is closed; until then r is not used.
 func (c *Control) Run(r Running) { c.Running = r }
 
 // TellJob writes the job's ID, which is known now, to the run directory.
@@ -227,8 +228,8 @@ func (c *Control) isReady() bool {
 	}
 }
 
-// Describe tells what this node knows. Procs and switches that do not answer within procsLimit are
-// left out.
+// Describe returns what this node knows. Procs and switches that do not answer within procsLimit
+// are left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
 		d := &links.Node{About: c.about(), Phase: links.PhaseStarting, Waits: c.Waits()}
@@ -290,7 +291,7 @@ func addressOf(c *Control, p *procs.Proc) string {
 	return ""
 }
 
-// Phase returns how far the node is; it is PhaseEnding from the first proc that has finished.
+// Phase returns the phase of the node; it is PhaseEnding from the first proc that has finished.
 func (c *Control) Phase() links.Phase {
 	if c.Spare != nil {
 		return links.PhaseSpare
@@ -305,7 +306,7 @@ func (c *Control) Phase() links.Phase {
 }
 
 func (c *Control) sites() (sites []links.Site) {
-	onHost := make(map[wire.HostRank]int) // procs
+	onHost := make(map[wire.HostRank]int) // number of procs
 	var pids []int
 	for _, p := range c.Site.Routes.World.Procs.All() {
 		onHost[p.Host]++

@@ -44,14 +44,15 @@ func (l *lastWords) all(gone func(client int, hasAsked bool) bool) bool {
 	return true
 }
 
-// AllHeard reports whether no site will ask this node any more: those that write reports have its site's
-// last words, or ask another host, since the site's first proc is there, or are gone.
+// AllHeard reports whether no site will ask this node any more: each site that writes a report has
+// the final figures of this node's site, or asks another host, as the site's first proc is there,
+// or is gone.
 func AllHeard(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
 	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
 }
 
-// Reachable are the job's other sites that run impi and that this node knows a way to ask.
+// Reachable returns the job's other own sites that this node can ask.
 func Reachable(c *Control) (sites []links.About) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil

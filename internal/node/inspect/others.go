@@ -55,7 +55,7 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 	case r.Op == links.OpProbe && c.isReady():
 		w := c.Site.Routes.World
 		if r.Local < 0 || r.Local >= w.Procs.Len() {
-			break // which is said where it is measured
+			break // reported by the measurement itself
 		}
 		if i := int(w.Procs.At(wire.WorldRank(r.Local)).Host - w.Clients[w.Self].FirstHost); i >= 0 && i < hosts {
 			return i, nil
@@ -155,7 +155,7 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 		return a, errors.New(a.Error)
 	}
 	if a.Node != nil {
-		a.Node.SetClock(time.Now()) // its machine's may be wrong
+		a.Node.SetClock(time.Now()) // its machine's clock may be wrong
 	}
 	return a, nil
 }
@@ -166,7 +166,7 @@ func (c *Control) answerOther(ctx context.Context, question []byte) []byte {
 		return nil
 	}
 	a := links.Answer{}
-	if r.Op == links.OpReread && r.Host == "" { // of the whole site: this is its head
+	if r.Op == links.OpReread && r.Host == "" { // for the whole site: this node is its head
 		a = c.Reread(ctx)
 	} else {
 		a = c.answer(ctx, r)

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Reread has all hosts of the site read their job file again. All check theirs before any takes
-// something: if one has a fault, or a host is not reached, nothing changes.
+// Reread makes all hosts of the site read their job file again. All check the file before any
+// applies something: if one finds a fault, or a host is not reached, nothing changes.
 func (c *Control) Reread(ctx context.Context) links.Answer {
 	switch {
 	case !c.isReady():

@@ -19,9 +19,9 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Nodes of different sites know no way to each other but those of their procs. So a node asks
-// another site over a link like that between two procs of the sites: a links.Request there, a
-// links.Answer back.
+// Nodes of different sites can reach each other only in the ways that their procs can. So a node
+// asks another site over a link like that between two procs of the sites: it sends a links.Request
+// and receives a links.Answer.
 
 const (
 	maxQuestion = 16 << 10 // bytes
@@ -145,7 +145,7 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; "), Since: c.mute.since(whole, began)}}
 }
 
-// Unreachable are the job's other sites that run impi and that this node knows no way to ask.
+// Unreachable returns the job's other own sites that this node cannot ask.
 func Unreachable(c *Control) (sites []links.About) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil

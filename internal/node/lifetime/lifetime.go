@@ -15,10 +15,10 @@ import (
 	"github.com/openimpi/impi/internal/node/tasks"
 )
 
-// Lifetime has an Ending its time and its context. Its methods may be called by any goroutine.
+// Lifetime adds time and a context to an Ending. Its methods may be called by any goroutine.
 type Lifetime struct {
-	// OnLate, set before the first report, hears of the first failure of a proc that came after its
-	// Finalize. It must not call the Lifetime.
+	// OnLate, set before the first report, is called with the first failure of a proc that came
+	// after its Finalize. It must not call the Lifetime.
 	OnLate func(*ending.Failure)
 
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ func New(ctx context.Context) (*Lifetime, context.Context) {
 	return &Lifetime{cancel: cancel}, ctx
 }
 
-// Report has f tell the Ending something.
+// Report calls f, which reports something to the Ending.
 func (l *Lifetime) Report(f func(now time.Time, e *ending.Ending)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *Lifetime) Fail(f *ending.Failure) {
 	l.Report(func(now time.Time, e *ending.Ending) { e.Fail(now, f) })
 }
 
-// Close is for the end of the node: what is reported later has no effect.
+// Close ends the Lifetime with its node: later reports have no effect.
 func (l *Lifetime) Close() { l.Report(func(_ time.Time, e *ending.Ending) { e.Close() }) }
 
 // Of returns the failure that ended a context of New, or nil.
@@ -76,10 +76,10 @@ func Of(ctx context.Context) *ending.Failure {
 // Interrupt is the cause of a context that an operator's signal ended.
 type Interrupt struct{ Signal syscall.Signal }
 
-// Error names the signal.
+// Error returns the name of the signal.
 func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 
-// Interrupted is the failure of a job that its operator ended at a site.
+// Interrupted returns the failure of a job that its operator ended at a site.
 func Interrupted(site string, cause error) *ending.Failure {
 	f := ending.NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", site, cause))
 	var i Interrupt

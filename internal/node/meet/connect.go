@@ -17,7 +17,7 @@ import (
 // connectLimit is how long a connect may take where the proc gives no time.
 const connectLimit = time.Minute
 
-// Peer is a proc of another world, or a port there, and how to greet it.
+// Peer is a proc of another world, or a port there, with what is needed to greet it.
 type Peer struct {
 	Card  dynamic.Card
 	Token dynamic.Token // keys the greeting
@@ -63,7 +63,7 @@ func whyNoWorldLink(ctx context.Context, s *dial.Search, last dynamic.SearchStep
 	switch {
 	case last.Yielded:
 		return errors.New("the peer was about to connect and did not")
-	case last.Verdict != dynamic.Accepted: // its word is the last
+	case last.Verdict != dynamic.Accepted: // the peer's verdict decides
 		m := missed[len(missed)-1]
 		return fmt.Errorf("%s: %w", s.Ways[m.Way].T.Name, m.Err)
 	case ctx.Err() != nil:

@@ -13,7 +13,7 @@ type linked struct {
 	since            time.Time
 }
 
-// Describe tells of the links to other worlds, and never of the keys of ports.
+// Describe adds the links to other worlds to d, and never the keys of ports.
 func (m *Meetings) Describe(d *links.Node) {
 	if !m.Able {
 		return
@@ -35,13 +35,14 @@ func (m *Meetings) Describe(d *links.Node) {
 			a.State = links.StateLinked
 		case dynamic.Yielding:
 			a.State = links.StateWaiting
-		default: // it is being opened
+		default: // the link is being opened
 		}
 		d.WorldLinks = append(d.WorldLinks, a)
 	}
 }
 
-// Counts tells how many ports, requests of procs and pairs with procs of other worlds there are.
+// Counts returns the numbers of ports, of requests of procs, and of pairs with procs of other
+// worlds.
 func (m *Meetings) Counts() (ports, requests, pairs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

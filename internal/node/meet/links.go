@@ -43,7 +43,7 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 	}
 }
 
-// AcceptLink gives a link from another world to the proc that it is for.
+// AcceptLink passes a link from another world to the proc that it is for.
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.Member{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.Member{World: hello.World, Rank: hello.Src}}
 	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)

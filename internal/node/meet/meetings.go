@@ -24,11 +24,11 @@ type Settings struct {
 	Routes *routes.Table       // of a job that runs
 	Procs  *procs.Set
 	Token  dynamic.Token // of the job
-	Able   bool          // the job can meet others at all
+	Able   bool          // the job can meet other jobs
 	Names  NameSettings
 	Log    hclog.Logger
 
-	// PortClosed is told when a proc has closed a port. nil: nobody wants to know.
+	// PortClosed, if not nil, is called when a proc has closed a port.
 	PortClosed func(dynamic.World)
 }
 
@@ -37,7 +37,7 @@ type (
 	step     = meetings.Step[*procs.Proc, waiting]
 )
 
-// Meetings has the ports, requests and links of a node's procs that are about other worlds.
+// Meetings holds the ports, requests and links of a node's procs that are about other worlds.
 type Meetings struct {
 	Settings
 	secret dynamic.Token // keys the greetings of worlds that have met this one
@@ -56,7 +56,7 @@ func New(s Settings) *Meetings {
 	}
 }
 
-// Keys returns the key by which a greeting must be proved, by the name and the purpose in it.
+// Keys returns the keys that must prove greetings, by the name and the purpose in a greeting.
 func (m *Meetings) Keys() dynamic.Keys {
 	own := dynamic.KeysOfJob(m.Token)
 	met := m.secret.World()
@@ -68,15 +68,15 @@ func (m *Meetings) Keys() dynamic.Keys {
 			return m.node.Ports.Key(name)
 		case dynamic.OfWorld:
 			return m.secret, m.Able && name == met
-		default: // the token of a job with another MPI is zero, with which nothing can be proved
+		default: // the token of a job with another MPI is zero, which proves nothing
 			token, ok := own(name, of)
 			return token, ok && token != dynamic.Token{}
 		}
 	}
 }
 
-// Heard does what a proc's message about other worlds asks for. It returns false if the
-// message is about something else.
+// Heard handles a proc's message about other worlds. It returns false if the message is about
+// something else.
 func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) (mine bool) {
 	m.with(func(n *deciding) { mine = n.Heard(time.Now(), p, x) })
 	return mine
@@ -132,8 +132,8 @@ func (m *Meetings) carryOut(s step) {
 	}
 }
 
-// BeginFor runs a request of a proc beside everything else, or refuses it with an answer of a kind and
-// an error class if too many are under way.
+// BeginFor runs a request of a proc in the background or, if too many are under way, refuses it
+// with an answer of a kind and an error class.
 func (m *Meetings) BeginFor(p *procs.Proc, answer wireup.Kind, request uint64, class mpierr.Class, f func()) {
 	m.mu.Lock()
 	begun := m.node.Begin(p)
@@ -159,7 +159,7 @@ func (m *Meetings) run(p *procs.Proc, answer wireup.Kind, request uint64, class 
 	})
 }
 
-// Answer sends a proc a message. A proc that has ended does not get it.
+// Answer sends a message to a proc, unless the proc has ended.
 func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 	if err := p.Tell(x); err != nil {
 		m.Log.Debug("cannot send to a proc", "proc", p.Who(), "kind", x.Kind, "error", err)

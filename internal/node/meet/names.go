@@ -23,15 +23,15 @@ import (
 
 const namesLimit = 10 * time.Second // for an answer, where the proc gives no time
 
-// NameSettings say which name services there are.
+// NameSettings define the name services of a node.
 type NameSettings struct {
-	File config.Names // what the site's file says
+	File config.Names // from the site's file
 
-	// Own gives the address of the job's own server, and how to authenticate there. A spawned
-	// world has the names of the job that it was spawned in.
+	// Own returns the address of the job's own server, and how to authenticate there. A spawned
+	// world uses the names of the job that it was spawned in.
 	Own func() (netip.AddrPort, config.Auth)
 
-	Owner dynamic.Token // of the job whose server Own gives
+	Owner dynamic.Token // of the job whose server Own returns
 	Log   hclog.Logger
 }
 
@@ -42,7 +42,7 @@ type nameService struct {
 
 	mu     sync.Mutex
 	own    *service.Client // with the job's server; nil until it is needed
-	shared *service.Client // with the file's
+	shared *service.Client // of the server in the file
 	closed bool
 }
 

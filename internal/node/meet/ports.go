@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// AcceptConnect accepts or refuses a connection to a port, whose greeting has proved that the caller
-// has the port's key.
+// AcceptConnect accepts or refuses a connection to a port, whose greeting has proved the port's
+// key.
 func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	var verdict dynamic.Verdict
 	allowed := m.Routes.AllowsWorlds(l, t)
@@ -43,8 +43,8 @@ func (m *Meetings) PortIsOpen(name dynamic.World) bool {
 	return open
 }
 
-// BreakPort has accepts at a port of a proc fail, those that wait and later ones: nobody will connect,
-// for this reason.
+// BreakPort makes accepts at a port of a proc fail, both those that wait and later ones: for this
+// reason no process will connect.
 func (m *Meetings) BreakPort(p *procs.Proc, name dynamic.World, reason string) {
 	m.with(func(n *deciding) { n.Break(p, name, errors.New(reason)) })
 }

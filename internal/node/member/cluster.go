@@ -34,35 +34,36 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// ClusterConfig says which host of its site a node runs, if the others run elsewhere. Host 0 is
-// the head: its node is the site's client of the server.
+// ClusterConfig defines which host of its site a node runs, if other nodes run the other hosts.
+// Host 0 is the head: its node is the site's client of the server.
 type ClusterConfig struct {
 	Hosts    []config.Host // all of the site's
 	Self     int
-	Secret   []byte       // all nodes of the site have it, and nobody else
-	Head     string       // "ip:port" where the head takes connections of the other hosts
+	Secret   []byte       // shared by all nodes of the site, and no others
+	Head     string       // "ip:port" where the head accepts connections of the other hosts
 	Listener net.Listener // the head's, if it listens there already
 	Started  bool         // an engine has started this node, by order of the head, which listens already
 
-	// Ends tells the head what the engine that has started the other hosts' nodes sees of them.
-	// Nil: no engine has. It is closed at the end.
+	// Ends, at the head, returns what the engine that has started the other hosts' nodes observes
+	// of them. It is closed at the end. Nil if no engine has started them.
 	Ends <-chan HostEnd
 
-	// Fault is why this host cannot be part of the site; nil: it can. The node tells the others.
+	// Fault, if not nil, is the reason why this host cannot be part of the site. The node sends it
+	// to the others.
 	Fault error
 }
 
-// HostEnd says that the node of a host has ended or, if Host is -1, that the nodes could not be
+// HostEnd reports that the node of a host has ended or, if Host is -1, that the nodes could not be
 // started.
 type HostEnd struct {
-	Host int // -1: of none
+	Host int // -1: no host
 	Why  error
 }
 
 const (
 	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
-	dismissal  = 4 * time.Second // that the head stays for hosts that are on their way, if one cannot be part of the site
-	earlier    = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
+	dismissal  = 4 * time.Second // that the head waits for hosts still connecting, if one cannot be part of the site
+	earlier    = 2 * time.Second // hosts are reported missing this long before the server misses their site
 )
 
 // signsOfLife says how often the hosts of a site give a sign of life, and after which silence one of
@@ -73,12 +74,12 @@ func signsOfLife(job *config.Job) (beat, silence time.Duration) {
 	return limit / 5, limit * 4 / 5
 }
 
-// Cluster is how a node works together with the other hosts of its site. A nil *Cluster is for a
-// node that runs its whole site.
+// Cluster connects a node with the other hosts of its site. A nil *Cluster is for a node that runs
+// its whole site.
 type Cluster struct {
 	ClusterConfig
 	Routes   *routes.Table
-	End      *lifetime.Lifetime // hears of failures of other hosts, and of their loss
+	End      *lifetime.Lifetime // gets failures of other hosts, and their loss
 	Log      hclog.Logger
 	Deadline time.Time            // until all hosts must be there
 	Ready    <-chan struct{}      // closed when the procs run in MPI
@@ -88,28 +89,29 @@ type Cluster struct {
 	Stdout, Stderr *launch.Output
 	Redirects      [2]*Redirect // where Stdout and Stderr write
 
-	// Spawned names the spawned world of which they are hosts. Its output goes by the hosts of the
-	// site: Stdin, Stdout, Stderr and Redirects are nil. Empty: they are the site's own hosts.
+	// Spawned is the name of the spawned world of which they are hosts. Its output goes through the
+	// hosts of the site: Stdin, Stdout, Stderr and Redirects are nil. If Spawned is empty they are
+	// the site's own hosts.
 	Spawned string
 
 	StopSpawned func() // ends all that was spawned at this host
 
-	// Without has a job go on without hosts of the site that are lost for f, once GoOn was called; nil: their
-	// loss ends it.
+	// Without, if not nil, makes a job continue without hosts of the site that are lost for f, once
+	// GoOn was called. If it is nil, their loss ends the job.
 	Without func(hosts []int, f *ending.Failure)
 	goesOn  atomic.Bool
 
 	answer [topics]atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
-	tree    atomic.Pointer[cluster.Host] // nil until it is connected, while signals come already
-	over    chan struct{}                // closed when the head has said that all went well
+	tree    atomic.Pointer[cluster.Host] // nil until it is connected; signals may come before
+	over    chan struct{}                // closed when the head has reported that all went well
 	signals chan syscall.Signal          // for the procs here, in the order in which they came
-	closed  chan struct{}                // with Close
+	closed  chan struct{}                // closed by Close
 	once    sync.Once                    // of over
 
-	id        *rendezvous.Identity // among the hosts of the site; nil: this one has none
+	id        *rendezvous.Identity // certificate among the hosts of the site; nil: none
 	sought    atomic.Int64         // the host that Open waits for
-	dismisses bool                 // the head stays for hosts that are on their way, see dismissal
+	dismisses bool                 // the head waits for hosts that are still connecting, see dismissal
 	count     counts
 
 	mu      sync.Mutex
@@ -138,13 +140,14 @@ func (o *Cluster) connected() *cluster.Host {
 	return o.tree.Load()
 }
 
-// IsHead reports whether this node speaks for its site: it is the head, or has no others.
+// IsHead reports whether this node represents its site: it is the head, or there are no other
+// hosts.
 func (o *Cluster) IsHead() bool { return o == nil || o.Self == 0 }
 
 func (o *Cluster) name(host int) string { return o.Hosts[host].String() }
 
-// Open connects this host with the others: at the head it takes connections, elsewhere it
-// blocks until the head has taken it.
+// Open connects this host with the others: at the head it accepts connections, elsewhere it blocks
+// until the head has accepted this host.
 func (o *Cluster) Open(ctx context.Context) error {
 	within, cancel := context.WithDeadline(ctx, o.Deadline)
 	defer cancel()
@@ -152,7 +155,7 @@ func (o *Cluster) Open(ctx context.Context) error {
 	switch {
 	case err == nil && o.Fault != nil: // at the head
 		return o.fault(o.Fault)
-	case errors.Is(err, cluster.ErrOver): // events have been told how
+	case errors.Is(err, cluster.ErrOver): // events have reported how
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -213,7 +216,7 @@ func (o *Cluster) open(ctx context.Context) error {
 		c.HostAt = o.hostAt
 	}
 	if o.IsHead() && o.Fault != nil {
-		o.End.Fail(o.fault(o.Fault)) // before others say what follows from it, such as that it shows no certificate
+		o.End.Fail(o.fault(o.Fault)) // before others report consequences, such as that it shows no certificate
 	}
 	tree, err := cluster.Open(ctx, c)
 	if err != nil {
@@ -235,7 +238,7 @@ func (o *Cluster) open(ctx context.Context) error {
 	return nil
 }
 
-// Identity is the host's certificate among those of its site; nil: it has none.
+// Identity returns the host's certificate among those of its site, or nil if it has none.
 func Identity(o *Cluster) *rendezvous.Identity {
 	if o == nil {
 		return nil
@@ -243,8 +246,8 @@ func Identity(o *Cluster) *rendezvous.Identity {
 	return o.id
 }
 
-// Renew has the connections with the other hosts of the site made anew, with the certificates as they are
-// now.
+// Renew makes the connections with the other hosts of the site again, with the present
+// certificates.
 func Renew(o *Cluster) {
 	if o == nil {
 		return
@@ -298,7 +301,7 @@ func (o *Cluster) hearEngine() {
 	}
 }
 
-// GoOn has a site that may go on without its hosts do so from now on. o may be nil.
+// GoOn allows a site that can continue without lost hosts to do so from now on. o may be nil.
 func GoOn(o *Cluster) {
 	if tree := o.connected(); tree != nil && o.Without != nil {
 		o.goesOn.Store(true)
@@ -331,26 +334,26 @@ func (o *Cluster) digest() []byte {
 	for _, p := range site.Parts {
 		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
-	for _, r := range site.Routes { // wherever they stand in the file
+	for _, r := range site.Routes { // in any order
 		r.Pos, r.Closed = config.Pos{}, false // closed follows from certificates
 		fmt.Fprintf(h, "%+v\n", r)
 	}
-	for _, t := range site.Transports { // what their settings say may be a machine's own, as paths are
+	for _, t := range site.Transports { // their settings may be a machine's own, as paths are
 		fmt.Fprintf(h, "%q\n", t.Name)
 	}
-	l := o.Routes.Job.Limits // but start, which each node counts from its own
+	l := o.Routes.Job.Limits // except start, which each node counts from its own start
 	fmt.Fprintln(h, l.Stop, l.Resume, l.Silence)
-	for _, x := range o.Hosts { // by name if they have one, of which machines may have different addresses
+	for _, x := range o.Hosts { // by name if they have one, as machines may have different addresses of it
 		n := x.Procs
 		if x.Auto {
-			n = 0 // its own machine says how many
+			n = 0 // its own machine determines the number
 		}
 		fmt.Fprintf(h, "%v %d\n", x, n)
 	}
 	return h.Sum(nil)
 }
 
-// Failed makes a failure of the error with which the hosts of the site did not come together.
+// Failed converts the error with which the hosts of the site did not connect into a failure.
 func (o *Cluster) Failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -358,7 +361,7 @@ func (o *Cluster) Failed(ctx context.Context, err error) error {
 	case errors.Is(err, membership.ErrMissing):
 		return ending.TimedOut("site %s: %v passed and hosts of %s are missing: %s; %s",
 			o.Routes.Site.Name, o.Routes.Job.Limits.Start, cmp.Or(o.Spawned, "the site"), o.names(o.waits()), whatOfMissing(o))
-	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
+	case errors.Is(err, cluster.ErrOver): // events has received why, or does so now
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
@@ -415,7 +418,7 @@ func (o *Cluster) names(hosts []int) string {
 	return hostlist.Compress(list)
 }
 
-// Address is that of a host of the site, as the job file has it.
+// Address returns the address of a host of the site, as in the job file.
 func (o *Cluster) Address(host int) string { return o.name(host) }
 
 // hostAt finds the host that has an address. An engine gives all hosts the same secret, so a host

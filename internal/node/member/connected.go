@@ -20,7 +20,7 @@ func (o *Cluster) Input() (*os.File, error) {
 		return nil, err
 	}
 	go func() {
-		_, _ = io.Copy(w, o.tree.Load().Stdin()) // until its end, that of the proc, or of the job
+		_, _ = io.Copy(w, o.tree.Load().Stdin()) // until the end of the input, of the proc, or of the job
 		_ = w.Close()
 	}()
 	return r, nil
@@ -43,7 +43,7 @@ func (o *Cluster) finish(ctx context.Context) error {
 	}
 }
 
-// Topic says who answers a question.
+// Topic selects the function that answers a question.
 type Topic byte
 
 // The topics.
@@ -55,7 +55,8 @@ const (
 	topics
 )
 
-// Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
+// Ask sends a question to the node of another host, and returns the answer of the function that
+// AnswerBy set there.
 func (o *Cluster) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
 	tree := o.connected()
 	if tree == nil {
@@ -68,12 +69,13 @@ func (o *Cluster) Ask(ctx context.Context, about Topic, host int, question []byt
 	return answer, err
 }
 
-// AnswerBy has f answer the questions of other hosts about something. Nil answers none.
+// AnswerBy makes f answer the questions of other hosts about a topic. If f is nil, they are not
+// answered.
 func (o *Cluster) AnswerBy(about Topic, f func(ctx context.Context, question []byte) []byte) {
 	o.answer[about].Store(&f)
 }
 
-// Linger keeps the hosts above this one there until its result is called, for procs that outlive
+// Linger keeps the hosts above this one running until its result is called, for procs that outlive
 // the job.
 func (o *Cluster) Linger() (leave func()) {
 	if tree := o.connected(); tree != nil {
@@ -82,7 +84,7 @@ func (o *Cluster) Linger() (leave func()) {
 	return func() {}
 }
 
-// AwaitBelow waits until the hosts below this one have left: what runs there may spawn procs here.
+// AwaitBelow waits until the hosts below this one have left: their procs may spawn procs here.
 func (o *Cluster) AwaitBelow() {
 	if tree := o.connected(); tree != nil {
 		tree.AwaitBelow(o.leaveTime())
@@ -92,27 +94,27 @@ func (o *Cluster) AwaitBelow() {
 // leaveTime is how long hosts below may take to leave if they do not say that they stay.
 func (o *Cluster) leaveTime() time.Duration { return routes.Limits(o.Routes).Stop + 2*time.Second }
 
-// Present tells, at the head, whether a host is still there.
+// Present reports, at the head, whether a host is still there.
 func (o *Cluster) Present(host int) bool {
 	tree := o.connected()
 	return tree != nil && tree.Has(host)
 }
 
-// Stop has, at the head, the other hosts end all that was spawned there.
+// Stop makes, at the head, the other hosts end all that was spawned there.
 func (o *Cluster) Stop() {
 	if tree := o.connected(); tree != nil && o.IsHead() {
 		tree.Stop()
 	}
 }
 
-// Late tells the head of a proc that failed after its Finalize.
+// Late reports to the head that a proc failed after its Finalize.
 func (o *Cluster) Late(f *ending.Failure) {
 	if tree := o.connected(); tree != nil && !o.IsHead() {
 		tree.Fail(reportOf(f, true, time.Now()))
 	}
 }
 
-// Over says how the job ended: the head to all, the others to the head. f is nil if it went
+// Over reports how the job ended: the head to all, the others to the head. f is nil if it went
 // well.
 func (o *Cluster) Over(f *ending.Failure) {
 	tree := o.connected()

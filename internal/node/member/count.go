@@ -19,13 +19,13 @@ type counts struct {
 
 	mu    sync.Mutex
 	told  *membership.Counts // at the head
-	whole chan struct{}      // closed when told has all of them
+	whole chan struct{}      // closed when told has the counts of all hosts
 }
 
 // countTurn is how long the head lets a host wait for one answer. The host asks again.
 const countTurn = 20 * time.Second
 
-// Procs is how many procs a host of the site has. It is known after Count.
+// Procs returns the number of procs of a host of the site. It is known after Count.
 func (o *Cluster) Procs(host int) int { return o.count.procs[host] }
 
 func (o *Cluster) placeProcs() {
@@ -36,7 +36,7 @@ func (o *Cluster) placeProcs() {
 }
 
 // Count finds how many procs all hosts have, if the file leaves that to their machines. It waits
-// for all of these.
+// for all these hosts.
 func (o *Cluster) Count(ctx context.Context) error {
 	if !slices.ContainsFunc(o.Hosts, func(h config.Host) bool { return h.Auto }) {
 		return nil

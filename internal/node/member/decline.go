@@ -19,8 +19,8 @@ import (
 // the server.
 const declineTime = 2 * time.Second
 
-// Decline tells the server that this site will not join, and why, if it has to know. done is closed
-// when that has succeeded or failed.
+// Decline reports to the server that this site will not join, and why, unless the server need not
+// know. done is closed when this has succeeded or failed.
 func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
@@ -65,6 +65,6 @@ func (m *Member) declineAt(ctx context.Context, set rendezvous.Settings, f *endi
 }
 
 func addressTaken(f *ending.Failure) bool {
-	return f != nil && (errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
+	return f != nil && (errors.Is(f, syscall.EADDRINUSE) || // errors of the embedded server
 		errors.Is(f, site.ErrPortTaken))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Dialect is how the site's packets are written.
+// Dialect returns how the site's packets are written.
 func Dialect(site config.Site) wire.Dialect {
 	if site.Protocol.Dialect == config.Draft1999 {
 		return wire.Draft
@@ -31,7 +31,7 @@ func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 			c.Versions = append(c.Versions, v)
 		}
 	}
-	room := startup.MaxVersions - 2 - len(c.Versions) // besides 0.0 and ours
+	room := startup.MaxVersions - 2 - len(c.Versions) // after 0.0 and ours
 	add := func(v wire.Version, has bool) {
 		if has && !c.Foreign && room > 0 {
 			c.Versions = append(c.Versions, v)

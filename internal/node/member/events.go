@@ -45,14 +45,14 @@ func (r *hostReport) failure(now time.Time) *ending.Failure {
 
 type events struct{ o *Cluster }
 
-// Waits notes which hosts are missing.
+// Waits records which hosts are missing.
 func (e events) Waits(hosts []int) {
 	e.o.mu.Lock()
 	defer e.o.mu.Unlock()
 	e.o.missing = hosts
 }
 
-// Fails takes another host's report.
+// Fails handles another host's report.
 func (e events) Fails(host int, b []byte) {
 	var r hostReport
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -62,18 +62,18 @@ func (e events) Fails(host int, b []byte) {
 	if f := r.failure(time.Now()); !r.Late {
 		e.o.End.Fail(f)
 	} else {
-		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) }) // that host has logged it, and its log comes out here
+		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) }) // that host has logged it, and its log is printed here
 	}
 }
 
-// Over takes the head's word that the job is over.
+// Over handles the head's message that the job is over.
 func (e events) Over(b []byte) {
 	if len(b) == 0 {
 		e.o.once.Do(func() { close(e.o.over) })
 		return
 	}
 	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
-	_ = json.Unmarshal(b, &r) // over is over
+	_ = json.Unmarshal(b, &r) // the job is over in any case
 	f := r.failure(time.Now())
 	f.Weight, f.Told = ending.Decided, true
 	e.o.End.Fail(f)
@@ -84,15 +84,16 @@ func (e events) Unfit(host int, why error) {
 	e.o.End.Fail(ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", e.o.Routes.Site.Name, e.o.name(host), why)))
 }
 
-// Signal queues a signal for the procs, which get it once they are in MPI.
+// Signal queues a signal for the procs, which is sent once they are in MPI.
 func (e events) Signal(number int) {
 	select {
 	case e.o.signals <- syscall.Signal(number):
-	default: // the procs do not come, and a thousand wait
+	default: // the procs have not come, and maxSignals signals wait
 	}
 }
 
-// Lost ends the job for a host. The others may go on, and are told why without this one.
+// Lost ends the job for the loss of a host. The others may continue, and are informed without this
+// one.
 func (e events) Lost(_ int, why error) {
 	f := e.o.lost(why)
 	if e.o.goesOn.Load() {
@@ -101,10 +102,10 @@ func (e events) Lost(_ int, why error) {
 	e.o.End.Fail(f)
 }
 
-// Without has the job go on without hosts.
+// Without makes the job continue without hosts.
 func (e events) Without(hosts []int, why error) { e.o.Without(hosts, e.o.lost(why)) }
 
-// Ask answers another host.
+// Ask answers a question of another host.
 func (e events) Ask(ctx context.Context, question []byte) []byte {
 	if len(question) == 0 || question[0] >= byte(topics) {
 		return nil

@@ -34,16 +34,16 @@ import (
 
 // Settings are what a member needs of its node.
 type Settings struct {
-	Routes   *routes.Table // get their World when the site has joined
+	Routes   *routes.Table // its World is set when the site has joined
 	Site     *site.Site
 	Procs    *procs.Set
-	End      *lifetime.Lifetime // hears the server's word that the job is over
+	End      *lifetime.Lifetime // gets the server's message that the job is over
 	Log      hclog.Logger
-	Deadline time.Time       // until which the operator is told what is waited for
+	Deadline time.Time       // until which the operator sees what the node waits for
 	Now      <-chan struct{} // once closed, the server is not waited for
 	Runs     <-chan struct{} // closed when the job runs at this site
 	Cluster  *Cluster        // hosts of the site on other machines; nil: there are none
-	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
+	Spawned  bool            // the job is a spawned world: its parents learn of its end in another way
 	OnDemand agent.OnDemand  // which channels are made on demand
 }
 
@@ -55,9 +55,9 @@ type Member struct {
 
 	id      *rendezvous.Identity       // see Identity
 	session *rendezvous.Client         // our side of startup
-	joined  bool                       // we have begun it
-	at      string                     // the server's address; where there are several, after startup
-	lost    atomic.Pointer[serverLoss] // the server; nil: it is not lost
+	joined  bool                       // startup has begun
+	at      string                     // the server's address; if there are several, known after startup
+	lost    atomic.Pointer[serverLoss] // how the server was lost; nil: it is not
 	left    chan struct{}              // closed when we have left the job, or given it up
 	leaving sync.Once
 }
@@ -65,7 +65,7 @@ type Member struct {
 // New makes a member that has not joined.
 func New(s Settings) *Member { return &Member{Settings: s, left: make(chan struct{})} }
 
-// Join takes the site through startup.
+// Join performs startup for the site.
 func (m *Member) Join(ctx context.Context) error {
 	cfg, err := m.clientConfig()
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *start
 	if err != nil {
 		return nil, err
 	}
-	if m.Server == nil { // which reports by itself whom it waits for
+	if m.Server == nil { // an embedded server reports itself whom it waits for
 		stop := report.While(m.Log, m.Deadline, func() string {
 			return fmt.Sprintf("the server at %s and the other sites", strings.Join(m.servers(), " or "))
 		})
@@ -124,7 +124,7 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	case <-m.Server.Done():
 		return m.Server.Failure()
 	case <-ctx.Done():
-	case <-time.After(2 * time.Second): // it may have refused this site alone
+	case <-time.After(2 * time.Second): // the server may have refused this site alone
 	}
 	return nil
 }
@@ -142,18 +142,18 @@ func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func())
 	return within, func() { release(); cancel(nil) }
 }
 
-// Renew has the connection to the server made anew with the certificates of now, if the job runs. It returns
-// false if the connection stays as it is.
+// Renew makes the connection to the server again with the present certificates, if the job runs. It
+// returns false if the connection stays as it is.
 func (m *Member) Renew() bool {
 	select {
 	case <-m.Runs:
 		return m.session == nil || m.session.Renew()
 	default:
-		return true // which is made now, or soon
+		return true // the connection is made now, or soon
 	}
 }
 
-// Identity is the site's certificate at its server, once it has joined; nil: it has none.
+// Identity returns the site's certificate at its server, once it has joined; nil if it has none.
 func (m *Member) Identity() *rendezvous.Identity { return m.id }
 
 // servers are the addresses at one of which the sites meet.
@@ -235,10 +235,10 @@ type serverLoss struct {
 	why string
 }
 
-// Describe tells of the job's server, once the site has joined.
+// Describe adds the job's server to d, once the site has joined.
 func (m *Member) Describe(d *links.Node) {
 	if m.session == nil {
-		return // the head is connected with it, and this host is another one
+		return // only the head is connected with the server
 	}
 	s := m.Routes.Site.Server
 	d.Server = &links.JobServer{Address: cmp.Or(m.at, m.servers()[0]), Embedded: m.Server != nil, Ours: s.Ours && m.Server == nil}
@@ -304,7 +304,7 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 		hc := startup.HostConfig{Address: id, Port: port}
 		for _, p := range m.Procs.OfHost(h.Index) {
 			pid := p.Identity()
-			if c.Dialect == wire.Draft { // which has 32 bits for it
+			if c.Dialect == wire.Draft { // the draft has 32 bits for it
 				pid = int64(p.PID())
 			}
 			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: pid}, Card: h.Card})
@@ -314,15 +314,15 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 	return c, nil
 }
 
-// Resign tells the other sites that the job has failed, unless the failure came from them.
+// Resign reports to the other sites that the job has failed, unless the failure came from them.
 func (m *Member) Resign(f *ending.Failure) {
 	m.leaving.Do(func() { close(m.left) })
 	if m.session != nil {
-		_ = m.session.Fail(f) // which reports f
+		_ = m.session.Fail(f) // the session reports f
 	}
 }
 
-// Abandon leaves the job without a word, as the others go on without this site.
+// Abandon leaves the job without a message, as the others continue without this site.
 func (m *Member) Abandon() {
 	m.leaving.Do(func() { close(m.left) })
 	if m.session != nil {
@@ -353,7 +353,8 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	}
 	select {
 	case <-m.Server.Done():
-		// A job that goes on without lost sites does not end by the loss of the last one that had not left.
+		// A job that continues without lost sites does not end by the loss of the last one that had
+		// not left.
 		if f := m.Server.Failure(); f != nil && (!m.Routes.Job.Survive || m.Spawned || !errors.Is(f, startup.ErrLost)) {
 			return f
 		}

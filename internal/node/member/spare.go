@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/node/server"
 )
 
-// JoinSpare has a spare site learn the job from its server, however long the job's sites take to meet.
-// Other hosts of the site than its head get the job's token alone, and the job is nil there.
+// JoinSpare gets the job of a spare site from its server, however long the job's sites take to
+// meet. Other hosts of the site than its head get only the job's token: there job is nil.
 func (m *Member) JoinSpare(ctx context.Context) (job *startup.Job, token dynamic.Token, err error) {
 	o := m.Cluster
 	if !o.IsHead() {
@@ -37,7 +37,8 @@ func (m *Member) JoinSpare(ctx context.Context) (job *startup.Job, token dynamic
 	return job, job.Token, nil
 }
 
-// AwaitHead waits, at another host of a spare site than its head, until that says that the job is over.
+// AwaitHead waits, at another host of a spare site than its head, until the head reports that the
+// job is over.
 func (m *Member) AwaitHead(ctx context.Context) error {
 	select {
 	case <-m.Cluster.over:
@@ -47,9 +48,9 @@ func (m *Member) AwaitHead(ctx context.Context) error {
 	}
 }
 
-// HearServer tells a spare site how the job's server ends the job: said has the failure, nil if the job went
-// well. lost is called instead if the server is lost. It returns when one of them was called, or the site
-// has left.
+// HearServer reports to a spare site how the job's server ends the job: said gets the failure, or
+// nil if the job went well. lost is called instead if the server is lost. HearServer returns when
+// one of them was called, or the site has left.
 func (m *Member) HearServer(said func(*ending.Failure), lost func(why string)) {
 	select {
 	case <-m.left:
@@ -67,5 +68,6 @@ func (m *Member) HearServer(said func(*ending.Failure), lost func(why string)) {
 	}
 }
 
-// LeaveSpare ends the connection of a spare site with its server: the job is over, or does without it.
+// LeaveSpare ends the connection of a spare site with its server: the job is over, or continues
+// without the site.
 func (m *Member) LeaveSpare() { m.leaving.Do(func() { close(m.left) }) }

@@ -64,11 +64,11 @@ func (m *Member) together(ctx context.Context, part []byte, own startup.ClientCo
 	return nil
 }
 
-// ErrWithoutMPI says that all procs of a job have ended well, and none has called Init.
+// ErrWithoutMPI means that all procs of a job have ended well, and none has called Init.
 var ErrWithoutMPI = errors.New("no proc has called MPI Init")
 
-// JoinWithoutMPI is Join for a node whose procs have all ended with status 0 and have not called Init.
-// It returns ErrWithoutMPI if those of all other hosts have, too.
+// JoinWithoutMPI is Join for a node whose procs have all ended with status 0 without a call of
+// Init. It returns ErrWithoutMPI if all procs of all other hosts have, too.
 func (m *Member) JoinWithoutMPI(ctx context.Context) error {
 	if m.Cluster == nil {
 		return ErrWithoutMPI

@@ -65,7 +65,7 @@ func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // as where there are too many open files
+		if err != nil { // for example, if there are too many open files
 			l.Log.Warn("cannot accept a process at the socket for procs", "reason", err)
 			time.Sleep(acceptPause)
 			continue
@@ -91,9 +91,9 @@ func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 
 type gathering struct {
 	*Launch
-	first  int // number at the site of this host's first
+	first  int // number at the site of this host's first proc
 	joined []procs.Joined
-	count  atomic.Int32 // of joined that have come; whoever reports the wait reads it, too
+	count  atomic.Int32 // how many of joined have come; also read for reports of the wait
 }
 
 // admit takes a proc if it is the one that the file has here, or says what is wrong.
@@ -153,7 +153,7 @@ func (g *gathering) waitsFor() string {
 	return fmt.Sprintf("MPI Init of the procs that %s starts: %d of %d are there", by, g.count.Load(), len(g.joined))
 }
 
-// What is told of the launcher's output when it has ended early.
+// Limits of what is reported of the launcher's output when it has ended early.
 const (
 	keptLines = 16
 	maxSaid   = 240 // bytes: all of it is in the output at the site
@@ -185,7 +185,7 @@ func gist(lines []string) string {
 	}
 	s := strings.Join(words, " | ")
 	if len(s) > maxSaid {
-		s = strings.ToValidUTF8(s[:maxSaid], "") + "..." // what launchers explain begins with the point
+		s = strings.ToValidUTF8(s[:maxSaid], "") + "..." // launchers' explanations begin with the main point
 	}
 	return s
 }

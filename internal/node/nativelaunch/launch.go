@@ -35,15 +35,15 @@ import (
 
 // Settings are what the start of a native site's procs needs of its node.
 type Settings struct {
-	Routes   *routes.Table // gets the name of the site's MPI
+	Routes   *routes.Table // its name of the site's MPI is set
 	Cluster  *member.Cluster
-	Procs    *procs.Set // that will have the procs
+	Procs    *procs.Set // gets the procs
 	Launcher *launch.Launcher
 	Deadline time.Time // until which all procs must have come
 	Log      hclog.Logger
 
-	// Lost is told how the launcher, or a daemon of it, has failed while the job ran. If it returns false the
-	// job ends by that.
+	// Lost is called with how the launcher, or a daemon of it, has failed while the job ran. If it
+	// returns false the job ends by that.
 	Lost func(*ending.Failure) bool
 }
 
@@ -51,23 +51,23 @@ type Settings struct {
 type Launch struct {
 	Settings
 	Dir string             // for files, of the node alone
-	End *lifetime.Lifetime // hears how the launcher has ended
+	End *lifetime.Lifetime // gets how the launcher has ended
 
 	meeting meeting // of the hosts' nodes
 	socket  wireup.AttachListener
 	place   native.Place
-	env     string // how processes that have the place are told from others
+	env     string // by which processes that have the place are recognized
 
 	name    string          // of the launcher, for messages
-	process *launch.Process // nil until it runs, and elsewhere than at the head
-	said    *launch.Stream  // what it has written to its standard error
+	process *launch.Process // nil until it runs, and on hosts other than the head
+	said    *launch.Stream  // its output to standard error
 	watched chan struct{}   // closed when its end was reported
 	own     bool            // it has ended by itself
-	ordered atomic.Bool     // it was told to end
+	ordered atomic.Bool     // its end was requested
 	parents parents
 }
 
-// New makes a Launch; nil for a site that has no MPI of its own.
+// New returns a Launch, or nil for a site that has no MPI of its own.
 func New(s Settings) *Launch {
 	if s.Routes.Site.Native == nil {
 		return nil
@@ -79,7 +79,7 @@ func New(s Settings) *Launch {
 	return l
 }
 
-// Start starts the procs, and gives those of this host in their order when all of them have come.
+// Start starts the procs, and returns those of this host in their order when all of them have come.
 func (l *Launch) Start(ctx context.Context) ([]procs.Joined, error) {
 	site := l.Routes.Site
 	err := l.prepare(ctx)
@@ -158,7 +158,7 @@ func (l *Launch) see(ctx context.Context, shim string) error {
 		return nil
 	}
 	own := shim
-	if l.Routes.Site.Native.Shim == "" { // else the file says where it is, and nothing is made
+	if l.Routes.Site.Native.Shim == "" { // otherwise the file names the shim, and none is built
 		own, _, err = l.shim(ctx)
 	}
 	if err == nil && own != shim {
@@ -288,19 +288,19 @@ func (l *Launch) watch() {
 	limit, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	if slices.Contains(fromOutside, e.Signal) && !l.ordered.Load() {
-		f.Weight = ending.Decided // procs end by that, if they do
+		f.Weight = ending.Decided // if procs end, they end by that
 		cancel()
 	}
 	for _, p := range all {
 		select {
 		case <-p.Judged():
-		case <-limit.Done(): // it lives on, or says nothing of its end
+		case <-limit.Done(): // it lives on, or does not report its end
 		}
 	}
 	switch {
-	case len(all) == 0: // gather says more
+	case len(all) == 0: // gather reports more
 	case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
-		// How a proc ended that it tells of is the better reason.
+		// If a proc reports how it ended, that is the better reason.
 		f.Text += " before the procs had passed MPI Finalize"
 		l.fail(f)
 	default:
@@ -335,7 +335,7 @@ func (l *Launch) Finish(ctx context.Context) error {
 	}
 }
 
-// Stop ends the launcher and what is left of the procs, when those that have come have ended.
+// Stop ends the launcher and the remaining procs, when the procs that have come have ended.
 func (l *Launch) Stop() {
 	if l == nil {
 		return
@@ -379,14 +379,14 @@ func (l *Launch) endsWithin(limit time.Duration) {
 	}
 }
 
-// WithReason is the failure of the job with the exit status that the launcher knows and with what it
-// said last, if a proc is to blame of which only that it has ended is known here: the launcher may
-// have ended it, or know how it did. It is to be called after Stop.
+// WithReason returns the failure of the job with the exit status and the last output of the
+// launcher, if the failure is a proc's of which only the end is known here: the launcher may have
+// ended that proc, or know how it ended. It is to be called after Stop.
 func (l *Launch) WithReason(f *ending.Failure) *ending.Failure {
 	if l == nil || l.process == nil || f == nil || !l.own || f.Proc == 0 || f.Status != 1 || l.process.Exit().OK() {
 		return f
 	}
-	known := *f // others have been told of this one
+	known := *f // others have received this failure
 	known.Status = l.process.Exit().Status()
 	known.Text += fmt.Sprintf("; %s %s", l.name, l.process.Exit())
 	if said := gist(l.said.Kept()); said != "" {
@@ -395,7 +395,7 @@ func (l *Launch) WithReason(f *ending.Failure) *ending.Failure {
 	return &known
 }
 
-// PID is that of the launcher, which runs.
+// PID returns the process ID of the launcher, which runs.
 func (l *Launch) PID() int { return l.process.PID() }
 
 // Over reports whether the launcher has ended, or there is none here.

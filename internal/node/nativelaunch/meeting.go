@@ -13,7 +13,7 @@ import (
 )
 
 type agreed struct {
-	Socket string `json:"socket,omitempty"` // empty: the head does not know yet; ask again
+	Socket string `json:"socket,omitempty"` // empty: not known yet at the head; ask again
 	Shim   string `json:"shim,omitempty"`
 	MPI    string `json:"mpi,omitempty"`
 }
@@ -32,8 +32,8 @@ type meeting struct {
 	mu    sync.Mutex
 	known chan struct{} // closed when agreed is set
 	agreed
-	ready map[int]bool  // other hosts
-	all   chan struct{} // closed when all of them are
+	ready map[int]bool  // other hosts that are ready
+	all   chan struct{} // closed when all hosts are ready
 	hosts int
 }
 

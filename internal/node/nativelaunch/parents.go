@@ -18,7 +18,7 @@ import (
 // killed, and its procs live on.
 type parents struct {
 	adopter *launch.Adopter
-	over    chan struct{} // closed when their ends mean nothing any more
+	over    chan struct{} // closed when their ends do not matter any more
 }
 
 // followParents reports a parent that ends and leaves procs behind.
@@ -77,7 +77,7 @@ func (p *parents) close() {
 // parentOf is the parent of a process, or 0 if that has ended.
 func parentOf(pid int) int {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" ")) // the name may have anything in it
+	_, rest, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" ")) // the name may contain any byte
 	if fields := strings.Fields(string(rest)); len(fields) > 1 {
 		parent, _ := strconv.Atoi(fields[1])
 		return parent

@@ -32,7 +32,7 @@ func sweep(variable string, log hclog.Logger) {
 // startedWith lists the processes that were started with a variable, except this one. Zombies have
 // no variables.
 func startedWith(variable string) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil { // it has ended, or is another user's

@@ -23,36 +23,36 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// A probe finds out how fast the nodes of two procs can talk by a transport: it
-// dials where a link of the procs would be dialled, greets as they would, and
-// then both ends wait as procs do. After the greeting the dialler sends records
-// of eight bytes, what and size, each of which comes back: pings at once, and a
-// load after the size bytes that follow it. It ends by the end of the link.
+// A probe measures how fast the nodes of two procs can communicate by a transport: it dials where a
+// link of the procs would be dialled, greets as they would, and then both ends wait as procs do.
+// After the greeting the dialler sends records of eight bytes, what and size, each of which comes
+// back: pings at once, and a load after the size bytes that follow it. The end of the link ends the
+// probe.
 const (
 	ping = 0x70696e67 // "ping"
 	load = 0x6c6f6164 // "load"
 
 	recordSize = 8
-	mostRounds = 1000 // at most
-	warmRounds = 20   // rounds that are not counted
+	mostRounds = 1000
+	warmRounds = 20 // rounds that are not counted
 	roundTime  = 60 * time.Millisecond
 	pieceSize  = 64 << 10
 	firstLoad  = 256 << 10 // bytes of the first load; each is twice the one before
 	mostLoad   = 32 << 20  // bytes of one load
-	loads      = 3         // that took long enough
+	loads      = 3         // number of loads that took long enough
 	answers    = 2         // probes that a node answers at a time
 	looks      = 8         // looks into memory before a wait is counted, as in internal/engine
 )
 
 var errMalformed = errors.New("malformed probe")
 
-// Prober measures the ways of a site's procs, and answers who measures theirs.
+// Prober measures the ways of a site's procs, and answers probes of other nodes.
 type Prober struct {
 	Links *direct.Links
-	busy  atomic.Int32 // probes that are answered
+	busy  atomic.Int32 // number of probes that are being answered
 }
 
-// Enter reports whether one more may be answered. Leave is for when this is done.
+// Enter reports whether one more probe may be answered. Leave must be called at its end.
 func (d *Prober) Enter() bool {
 	if d.busy.Add(1) <= answers {
 		return true
@@ -61,7 +61,7 @@ func (d *Prober) Enter() bool {
 	return false
 }
 
-// Leave makes room for another one.
+// Leave makes room for another probe.
 func (d *Prober) Leave() { d.busy.Add(-1) }
 
 func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*links.Measure, error) {
@@ -89,7 +89,7 @@ func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*l
 	return m, nil
 }
 
-// Answer is the other side. It ends with ctx at the latest.
+// Answer is the accepting side of a probe. It ends with ctx at the latest.
 func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	verdict := dynamic.Accepted

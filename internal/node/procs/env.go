@@ -28,7 +28,7 @@ func keyVariables(job *config.Job) (names []string) {
 	return names
 }
 
-// HandoffVariable names the environment variable with the number of the descriptor by which a node
+// HandoffVariable is the environment variable with the number of the descriptor by which a node
 // that was started by a launcher of several nodes talks to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
 

@@ -9,14 +9,14 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Who names a proc for a message; rank is NoRank before startup is over.
+// Who identifies a proc in a message; rank is NoRank before startup is over.
 type Who struct {
 	Site  string
 	Rank  wire.WorldRank
 	Local int // its number at the site
 }
 
-// String says the rank, or what is known before there are ranks.
+// String returns the rank, or what is known before there are ranks.
 func (w Who) String() string {
 	if w.Rank == routes.NoRank {
 		return fmt.Sprintf("proc %d of site %s", w.Local, w.Site)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An identity is this bit, which no process ID has; then 20 bits of the inode number of the node's PID
-// namespace, as nodes with one address may be in different ones; the 22 bits of the node's process ID;
-// and the number of the proc among all that the node has started. So the procs of a host have
-// consecutive identities, and nobody needs a table of them.
+// An identity consists of this bit, which no process ID has; 20 bits of the inode number of the
+// node's PID namespace, as nodes with one address may be in different ones; the 22 bits of the
+// node's process ID; and the number of the proc among all that the node has started. So the procs
+// of a host have consecutive identities, and no table of them is needed.
 const (
 	identityMark  = 1 << 62
 	pidBits       = 22 // the kernel's PID_MAX_LIMIT
@@ -30,7 +30,7 @@ var ofNode = newIdentities(os.Getpid(), namespace())
 // newIdentities begins with a number that is far from those of nodes with process IDs near this one
 // also in its last 16 bits, which is all that MetaMPICH keeps of an identity.
 func newIdentities(pid int, namespace uint64) *identities {
-	const golden = 40503 // of 1<<16: its multiples are far from each other
+	const golden = 40503 // the golden ratio of 1<<16: its multiples are far apart
 	x := &identities{base: identityMark | int64(namespace%(1<<namespaceBits))<<(numberBits+pidBits) | int64(pid%(1<<pidBits))<<numberBits}
 	x.next.Store(int64(uint16(pid) * golden))
 	return x

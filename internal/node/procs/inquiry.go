@@ -16,15 +16,15 @@ import (
 // for the same answer.
 type inquiry struct {
 	mu     sync.Mutex
-	done   chan struct{} // closed when the answer is whole; nil: nobody asks
-	parts  *wireup.Stats // the messages of it that have come
-	answer *wireup.Stats // the last whole one
+	done   chan struct{} // closed when the answer is complete; nil: no inquiry
+	parts  *wireup.Stats // the parts of the answer that have come
+	answer *wireup.Stats // the last complete answer
 }
 
 var errSilent = errors.New("it does not answer")
 
-// Stats asks a proc that is in MPI, until ctx ends; with calls also in which calls of MPI it waits, unless it is
-// being asked already.
+// Stats requests the statistics of a proc that is in MPI, until ctx ends; with calls also in which
+// calls of MPI it waits, unless an inquiry is already under way.
 func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
 	switch p.Phase() {
 	case ending.InMPI:

@@ -10,13 +10,13 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// LauncherSpec says how to start the launcher of the MPI that the site has of its own. The caller sets
-// what to start. own are the variables, as NAME=value, that the procs have on whatever machine it
-// starts them: those of the launcher's environment may stay at this one. The caller closes Stdin.
+// LauncherSpec returns how to start the launcher of the site's own MPI. The caller sets what to
+// start. own are the variables, as NAME=value, that the procs must have on every machine: those of
+// the launcher's environment may stay on this one. The caller closes Stdin.
 func (s *Set) LauncherSpec() (spec launch.Spec, own []string, err error) {
 	site := s.Routes.Site
 	program := site.Program
-	var prefix func() string // nobody knows which proc has written a line
+	var prefix func() string // it is not known which proc has written a line
 	if program.PrefixOutput {
 		prefix = func() string { return "[" + site.Name + "] " }
 	}

@@ -25,7 +25,7 @@ const drainLimit = time.Second
 // Proc is one process of the site.
 type Proc struct {
 	Local int // its number at the site
-	Host  int // which of the site's hosts it is on
+	Host  int // index of its host at the site
 
 	AppNum int // of a proc that has joined: the number of its program
 
@@ -39,33 +39,33 @@ type Proc struct {
 	drained chan struct{} // closed at the end of the control socket
 	judged  chan struct{} // see Judged
 	inquiry inquiry
-	account atomic.Pointer[wireup.Account] // the last one that it has given
+	account atomic.Pointer[wireup.Account] // the last one that it has sent
 	aborted atomic.Bool                    // it has called Abort, which was reported
-	loss    atomic.Pointer[string]         // the first link to another proc that it lost; nil: none
-	board   bool                           // its library can use one; known once it has said hello
-	cut     bool                           // it has told that its trace is incomplete; of the goroutine that reads control
+	loss    atomic.Pointer[string]         // the first loss of a link to another proc; nil: none
+	board   bool                           // its library can use one; known from its hello
+	cut     bool                           // its trace is incomplete; of the goroutine that reads control
 }
 
-// Rank is its rank in the world, NoRank until startup is over.
+// Rank returns the proc's rank in the world, NoRank until startup is over.
 func (p *Proc) Rank() wire.WorldRank { return wire.WorldRank(p.rank.Load()) }
 
-// Phase is how far it has got.
+// Phase returns how far the proc has got.
 func (p *Proc) Phase() ending.Phase { return ending.Phase(p.phase.Load()) }
 
-// Address is that of its host.
+// Address returns the address of the proc's host.
 func (p *Proc) Address() string { return p.host.Address.String() }
 
-// PID is the number of its process.
+// PID returns the ID of the proc's process.
 func (p *Proc) PID() int { return p.os.PID() }
 
-// Identity is a number that differs from those of all others with its host's address, and is not that
-// of its process.
+// Identity returns a number that differs from those of all other procs with its host's address, and
+// is not the ID of its process.
 func (p *Proc) Identity() int64 { return ofNode.of(p.number) }
 
-// Over reports whether its process has ended.
+// Over reports whether the proc's process has ended.
 func (p *Proc) Over() bool { return p.os.Over() }
 
-// Ended returns how its process has ended.
+// Ended returns how the proc's process has ended.
 func (p *Proc) Ended() (how string, over bool) {
 	if !p.os.Over() {
 		return "", false
@@ -73,13 +73,14 @@ func (p *Proc) Ended() (how string, over bool) {
 	return p.os.Exit().String(), true
 }
 
-// Judged is closed when its process has ended and, where that was too early, this is reported.
+// Judged returns a channel that is closed when the process has ended and, where that was too early,
+// this is reported.
 func (p *Proc) Judged() <-chan struct{} { return p.judged }
 
-// KnowsBoards reports whether its library can use a board; it has said so in its hello.
+// KnowsBoards reports whether the proc's library can use a board, as its hello says.
 func (p *Proc) KnowsBoards() bool { return p.board }
 
-// Who names it for messages.
+// Who identifies the proc in messages.
 func (p *Proc) Who() Who {
 	site := p.set.Routes.Site.Name
 	if p.set.World != "" {
@@ -99,7 +100,7 @@ func (p *Proc) prefix() string {
 	return fmt.Sprintf("[%s%s.%d] ", world, p.set.Routes.Site.Name, p.Local)
 }
 
-// Welcome tells a proc that waits in Init that it may run.
+// Welcome informs a proc that waits in Init that it may run.
 func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
 	p.phase.Store(int32(ending.InMPI))
 	return p.Tell(m, fds...)
@@ -158,7 +159,7 @@ func (p *Proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindFini && phase == ending.InMPI:
 		p.phase.Store(int32(ending.Finished))
 		p.set.Events.Left(p, true)
-		p.os.Release() // one that has joined may wait for the end of the node now
+		p.os.Release() // a proc that has joined may wait for the end of the node now
 	default:
 		p.set.Log.Warn("unexpected message from a proc", "proc", p.Who(), "kind", m.Kind)
 	}
@@ -169,7 +170,7 @@ func (p *Proc) counts(a *wireup.Account) {
 	p.account.Store(a)
 }
 
-// Account returns what the proc has counted by the last time that it has said so; nil: it has not.
+// Account returns what the proc has counted, as it last reported; nil: it has not.
 func (p *Proc) Account() *wireup.Account { return p.account.Load() }
 
 func (p *Proc) loses(m wireup.Message) {
@@ -239,7 +240,7 @@ func (p *Proc) watch() {
 // without having finished, that is reported as its end, since it cannot be reached any more.
 func (p *Proc) outlivesSocket() {
 	var late <-chan time.Time
-	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // else it may be no program of MPI
+	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // otherwise the program may not use MPI
 		late = time.After(drainLimit)
 	}
 	select {
@@ -248,7 +249,7 @@ func (p *Proc) outlivesSocket() {
 		if p.Phase() != ending.Finished {
 			p.ends(ending.Exit{Text: "closed its connection to the node", At: time.Now()})
 			if p.set.Losses != nil {
-				_ = p.os.Signal(syscall.SIGKILL) // the others go on without it
+				_ = p.os.Signal(syscall.SIGKILL) // the others continue without it
 			}
 		}
 	}

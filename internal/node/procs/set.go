@@ -21,14 +21,14 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Settings say what procs a site has and what they are given.
+// Settings define what procs a site has and what they are given.
 type Settings struct {
 	Routes  *routes.Table                  // has the job's file and the site; its World is read from Place on
-	World   string                         // the spawned world that they are; empty: nobody has spawned them
+	World   string                         // spawned world of the procs; empty: they were not spawned
 	Program func(local int) config.Program // that a proc runs, by its number at the site
 
-	// Of several sites on this machine: how many procs of others get cores before these, and how
-	// many procs of all do. 0: the site is the only one.
+	// BoundBefore is the number of procs of other sites on this machine that get cores before
+	// these, Bound the number of procs of all sites that do. 0: the site is the only one.
 	BoundBefore, Bound int
 
 	Stdin          *os.File                 // of the node; nil: none
@@ -38,7 +38,7 @@ type Settings struct {
 	Joined         []Joined        // the procs, where a process manager has started them; nil: Start does
 	Now            <-chan struct{} // once closed, procs that are to end are killed at once
 	Log            hclog.Logger
-	End            *lifetime.Lifetime // is told how procs end too early
+	End            *lifetime.Lifetime // gets how procs end too early
 	Events         Events
 	Losses         Losses // nil: the job ends with its first lost proc
 
@@ -47,17 +47,17 @@ type Settings struct {
 	MayDoWithout bool
 }
 
-// Events is told what the rest of the node has to know of procs. Each proc calls it from goroutines of
-// its own.
+// Events receives what the rest of the node needs to know of procs. Each proc calls it from
+// goroutines of its own.
 type Events interface {
-	// Heard gets messages of a proc in MPI that are not handled here. It returns false for unknown
-	// ones.
+	// Heard handles messages of a proc in MPI that are not handled here. It returns false for
+	// unknown ones.
 	Heard(p *Proc, m wireup.Message) bool
 	// Left is called once for a proc that was in MPI and is not any more, in order or not.
 	Left(p *Proc, inOrder bool)
 }
 
-// Losses is told of procs that are lost in a job that goes on without them. Each proc calls it from
+// Losses handles procs that are lost in a job that continues without them. Each proc calls it from
 // goroutines of its own.
 type Losses interface {
 	// Lost is called for a proc that has ended in MPI. f is nil if it has ended in order.
@@ -80,12 +80,12 @@ type Set struct {
 	cuts []cutTrace
 }
 
-// New makes the set of a site's procs, of which none has been started.
+// New returns the set of a site's procs, before the start of any.
 func New(s Settings) *Set {
 	return &Set{Settings: s, greeted: make(chan *Proc, s.Routes.Site.Procs()), without: without{all: make(chan struct{})}}
 }
 
-// Unstarted is for tests: the set has n procs of the site's first host, which are no processes.
+// Unstarted returns a set for tests: it has n procs of the site's first host, without processes.
 func Unstarted(s Settings, n int, phase ending.Phase) *Set {
 	set := New(s)
 	for i := range n {
@@ -207,7 +207,7 @@ func (s *Set) firstRank() (first int, ok bool) {
 		if x.Client < s.Routes.Site.Client {
 			known++
 			first += x.Procs()
-			if len(x.Hosts) == 0 || !x.CountsKnown() { // it is foreign, or its scheduler's, or its machines'
+			if len(x.Hosts) == 0 || !x.CountsKnown() { // its count is a scheduler's or its machines', or it is foreign
 				return 0, false
 			}
 		}
@@ -226,19 +226,19 @@ func (s *Set) procs() (n int) {
 	return n
 }
 
-// All are the procs that were started, by their numbers at the site.
+// All returns the procs that were started, by their numbers at the site.
 func (s *Set) All() []*Proc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[:len(s.all):len(s.all)]
 }
 
-// OfHost are the procs of one of the site's hosts.
+// OfHost returns the procs of one of the site's hosts.
 func (s *Set) OfHost(host int) []*Proc {
 	return slices.DeleteFunc(slices.Clone(s.All()), func(p *Proc) bool { return p.Host != host })
 }
 
-// Place gives the procs their ranks, once the Routes have the World.
+// Place sets the ranks of the procs, once the Routes have the World.
 func (s *Set) Place() {
 	first := routes.FirstProc(s.Routes)
 	for i, p := range s.all {
@@ -255,7 +255,7 @@ func (s *Set) Of(r wire.WorldRank) *Proc {
 	return s.all[i]
 }
 
-// NameOf names a proc of the job, of whatever site.
+// NameOf returns the name of a proc of the job, at any site.
 func (s *Set) NameOf(r wire.WorldRank) string {
 	if p := s.Of(r); p != nil {
 		return p.Who().String()
@@ -263,10 +263,10 @@ func (s *Set) NameOf(r wire.WorldRank) string {
 	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs.At(r).Client))
 }
 
-// Greeted returns each proc once, when it is in Init.
+// Greeted returns a channel with each proc once, when it is in Init.
 func (s *Set) Greeted() <-chan *Proc { return s.greeted }
 
-// Missing names the procs that are not in Init yet; first is the number of the first
+// Missing returns the names of the procs that are not in Init yet; first is the number of the first
 // of them at the site, -1 for none.
 func (s *Set) Missing() (who string, first int) {
 	first = -1
@@ -306,8 +306,8 @@ func (s *Set) Signal(sig syscall.Signal) {
 	}
 }
 
-// How long procs have to act on KindDown before they are signalled. Those that a process manager has
-// started tell it, and end with the job's status by themselves.
+// Time that procs have to act on KindDown before they get a signal. Procs that a process manager
+// has started report to it, and end with the job's status by themselves.
 const (
 	downTime    = 500 * time.Millisecond
 	managedTime = 5 * time.Second
@@ -320,8 +320,8 @@ func (s *Set) downTime() time.Duration {
 	return min(downTime, routes.Limits(s.Routes).Stop)
 }
 
-// Tell tells all procs that the job is over, and with which exit status, and gives them a
-// moment. A proc that does not read is left to Stop.
+// Tell sends all procs the end of the job with its exit status, and gives them a moment to react. A
+// proc that does not read is left to Stop.
 func (s *Set) Tell(reason string, status int) {
 	for _, p := range s.all {
 		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
@@ -329,8 +329,8 @@ func (s *Set) Tell(reason string, status int) {
 	s.gone(s.downTime())
 }
 
-// Stop ends the procs that are left, by SIGTERM and then by SIGKILL. When it
-// returns all are gone and their output is written.
+// Stop ends the remaining procs, by SIGTERM and then by SIGKILL. When it returns all have ended and
+// their output is written.
 func (s *Set) Stop() {
 	for _, step := range []struct {
 		signal syscall.Signal

@@ -27,7 +27,7 @@ func (s *Set) warnOfCutTrace(text string, c cutTrace) {
 	s.Log.Warn(text, "proc", c.who, "file", c.File, "bytes", c.Bytes, "reason", c.reason)
 }
 
-// WarnOfCutTraces says at the end which traces are incomplete.
+// WarnOfCutTraces logs at the end which traces are incomplete.
 func (s *Set) WarnOfCutTraces() {
 	s.mu.Lock()
 	cuts := s.cuts

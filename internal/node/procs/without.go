@@ -11,12 +11,12 @@ import (
 type without struct {
 	mu    sync.Mutex
 	mpi   bool     // a proc has called Init
-	ended []func() // report the ends of procs that have not
+	ended []func() // report the ends of procs without a call of Init
 	all   chan struct{}
 }
 
-// WithoutMPI is closed when all procs have ended with status 0 and none has called Init, if
-// Settings.MayDoWithout is set.
+// WithoutMPI returns a channel that is closed when all procs have ended with status 0 and none has
+// called Init, if Settings.MayDoWithout is set.
 func (s *Set) WithoutMPI() <-chan struct{} { return s.without.all }
 
 // inMPI says that a proc has called Init: the ends of those that have not are failures.

@@ -24,7 +24,8 @@ func (d difference) String() string {
 	return d.what + ": " + cmp.Or(d.from, none) + " -> " + cmp.Or(d.to, none)
 }
 
-// What is compared elsewhere, as some of it can change, or is not of the text of the file.
+// Settings that are compared elsewhere, as some parts can change, or that are not part of the text
+// of the file.
 var (
 	siteElsewhere = []string{"Name", "Routes", "Transports", "Log"}
 	jobElsewhere  = []string{"Sites", "Limits", "File", "Dir", "Complete", "Builtins"}
@@ -54,7 +55,7 @@ func differences(what, of string, a, b reflect.Value) (list []difference) {
 	switch {
 	case t == position || reflect.DeepEqual(a.Interface(), b.Interface()):
 		return nil
-	case t == auth: // nobody reads a key in a log
+	case t == auth: // no key may be printed in a log
 		return []difference{{what: what + of}}
 	case t.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil():
 		return differences(what, of, a.Elem(), b.Elem())

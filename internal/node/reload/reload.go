@@ -31,13 +31,14 @@ var ErrNoFile = errors.New("there is no job file")
 // Source is where the settings of a node come from.
 type Source struct {
 	Job  *config.Job // as read at the start, before the command line, a launcher or a head changed it
-	Site config.Site // of it
+	Site config.Site // the site in Job
 
 	Level string // -log-level of the command line, which counts more than the file; empty: none
 
-	// Given says that the node was started by an engine, which gave it the text of the head's file.
+	// Given reports that the node was started by an engine, which passed it the text of the head's
+	// file.
 	Given bool
-	// Read reads the file again, or the text of the head's. Faults change nothing.
+	// Read reads the file again, or parses the text of the head's file. Faults change nothing.
 	Read func(text string) (*config.Job, config.Diagnostics)
 }
 
@@ -47,16 +48,16 @@ type Settings struct {
 	Routes     *routes.Table
 	Log        hclog.Logger
 	Identities func() []*rendezvous.Identity // in use: at the job's server, and between the hosts of the site
-	Renew      func() (left []string)        // has the connections made anew that Identities are used for, and returns what is said of those that cannot be; nil: there are none
-	Applied    func()                        // is called when changes were taken; may be nil
+	Renew      func() (left []string)        // makes connections that use Identities again, and returns messages about those that failed; nil: none
+	Applied    func()                        // called when changes were applied; may be nil
 }
 
-// Reloader takes new settings.
+// Reloader applies new settings.
 type Reloader struct {
 	Settings
 	mu    sync.Mutex
-	file  config.Site       // the site as the file had it when something was taken last
-	limit config.Limits     // and the limits
+	file  config.Site       // the site of the file that was applied last
+	limit config.Limits     // the limits of that file
 	certs map[string]string // digests of the files that the settings of a transport name
 }
 
@@ -73,7 +74,7 @@ func New(s Settings) *Reloader {
 	return r
 }
 
-// Text is the job file as it is now, for nodes that have none.
+// Text returns the present text of the job file, for nodes that have none.
 func (r *Reloader) Text() (string, error) {
 	if r.Source == nil || r.Source.Job.File == "" {
 		return "", ErrNoFile
@@ -93,7 +94,8 @@ type plan struct {
 	restart []string
 }
 
-// Reload reads the file again, or the text of the head's. Unless check is set, it takes what can change.
+// Reload reads the file again, or the text of the head's. Unless check is set, it applies what can
+// change.
 func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.Reread, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -437,7 +439,7 @@ func taken(list []config.Transport) string {
 
 func (r *Reloader) tellLevel(ctx context.Context) {
 	for _, t := range r.Routes.Running() {
-		if t.Plugin == nil { // it is in this process
+		if t.Plugin == nil { // a built-in transport
 			continue
 		}
 		if err := t.Plugin.TellLogLevel(ctx); err != nil {

@@ -17,16 +17,16 @@ const (
 	nextReport  = 10 * time.Second
 )
 
-// NewLogger makes the logger that a site's file asks for. The limiter is to be closed
-// at the end.
+// NewLogger returns the logger that a site's file asks for. The limiter has to be closed at the
+// end.
 func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	return loglimit.New(hclog.LoggerOptions{
 		Name: "impi-node", Level: hclog.LevelFromString(c.Level), JSONFormat: c.Format == "json", Output: w,
 	})
 }
 
-// While tells the operator at intervals what a node waits for, until stop is called. what is called by
-// another goroutine; nothing is said while it gives an empty string.
+// While logs at intervals what a node waits for, until stop is called. what is called by another
+// goroutine; nothing is logged while it returns an empty string.
 func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	return Every(nextReport, log, deadline, what)
 }
@@ -55,11 +55,11 @@ func Every(interval time.Duration, log hclog.Logger, deadline time.Time, what fu
 // logged as debug. What they pass on by Log, such as the lines of a plugin, keeps its level.
 type Quiet struct{ hclog.Logger }
 
-// Info logs a detail.
+// Info logs msg at level debug.
 func (q Quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
 
-// Named implements hclog.Logger, and stays quiet.
+// Named implements hclog.Logger; the new logger is Quiet, too.
 func (q Quiet) Named(name string) hclog.Logger { return Quiet{q.Logger.Named(name)} }
 
-// With implements hclog.Logger, and stays quiet.
+// With implements hclog.Logger; the new logger is Quiet, too.
 func (q Quiet) With(args ...any) hclog.Logger { return Quiet{q.Logger.With(args...)} }

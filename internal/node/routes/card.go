@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/resumable"
 )
 
-// RepresentationFeatures lists the features that say on which representations the site insists, as
+// RepresentationFeatures lists the features with the representations on which the site insists, as
 // route.Representation reads them.
 func RepresentationFeatures(job *config.Job, site config.Site) []string {
 	var features []string
@@ -36,36 +36,36 @@ func clientFeatures(name string, job *config.Job, site config.Site, such func(co
 	return route.Features(name, such(site.RouteTo("*")), clients, func(i int) bool { return such(site.RouteTo(job.Sites[i].Name)) })
 }
 
-// FloatFeatures says to which clients doubles may travel as floats.
+// FloatFeatures returns the features with the clients to which doubles may travel as floats.
 func FloatFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(route.FloatFeature, job, site, func(r config.Route) bool { return r.Precision != nil })
 }
 
-// Trimmed drops the features that a card has no room for.
+// Trimmed returns the features without those for which a card has no room.
 func Trimmed(features []string) []string {
 	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
 }
 
-// ResumableFeatures says to which clients links are to be resumed.
+// ResumableFeatures returns the features with the clients to which links are to be resumed.
 func ResumableFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
 }
 
-// Features are all that a site says on its business cards. If they are too many, what is dropped first is that
-// about collective operations: without it all sites use trees, which works.
+// Features returns all features of a site on its business cards. If there are too many, those about
+// collective operations are dropped first: without them all sites use trees, which works.
 func Features(job *config.Job, site config.Site) []string {
 	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), CollectivesFeatures(site)))
 }
 
-// Resumable reports whether both ends of a pair want a link that can break to be resumed.
+// Resumable reports whether both ends of a pair ask to resume a link that can break.
 func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
 		route.Wants(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.Wants(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
 }
 
-// WhyExact says why doubles of a pair do not travel as floats though the route says so; empty if they do, or
-// if it does not.
+// WhyExact returns why doubles of a pair do not travel as floats though the route asks for it;
+// empty if they do, or if the route does not.
 func WhyExact(rt *Table, local, peer wire.WorldRank) string {
 	client := rt.World.Procs.At(peer).Client
 	switch {
@@ -81,7 +81,7 @@ func WhyExact(rt *Table, local, peer wire.WorldRank) string {
 	return "the route back of " + rt.ClientName(client) + " has no precision block, or one of the routes a representation"
 }
 
-// Data names the form in which two procs exchange data.
+// Data returns the name of the form in which two procs exchange data.
 func (rt *Table) Data(local, peer wire.WorldRank) string {
 	a, b := rt.World.Procs.At(local).Client, rt.World.Procs.At(peer).Client
 	ours, theirs := rt.Cards.At(local), rt.Cards.At(peer)

@@ -9,12 +9,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Cards gives the business card of a proc by its rank; nil for who has none. It is nil where nobody has one.
+// Cards returns the business card of a proc by its rank, or nil if the proc has none. It is nil if
+// no proc has one.
 type Cards func(rank wire.WorldRank) *dynamic.Card
 
-// ReadCards checks the cards of a job's procs. Each is decoded again when it is asked for: a node has links to few
-// of the hosts of a large job, and decoded cards would take more memory than all else that it knows of the others.
-// procs must not change any more. An error is about the proc of a rank.
+// ReadCards checks the cards of a job's procs. Each is decoded again when it is requested: a node
+// has links to few of the hosts of a large job, and decoded cards would take more memory than all
+// other data about the other hosts. procs must not change any more. An error is about the proc of
+// rank.
 func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
 	var last []byte // of the proc before
 	for r, p := range procs.All() {
@@ -43,7 +45,7 @@ func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
 	}, 0, nil
 }
 
-// At is the card of a rank, nil for who has none.
+// At returns the card of a rank, or nil if it has none.
 func (c Cards) At(rank wire.WorldRank) *dynamic.Card {
 	if c == nil {
 		return nil

@@ -8,15 +8,16 @@ import (
 	"github.com/openimpi/impi/internal/measured"
 )
 
-// CollectivesFeatures says how the site wants to exchange messages in collective operations, and how far others
-// are by what was measured in earlier jobs. A file that cannot be read says nothing; MeasuredProblem says why.
+// CollectivesFeatures returns how the site is set to exchange messages in collective operations,
+// and how far other sites are, as measured in earlier jobs. A file that cannot be read adds
+// nothing; MeasuredProblem returns why.
 func CollectivesFeatures(site config.Site) []string {
 	known, _ := readMeasured(site)
 	rtt, rate := known.Worst(site.Name)
 	return route.CollectivesFeatures(route.CollectivesChoice(site.Protocol.Collectives), rtt, rate)
 }
 
-// MeasuredProblem returns why the file of round trips cannot be read. One that is not there is none.
+// MeasuredProblem returns why the file of round trips cannot be read. A missing file is no problem.
 func MeasuredProblem(site config.Site) error {
 	_, err := readMeasured(site)
 	return err

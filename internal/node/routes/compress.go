@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/zstd"
 )
 
-// CompressFeatures says to which clients links are to be compressed.
+// CompressFeatures returns the features with the clients to which links are to be compressed.
 func CompressFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(wireup.Zstd, job, site, func(r config.Route) bool { return r.Compress != nil })
 }
@@ -22,9 +22,9 @@ func compressed(rt *Table, a, b wire.WorldRank) bool {
 		route.Wants(ours, wireup.Zstd, rt.World.Procs.At(b).Client) && route.Wants(theirs, wireup.Zstd, rt.World.Procs.At(a).Client)
 }
 
-// Compress says how a proc of ours compresses what it sends to another by a transport; nil: it does not.
-// What does not leave a machine is never compressed. Both ends come to the same, but for level and min, which
-// are each end's own.
+// Compress returns how a proc of ours compresses what it sends to another by a transport, or nil if
+// it does not. Data that stay on a machine are never compressed. Both ends get the same result,
+// except level and min, which each end sets itself.
 func Compress(rt *Table, local, peer wire.WorldRank, t *Transport) *wireup.Compress {
 	c := Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(peer).Client))).Compress
 	if c == nil || t != nil && t.Machine() || !compressed(rt, local, peer) {
@@ -33,8 +33,8 @@ func Compress(rt *Table, local, peer wire.WorldRank, t *Transport) *wireup.Compr
 	return &wireup.Compress{Algorithm: c.Algorithm, Level: c.Level, Min: c.Min}
 }
 
-// WhyNotCompressed says why a pair's link by a transport is not compressed though the route says so; empty
-// if it does not. A transport without a name is that of the agents' channel.
+// WhyNotCompressed returns why a pair's link by a transport is not compressed though the route asks
+// for it; empty if the route does not. A transport without a name is that of the agents' channel.
 func WhyNotCompressed(rt *Table, local, peer wire.WorldRank, transport string) string {
 	client := rt.World.Procs.At(peer).Client
 	t := rt.Transport(transport)
@@ -55,8 +55,8 @@ func WhyNotCompressed(rt *Table, local, peer wire.WorldRank, transport string) s
 	return ""
 }
 
-// CompressChannel says how the channel of a host of ours to another one is compressed, by whatever transport
-// it is made; nil: it is not.
+// CompressChannel returns how the channel of a host of ours to another one is compressed, whatever
+// its transport is, or nil if it is not.
 func CompressChannel(rt *Table, a, b wire.HostRank) (*compress.Config, error) {
 	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
 	if ra < 0 || rb < 0 {

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Drained are the transports that no new link of a node uses, because their plugins are to be replaced.
-// The nodes of spawned worlds have that of their site's node. Nil: there are none.
+// Drained is the set of transports that no new link of a node uses, because their plugins are to be
+// replaced. The nodes of spawned worlds share that of their site's node. Nil is an empty set.
 type Drained struct {
 	mu    sync.Mutex
 	names []string
 }
 
-// Has reports whether new links do without a transport.
+// Has reports whether new links avoid a transport.
 func (d *Drained) Has(transport string) bool {
 	if d == nil {
 		return false
@@ -22,7 +22,7 @@ func (d *Drained) Has(transport string) bool {
 	return slices.Contains(d.names, transport)
 }
 
-// Set has new links do without a transport, or use it again.
+// Set makes new links avoid a transport, or use it again.
 func (d *Drained) Set(transport string, without bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

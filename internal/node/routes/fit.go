@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Planes names the data planes that a transport can have.
+// Planes returns the names of the data planes that a transport can have.
 func Planes(c transports.Capabilities) (names []string) {
 	for _, p := range c.DataPlanes {
 		names = append(names, string(p))
@@ -19,7 +19,7 @@ func Planes(c transports.Capabilities) (names []string) {
 	return names
 }
 
-// Quoted is a list as it is written in a job file.
+// Quoted returns a list as it is written in a job file.
 func Quoted(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {
@@ -50,7 +50,7 @@ func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
 	return names
 }
 
-// Excluded returns the rule for which Ways has no way by a transport, and what it means here.
+// Excluded returns the rule by which Ways excludes a transport, and the reason in words.
 func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route) (rule route.Rule, reason string) {
 	t := rt.Transport(name)
 	switch rule = r.Excludes(name, running(rt)(name), rt.Cards.At(local), rt.Cards.At(peer)); rule {
@@ -82,7 +82,7 @@ func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route
 	return rule, reason
 }
 
-// WhyNoCards tells why the job has no business cards.
+// WhyNoCards returns why the job has no business cards.
 func (rt *Table) WhyNoCards(peer wire.WorldRank) string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {

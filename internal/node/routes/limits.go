@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// Silence is how long nothing may be heard of another machine.
+// Silence returns the maximum time without any sign of another machine.
 func Silence(job *config.Job) time.Duration {
 	if s := job.Limits.Silence; s > 0 {
 		return s
@@ -14,7 +14,7 @@ func Silence(job *config.Job) time.Duration {
 	return config.DefaultSilence
 }
 
-// Resume is how long a connection of a job that begins may take to be resumed.
+// Resume returns the maximum time to resume a connection of a job that begins.
 func Resume(job *config.Job) time.Duration { return resumeLimit(job.Limits) }
 
 func resumeLimit(l config.Limits) time.Duration {

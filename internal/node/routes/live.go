@@ -10,16 +10,16 @@ import (
 // live is what a reload of the job file has changed; nothing before the first one.
 type live struct{ now atomic.Pointer[Change] }
 
-// Change is what holds from now on, instead of what the job file said at the start.
+// Change holds settings that apply from now on, instead of those of the job file at the start.
 type Change struct {
 	Site   *config.Site // Table.Site with other routes
 	Limits config.Limits
 }
 
-// Apply has what is decided from now on go by c. What is there already stays as it is.
+// Apply makes later decisions use c. Existing links and channels stay as they are.
 func Apply(rt *Table, c Change) { rt.live.now.Store(&c) }
 
-// Now is the site with the routes that hold now.
+// Now returns the site with the present routes.
 func Now(rt *Table) *config.Site {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Site
@@ -27,7 +27,7 @@ func Now(rt *Table) *config.Site {
 	return rt.Site
 }
 
-// Limits are those that hold now.
+// Limits returns the present limits.
 func Limits(rt *Table) config.Limits {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Limits
@@ -35,5 +35,5 @@ func Limits(rt *Table) config.Limits {
 	return rt.Job.Limits
 }
 
-// ResumeNow is how long a link or a channel may take to be resumed.
+// ResumeNow returns the maximum time to resume a link or a channel.
 func ResumeNow(rt *Table) time.Duration { return resumeLimit(Limits(rt)) }

@@ -14,24 +14,27 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Where all packets go by the channel, a route's data_plane holds for that, too: if the channel cannot
-// have the data plane, the job fails. IMPI's own channels are kernel sockets, whose data plane is fd.
+// Where all packets go by the channel, a route's data_plane applies to the channel, too: if it
+// cannot have the data plane, the job fails. IMPI's own channels are kernel sockets, whose data
+// plane is fd.
 
 // pinFeature says on business cards to which clients channels must not be kernel sockets.
 const pinFeature = "channel"
 
-// PinFeatures says on business cards to which sites channels must not be kernel sockets.
+// PinFeatures returns the features for business cards with the sites to which channels must not be
+// kernel sockets.
 func PinFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(pinFeature, job, site, PinsChannels)
 }
 
-// PinsChannels reports whether a route has all packets go by channels that must not be kernel sockets.
+// PinsChannels reports whether a route sends all packets by channels that must not be kernel
+// sockets.
 func PinsChannels(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) }
 
-// NativeFeatures says on business cards which of the transports that the site prefers to its own
-// MPI are of no use on this machine: plugins of hosts may differ, and so may their data planes. Cards
-// have them first: where one is cut off, pairs disagree, but demands of secrecy are kept by those who
-// make them.
+// NativeFeatures returns the features for business cards with the transports that the site prefers
+// to its own MPI but that cannot be used on this machine: plugins of hosts may differ, and so may
+// their data planes. They come first on cards: if one is cut off, pairs disagree, while a demand of
+// encryption is kept by the site that makes it.
 func NativeFeatures(rt *Table) []string {
 	r := rt.Site.RouteTo(rt.Site.Name)
 	if !r.Native {
@@ -47,8 +50,9 @@ func allowsSockets(planes []string) bool {
 	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))
 }
 
-// PinsChannel reports whether the channel to a client must not be a kernel socket, and which site's
-// route says so. Procs without cards use their channel even if the route has direct links.
+// PinsChannel reports whether the channel to a client must not be a kernel socket, and returns the
+// site whose route demands that. Procs without cards use their channel even if the route has direct
+// links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := Now(rt).RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
@@ -99,7 +103,7 @@ func (rt *Table) checkPin(r config.Route) error {
 	for _, name := range r.Prefer {
 		t := rt.Transport(name)
 		if t == nil {
-			return nil // it did not start, which is an error of its own
+			return nil // the transport did not start, which is an error of its own
 		}
 		if slices.ContainsFunc(r.DataPlane, t.HasPlane) {
 			return nil
@@ -120,10 +124,10 @@ func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport 
 const maxListeners = 3
 
 // ListenerPlanes returns the data planes to which the listeners of a transport are pinned on each
-// host of a site, a list for each listener; nil: any. has are the data planes that the transport
-// can have. A link has its data plane before the greeting says whom it is from. So there is a
-// listener for each list of planes that a route has, and once the peer is known AllowsPlane checks
-// the link.
+// host of a site, a list for each listener; nil means any. has are the data planes that the
+// transport can have. A link has its data plane before the greeting identifies the peer. So there
+// is a listener for each list of planes that a route has, and once the peer is known AllowsPlane
+// checks the link.
 func ListenerPlanes(site config.Site, transport string, has []transports.DataPlane) (lists [][]transports.DataPlane) {
 	routes := slices.Clone(site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {
@@ -134,7 +138,7 @@ func ListenerPlanes(site config.Site, transport string, has []transports.DataPla
 		known := slices.ContainsFunc(lists, func(x []transports.DataPlane) bool { return slices.Equal(x, planes) })
 		switch {
 		case !slices.Contains(r.Prefer, transport), known, len(planes) == 0 && len(r.DataPlane) > 0:
-		case len(planes) == 0: // most peers come there, so it is the first that is dialled
+		case len(planes) == 0: // most peers connect there, so it is dialled first
 			lists = slices.Insert(lists, 0, nil)
 		default:
 			lists = append(lists, planes)

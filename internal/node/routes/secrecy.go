@@ -13,12 +13,12 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// What routes say of encryption holds for a pair of sites, for links between procs and for channels:
-// none is weaker than what the route of either site demands. So a pair whose direct link fails sends
-// by its agents no less safely, and if no channel is as safe as that, the job does not start. Links
-// within one host never leave the node and its procs, and need no encryption.
+// The encryption that routes demand applies to a pair of sites, for links between procs and for
+// channels: none is weaker than the route of either site demands. So a pair whose direct link fails
+// sends by its agents no less safely, and if no channel is as safe as that, the job does not start.
+// Links within one host never leave the node and its procs, and need no encryption.
 
-// SecrecyOf is what a route of the file demands.
+// SecrecyOf returns what a route of the file demands.
 func SecrecyOf(r config.Route) route.Secrecy {
 	switch {
 	case r.RequireTLS:
@@ -29,14 +29,14 @@ func SecrecyOf(r config.Route) route.Secrecy {
 	return route.AnyLink
 }
 
-// SecrecyFeatures says on business cards what a site demands of links.
+// SecrecyFeatures returns the features for business cards with what a site demands of links.
 func SecrecyFeatures(job *config.Job, site config.Site) []string {
 	features := clientFeatures(route.TLSFeature, job, site, func(r config.Route) bool { return r.RequireTLS })
 	return append(features, clientFeatures(route.ClosedFeature, job, site, func(r config.Route) bool { return r.Closed })...)
 }
 
-// CloseRoutes marks routes as closed by what is known once the transports run: a plugin whose links are
-// encrypted has certificates, whatever its settings in the file are called.
+// CloseRoutes marks routes as closed by what is known once the transports run: a plugin whose links
+// are encrypted has certificates, whatever the names of its settings in the file are.
 func (rt *Table) CloseRoutes() {
 	s := rt.Site
 	general := s.RouteTo("*")
@@ -71,7 +71,7 @@ func (rt *Table) encrypting(r config.Route) (names []string) {
 var ErrPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
 // JudgePlain decides about a connection that began as IMPI says, with the number of a host, which
-// may be a lie.
+// may be false.
 func (rt *Table) JudgePlain(host uint32) error {
 	if uint64(host) >= uint64(len(rt.World.Hosts)) {
 		return nil // the dance refuses it with a better text
@@ -82,7 +82,7 @@ func (rt *Table) JudgePlain(host uint32) error {
 	return nil
 }
 
-// SecrecyTo tells what links to a client must be, and who says so.
+// SecrecyTo returns what links to a client must be, and which site demands that.
 func (rt *Table) SecrecyTo(to wire.ClientRank) (s route.Secrecy, says string) {
 	r := rt.strictestRoute(to)
 	if s = SecrecyOf(r); s != route.AnyLink {
@@ -133,7 +133,7 @@ func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	return strictest
 }
 
-// SharedRoute is the route to a rank with what the other site demands.
+// SharedRoute returns the route to a rank with the demands of the other site.
 func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 	s, _ := rt.SecrecyTo(rt.World.Procs.At(to).Client)
 	return shared(rt.RouteTo(to), s)
@@ -141,8 +141,8 @@ func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 
 // ChannelWays lists how the channel to a host may be made other than IMPI says, best first. There
 // are such ways to hosts for which plain TCP is forbidden, and to those for which the route has
-// direct = false, so that all packets go by the channel. must: the channel may not be made as IMPI
-// says.
+// direct = false, so that all packets go by the channel. must reports whether the channel may not
+// be made as IMPI says.
 func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Way, must bool) {
 	must, _ = rt.ForbidsPlain(rt.World.Hosts[peer].Client)
 	a, b := rt.FirstOf(self), rt.FirstOf(peer)
@@ -167,8 +167,8 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 	return ways, must
 }
 
-// ForbidsPlain reports whether the channel to a client may not be made in IMPI's own
-// way, and who says so.
+// ForbidsPlain reports whether the channel to a client may not be made in IMPI's own way, and
+// returns which site forbids it.
 func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
 	if s, says := rt.SecrecyTo(to); s != route.AnyLink {
 		return true, says
@@ -218,7 +218,7 @@ func without(s route.Secrecy) string {
 	return "take require_tls out"
 }
 
-// Remedy is what to do about links that cannot be made as the routes demand.
+// Remedy returns what to do about links that cannot be made as the routes demand.
 func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	what := ""
 	var t *transports.Error
@@ -231,15 +231,15 @@ func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	return what
 }
 
-// AllowsChannel reports whether the channel to a host may be a link that came to a listener of t;
-// plain: to the one for channels as IMPI says. The host is what the greeting says, and may be any
-// number.
+// AllowsChannel reports whether the channel to a host may be a link that came to a listener of t.
+// plain means the listener for channels as IMPI says. The host is the one in the greeting, and may
+// be any number.
 func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, plain bool) bool {
 	if peer < 0 || int(peer) >= len(rt.World.Hosts) {
 		return false
 	}
 	if plain {
-		must, _ := rt.ForbidsPlain(rt.World.Hosts[peer].Client) // a pin for direct links is none
+		must, _ := rt.ForbidsPlain(rt.World.Hosts[peer].Client) // a pin for direct links does not forbid it
 		return !must
 	}
 	s, _ := rt.SecrecyTo(rt.World.Hosts[peer].Client)

@@ -17,15 +17,15 @@ import (
 type Table struct {
 	Job         *config.Job
 	Site        *config.Site
-	HostsBefore int          // hosts of the site before those of Site, which run elsewhere
-	ProcsBefore int          // procs of those
+	HostsBefore int          // number of hosts of the site before those of Site, on other nodes
+	ProcsBefore int          // number of procs of these hosts
 	World       *startup.Job // nil until startup is over
-	Cards       Cards        // of its procs, then
+	Cards       Cards        // of its procs; nil until then
 	Transports  []*Transport // that run
 	Channels    *Transport   // the one for channels between hosts
 	Native      string       // the site's own MPI, where the procs use it; empty: they have none
 
-	Drained *Drained // transports that new links do without
+	Drained *Drained // transports that new links do not use
 
 	live live // see Apply
 }
@@ -42,7 +42,7 @@ type Way struct {
 	T       *Transport
 	Address string
 	From    string
-	Plain   bool // to the port of IMPI's channels, where nothing is pinned
+	Plain   bool // to the port of IMPI's channels, if no data plane is pinned
 }
 
 // Machine reports whether its links do not leave a machine.
@@ -56,7 +56,7 @@ func (t *Transport) HasPlane(plane string) bool {
 	return slices.Contains(t.Capabilities().DataPlanes, transports.DataPlane(plane))
 }
 
-// FirstProc is the rank of the first proc of the node that has the table.
+// FirstProc returns the rank of the first proc of the node that has the table.
 func FirstProc(rt *Table) wire.WorldRank {
 	return rt.World.Clients[rt.World.Self].FirstProc + wire.WorldRank(rt.ProcsBefore)
 }
@@ -80,7 +80,7 @@ func running(rt *Table) func(name string) route.Transport {
 	}
 }
 
-// Running are all transports whose plugins run.
+// Running returns all transports whose plugins run.
 func (rt *Table) Running() []*Transport {
 	if rt.Channels == nil || slices.Contains(rt.Transports, rt.Channels) {
 		return rt.Transports
@@ -96,9 +96,8 @@ func (t *Transport) Through(planes []transports.DataPlane) transports.Transport 
 	return t.Plugin.Pinned(planes)
 }
 
-// ForeignSite returns the site of a client that somebody else runs, with what the
-// job file says of it; a client that the file does not have is one of ours if it
-// has said so at startup.
+// ForeignSite returns the site of a foreign client, with its settings in the job file; a client
+// that the file does not have is one of ours if it has reported that at startup.
 func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool) {
 	for _, s := range rt.Job.Sites {
 		if s.Client == int(c) {
@@ -108,9 +107,9 @@ func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool)
 	return config.Site{}, !rt.World.Clients[c].Own
 }
 
-// Foreign reports whether procs of a client have to be dealt with as IMPI has it: if the file says
-// that somebody else runs the site, or if it or this one has not said at startup that it is ours.
-// All sites of ours know the same of every client, whatever their routes to each other.
+// Foreign reports whether procs of a client must be handled as IMPI says: if the file has the site
+// as foreign, or if that site or this one has not reported at startup that it is ours. All sites of
+// ours get the same result for every client, whatever their routes to each other.
 func Foreign(rt *Table, c wire.ClientRank) bool {
 	if c == rt.World.Self {
 		return false
@@ -119,13 +118,13 @@ func Foreign(rt *Table, c wire.ClientRank) bool {
 	return foreign || !rt.World.Clients[c].Own || !rt.World.Clients[rt.World.Self].Own
 }
 
-// HostName names a host of the job for messages.
+// HostName returns the name of a host of the job for messages.
 func (rt *Table) HostName(h wire.HostRank) string {
 	x := rt.World.Hosts[h]
 	return fmt.Sprintf("%s at %v", rt.ClientName(x.Client), agent.DanceHost{Address: x.Address, Port: uint16(x.Port)})
 }
 
-// ClientName names a client by its site, as far as the file knows it.
+// ClientName returns the name of a client by its site, if the file has it.
 func ClientName(job *config.Job, c wire.ClientRank) string {
 	i := slices.IndexFunc(job.Sites, func(s config.Site) bool { return s.Client == int(c) })
 	if i < 0 {
@@ -134,10 +133,10 @@ func ClientName(job *config.Job, c wire.ClientRank) string {
 	return fmt.Sprintf("site %s (client %d)", job.Sites[i].Name, c)
 }
 
-// ClientName names a client of the job.
+// ClientName returns the name of a client of the job.
 func (rt *Table) ClientName(c wire.ClientRank) string { return ClientName(rt.Job, c) }
 
-// SiteName is the name of a client's site, empty if the file does not have it.
+// SiteName returns the name of a client's site, or "" if the file does not have it.
 func (rt *Table) SiteName(client int) string {
 	for _, s := range rt.Job.Sites {
 		if s.Client == client {
@@ -147,17 +146,17 @@ func (rt *Table) SiteName(client int) string {
 	return ""
 }
 
-// ChannelResumable reports whether both hosts want the channel between them to be resumed.
-// Only hosts of ours have cards, and those of a job with others have none.
+// ChannelResumable reports whether both hosts ask to resume the channel between them. Only hosts of
+// ours have cards, and in a job with other hosts none has.
 func (rt *Table) ChannelResumable(a, b wire.HostRank) bool {
 	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
 	return ra >= 0 && rb >= 0 && rt.Resumable(ra, rb)
 }
 
-// NoRank is the rank of nobody.
+// NoRank is the rank of no proc.
 const NoRank wire.WorldRank = -1
 
-// FirstOf is the lowest rank of a host's procs, or NoRank.
+// FirstOf returns the lowest rank of a host's procs, or NoRank.
 func (rt *Table) FirstOf(h wire.HostRank) wire.WorldRank {
 	for r, p := range rt.World.Procs.All() {
 		if p.Host == h {

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// RouteTo is the site's route to the site of a rank.
+// RouteTo returns the site's route to the site of a rank.
 func (rt *Table) RouteTo(rank wire.WorldRank) config.Route {
 	return Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
 }
@@ -25,7 +25,7 @@ func (rt *Table) Ways(local, peer wire.WorldRank, from string) []Way {
 	return rt.waysTo(rt.SharedRoute(peer), rt.Cards.At(local), rt.Cards.At(peer), from)
 }
 
-// UsesNative reports whether the site's own MPI carries what a pair sends each other.
+// UsesNative reports whether the site's own MPI carries the messages of a pair.
 func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 	if rt.Native == "" || rt.World.Procs.At(peer).Client != rt.World.Self {
 		return false
@@ -34,20 +34,20 @@ func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 	return r.Native && s.Native(rt.World.Clients[rt.World.Self].Rank, r.NativeAt, running(rt), rt.Cards.At(local), rt.Cards.At(peer))
 }
 
-// MayUseNative reports whether the site's own MPI may carry what its procs send each other, where nothing
-// better is possible. All nodes of the site find the same.
+// MayUseNative reports whether the site's own MPI may carry messages between its procs, where
+// nothing better is possible. All nodes of the site get the same result.
 func MayUseNative(rt *Table) bool {
 	s := rt.SharedRoute(FirstProc(rt))
 	return rt.Native != "" && rt.RouteTo(FirstProc(rt)).Native && s.Native(rt.World.Clients[rt.World.Self].Rank, 0, nil, nil, nil)
 }
 
-// WaysToWorlds lists how a proc of ours can reach one of another world: as the route to any site says.
+// WaysToWorlds lists how a proc of ours can reach one of another world, by the route to any site.
 func (rt *Table) WaysToWorlds(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from)
 }
 
-// WaysOfSpare lists how a spare site, whose card is ours, can reach a host of the job: as its route to any
-// site says.
+// WaysOfSpare lists how a spare site, whose card is ours, can reach a host of the job, by its route
+// to any site.
 func WaysOfSpare(rt *Table, ours, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteToWorlds(theirs), ours, theirs, from)
 }
@@ -57,8 +57,8 @@ func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) 
 	return slices.DeleteFunc(allWays(rt, r, ours, theirs, from), func(w Way) bool { return rt.Drained.Has(w.T.Name) })
 }
 
-// WaysAgain lists how a link that a pair has may be resumed: by the ways for new links, or else by those
-// that new links do without.
+// WaysAgain lists how a link that a pair has may be resumed: by the ways for new links, or else by
+// the drained ones.
 func WaysAgain(rt *Table, local, peer wire.WorldRank, from string) []Way {
 	ours, theirs := rt.Cards.At(local), rt.Cards.At(peer)
 	if ours == nil || theirs == nil {
@@ -69,7 +69,8 @@ func WaysAgain(rt *Table, local, peer wire.WorldRank, from string) []Way {
 	return all
 }
 
-// DrainedWays names the transports by which a pair could be linked if they were not drained.
+// DrainedWays returns the names of the transports by which a pair could be linked if they were not
+// drained.
 func DrainedWays(rt *Table, local, peer wire.WorldRank) (names []string) {
 	for _, w := range WaysAgain(rt, local, peer, "") {
 		if rt.Drained.Has(w.T.Name) && !slices.Contains(names, w.T.Name) {
@@ -110,7 +111,8 @@ func (rt *Table) AllowsWorlds(l link.Link, t *Transport) bool {
 	return r.Allows(t.Name, t) && !rt.Drained.Has(t.Name) && hasPlane(l, r.Planes)
 }
 
-// PlainWay is how IMPI has channels made: a connection to the port that the peer has announced.
+// PlainWay returns IMPI's way to make channels: a connection to the port that the peer has
+// announced.
 func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 	x := rt.World.Hosts[peer]
 	return Way{
@@ -121,8 +123,8 @@ func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 	}
 }
 
-// RouteToWorlds is the site's route to procs of other worlds, with what a card of theirs demands; nil: it
-// is not known.
+// RouteToWorlds returns the site's route to procs of other worlds, with the demands in their card,
+// theirs, which is nil if it is not known.
 func (rt *Table) RouteToWorlds(theirs *dynamic.Card) route.Route {
 	return shared(Now(rt).RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
 }

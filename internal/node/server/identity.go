@@ -11,8 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
-// OwnFor says what a site and its server do beyond IMPI: TLS, and resumed connections. It gives nil for
-// the server of another MPI. embedded: the server is in the site's own node.
+// OwnFor returns what a site and its server do in addition to IMPI: TLS, and resumed connections.
+// It returns nil for the server of another MPI. embedded means that the server is in the site's own
+// node.
 func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) (*rendezvous.Own, error) {
 	if site.Server.Foreign {
 		if site.Auth.Keyed {
@@ -44,8 +45,8 @@ func certificatesOf(site config.Site) (*rendezvous.Identity, error) {
 	return id, nil
 }
 
-// Certificates loads the certificates of a site, by which it meets its server and its hosts meet each
-// other. They are those of one of its transports; nil if none has any.
+// Certificates loads the certificates of a site, which it uses with its server and between its
+// hosts. They are those of one of its transports; nil if none has any.
 func Certificates(site config.Site) (*rendezvous.Identity, error) {
 	t, ok := certified(site)
 	if !ok {

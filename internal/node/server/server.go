@@ -40,11 +40,12 @@ type Server struct {
 	why     Why
 }
 
-// Why finds out why the connection of a client to the server has ended, until stop is closed; nil: it does
-// not know.
+// Why finds out why the connection of a client to the server has ended, until stop is closed; it
+// returns nil if the reason is not known.
 type Why func(client wire.ClientRank, stop <-chan struct{}) error
 
-// Ask has f say why clients' connections have ended by which the job fails, from now on.
+// Ask sets f as the function that finds why the connections of clients have ended by which the job
+// fails.
 func (s *Server) Ask(f Why) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +67,11 @@ func Serve(job *config.Job, site config.Site, log hclog.Logger) (*Server, error)
 	return ServeFor(NoClient, job, site, log)
 }
 
-// NoClient stands for a launcher, which is no client of its server.
+// NoClient is for a launcher, which is no client of its server.
 const NoClient wire.ClientRank = -1
 
-// ServeFor is Serve in the node of client self, which is not named among those that are waited for.
+// ServeFor is Serve in the node of client self, which is not named in the lists of clients that are
+// missing.
 func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
 	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.Quiet{Logger: log.Named("names")}})
 	if err != nil {
@@ -119,10 +121,10 @@ func AuthOf(a config.Auth) startup.Auth {
 	return startup.Auth{None: a.None, HasKey: a.Keyed, Key: a.Key}
 }
 
-// Address is where the server listens.
+// Address returns the address where the server listens.
 func (s *Server) Address() netip.AddrPort { return s.address }
 
-// Identity is the server's certificate; nil: there is no server here, or it has none.
+// Identity returns the server's certificate, or nil if there is no server here, or it has none.
 func (s *Server) Identity() *rendezvous.Identity {
 	if s == nil {
 		return nil
@@ -130,10 +132,10 @@ func (s *Server) Identity() *rendezvous.Identity {
 	return s.id
 }
 
-// Done is closed when the job is over.
+// Done returns a channel that is closed when the job is over.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Failure waits for the end of the job and says why it failed, if it did.
+// Failure waits for the end of the job and returns why it failed, or nil.
 func (s *Server) Failure() *ending.Failure {
 	<-s.done
 	if s.err == nil {
@@ -160,7 +162,7 @@ func (s *Server) heard(e startup.Event) {
 	}
 }
 
-// WaitingFor names the clients but self that have not come.
+// WaitingFor returns the names of the clients except self that have not come.
 func (s *Server) WaitingFor(self wire.ClientRank) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

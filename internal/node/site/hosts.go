@@ -23,7 +23,7 @@ type Host struct {
 	Index   int                 // among the hosts of the site
 	Rank    wire.HostRank       // in the job; known once startup is over
 	Channel transports.Listener // for the hosts of higher rank
-	Direct  []*Listener         // for procs of our own sites
+	Direct  []*Listener         // for procs of own sites
 	Card    []byte              // of each of its procs
 }
 
@@ -32,10 +32,10 @@ type Listener struct {
 	transports.Listener
 	Host      *Host
 	Transport *routes.Transport
-	Plain     bool // for channels alone, and also for those that begin as IMPI says
+	Plain     bool // for channels alone, also those that begin as IMPI says
 }
 
-// ChannelListener is where the host's channels arrive.
+// ChannelListener returns the listener where the host's channels arrive.
 func (s *Site) ChannelListener(h *Host) *Listener {
 	return &Listener{Listener: h.Channel, Host: h, Transport: s.Routes.Channels, Plain: true}
 }
@@ -109,7 +109,8 @@ func (s *Site) card(h *Host) ([]byte, error) {
 	return c.AppendText(nil)
 }
 
-// SpareCard describes a spare site, which listens nowhere: the card is not shown to anybody.
+// SpareCard returns the card of a spare site, which listens nowhere: the card is not sent to other
+// nodes.
 func SpareCard(s *Site) *dynamic.Card {
 	c := &dynamic.Card{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
 	for _, t := range s.Routes.Transports {
@@ -118,7 +119,7 @@ func SpareCard(s *Site) *dynamic.Card {
 	return c
 }
 
-// Port is the port that other hosts connect to.
+// Port returns the port that other hosts connect to.
 func (h *Host) Port() (int, error) {
 	a, err := netip.ParseAddrPort(h.Channel.Address())
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Site) Close() {
 	}
 }
 
-// ErrPortTaken is wrapped when somebody else has the port of a host block.
+// ErrPortTaken is wrapped when another process has the port of a host block.
 var ErrPortTaken = errors.New("the port is taken")
 
 // portError adds to a plugin's error about a port of the file whether the port is taken. The plugin says

@@ -27,7 +27,7 @@ func machine() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ByteOrder is the order of this machine's integers, as business cards name it.
+// ByteOrder returns the order of this machine's integers, as business cards name it.
 func ByteOrder() string {
 	one := uint16(1)
 	if *(*byte)(unsafe.Pointer(&one)) == 1 {

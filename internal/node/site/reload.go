@@ -11,8 +11,9 @@ import (
 
 var errWouldLose = errors.New("links would be lost")
 
-// Reload replaces the process of a transport's plugin. Links whose bytes pass through the old process
-// break; if some of them are not resumed, the request must have Force. through counts both.
+// Reload replaces the process of a transport's plugin. Links whose bytes pass through the old
+// process break; if some of them are not resumed, the request must have Force. through counts
+// resumable and other links.
 func (s *Site) Reload(ctx context.Context, r links.Request, through func(transport string) (resumable, others int)) (*links.Reload, error) {
 	var plugins []*host.Plugin // one of them may be for channels alone
 	for _, t := range s.Routes.Running() {

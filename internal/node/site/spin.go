@@ -4,7 +4,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// Spin is a wait setting as procs and switches read it.
+// Spin returns a wait setting in the form that procs and switches read.
 func Spin(w config.Wait) string {
 	if w.Auto {
 		return "auto"

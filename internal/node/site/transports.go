@@ -15,8 +15,8 @@ import (
 )
 
 // BeginTransports starts, in the background, the plugins of all transports that a route of the site
-// names, and of one that can make IMPI's channels. The result waits for them,
-// and only then is anything of the site changed.
+// names, and of one that can make IMPI's channels. The function that it returns waits for them, and
+// changes the site only then.
 func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
 	names := s.wantedTransports()
 	started := make([]*routes.Transport, len(names))

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// Verify checks the files of the site's plugins: whether they may be run, are what the job file
-// trusts, and are still those that run.
+// Verify checks the files of the site's plugins: whether they may be run, are those that the job
+// file trusts, and are still those that run.
 func (s *Site) Verify() (files []links.File) {
 	for _, t := range s.Routes.Site.Transports {
 		if t.Builtin {

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// MaxOrder is the most bytes of a message that asks for procs, as between two sites.
+// MaxOrder is the maximum size in bytes of a message that asks for procs, as between two sites.
 const MaxOrder = 1 << 17
 
 // maxOffer is the most bytes of an offer: each host takes less than 300.
@@ -49,12 +49,12 @@ func (o *offer) spawn() spawn.Offer {
 }
 
 type taken struct {
-	Refused string `json:"refused,omitempty"` // empty: it is taken
+	Refused string `json:"refused,omitempty"` // empty: it is accepted
 }
 
-// Order is what a node of the job says on an idle link, once.
+// Order is the message that a node of the job sends on an idle link, once.
 type Order struct {
-	Part    *spawn.Part `json:"part,omitempty"` // that is to be started
-	Over    bool        `json:"over,omitempty"` // the job is
+	Part    *spawn.Part `json:"part,omitempty"` // the part that is to be started
+	Over    bool        `json:"over,omitempty"` // the job is over
 	Failure string      `json:"failure,omitempty"`
 }

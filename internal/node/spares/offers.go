@@ -29,14 +29,14 @@ type Offers struct {
 	idle   map[*offered]struct{}
 	closed bool
 	failed string      // how this node's part of the job has ended; empty: well, or not yet
-	alarm  tasks.Alarm // at the deadline of those who wait
+	alarm  tasks.Alarm // at the earliest deadline of a waiter
 }
 
 type offered struct {
 	link link.Link
 	site string
-	stop context.CancelFunc // ends watching it
-	done chan struct{}      // closed when nobody watches it any more
+	stop context.CancelFunc // ends the watch of the link
+	done chan struct{}      // closed when the watch has ended
 }
 
 // request is a spawn that waits for a link.
@@ -44,7 +44,7 @@ type request struct {
 	answer chan spawn.SpareStep[*offered, *request]
 }
 
-// NewOffers makes the offers of a job's node, which knows the spare sites that its file declares.
+// NewOffers returns the offers for a job's node, which has the spare sites that its file declares.
 func NewOffers(job *config.Job, log hclog.Logger) *Offers {
 	o := &Offers{log: log, names: make(map[string]bool), idle: make(map[*offered]struct{})}
 	for _, s := range job.Sites {
@@ -60,7 +60,7 @@ func NewOffers(job *config.Job, log hclog.Logger) *Offers {
 			if h.Name != "" {
 				x.Names = append(x.Names, h.Name)
 			}
-			if len(x.Addresses) > 0 { // else its own node says it
+			if len(x.Addresses) > 0 { // otherwise its own node reports that
 				site.Hosts = append(site.Hosts, x)
 			}
 		}
@@ -106,8 +106,7 @@ func (x *offered) close() {
 // answerLimit is how long the two ends may take to send a message each.
 const answerLimit = 10 * time.Second
 
-// Take takes a link on which a spare site's node has proved that it knows the job's secret. It owns the
-// link.
+// Take handles a link on which a spare site's node has proved the job's secret. It owns the link.
 func (o *Offers) Take(within context.Context, l link.Link) {
 	ctx, cancel := context.WithTimeout(within, answerLimit)
 	defer cancel()
@@ -166,7 +165,7 @@ func (o *Offers) add(b *dial.Blocking, l link.Link, said *offer) {
 		o.log.Debug("a spare site is not taken", "spare", said.Site, "reason", refused)
 		x.stop()
 		<-x.done
-		_ = dial.Messages{Blocking: b, Most: MaxOrder}.Write(Order{Over: true, Failure: o.failed}) // only that can be why
+		_ = dial.Messages{Blocking: b, Most: MaxOrder}.Write(Order{Over: true, Failure: o.failed}) // the only reason for a refusal
 		_ = l.Close()
 		return
 	}
@@ -221,7 +220,7 @@ func (o *Offers) watch(ctx context.Context, x *offered) {
 			now = o.state(x.site)
 		}
 	})
-	if !known { // whoever has taken it closes it
+	if !known { // the owner of the link closes it
 		return
 	}
 	x.stop()
@@ -248,7 +247,7 @@ func (o *Offers) warnLater(site, why string) {
 	})
 }
 
-// ErrSpare is wrapped by the errors for a spare site that is not there.
+// ErrSpare is wrapped by the errors for a spare site that cannot be used.
 var ErrSpare = errors.New("no link to a spare site")
 
 // Link waits for a link to a spare site, at most for limit. The caller closes it and then calls ended.
@@ -267,7 +266,7 @@ func (o *Offers) Link(ctx context.Context, site string, limit time.Duration) (l 
 	case <-ctx.Done():
 		o.with(func() { o.spares.Cancel(r) })
 		select {
-		case s = <-r.answer: // it came just before
+		case s = <-r.answer: // the link came just before
 		default:
 			return nil, nil, fmt.Errorf("%w: %w", ErrSpare, context.Cause(ctx))
 		}
@@ -288,7 +287,7 @@ func (o *Offers) List() []spawn.Spare {
 	return o.spares.List()
 }
 
-// Describe tells of the spare sites. o may be nil: nodes of spawned worlds know none.
+// Describe adds the spare sites to d. o may be nil: nodes of spawned worlds have none.
 func (o *Offers) Describe(d *links.Node) {
 	if o == nil {
 		return
@@ -305,8 +304,8 @@ func (o *Offers) Describe(d *links.Node) {
 // overLimit is how long the end of the job waits for spare sites to hear of it.
 const overLimit = 500 * time.Millisecond
 
-// Close tells the spare sites that this node's part of the job is over. The failure is empty if it went
-// well. Spawns must not come any more.
+// Close reports to the spare sites that this node's part of the job is over. The failure is empty
+// if it went well. Spawns must not come any more.
 func (o *Offers) Close(failure string) {
 	o.mu.Lock()
 	o.closed, o.failed = true, failure[:min(len(failure), maxFailure)]
@@ -324,7 +323,7 @@ func (o *Offers) Close(failure string) {
 			if b, err := dial.NewBlocking(ctx, x.link); err == nil {
 				m := dial.Messages{Blocking: b, Most: MaxOrder}
 				if m.Write(Order{Over: true, Failure: o.failed}) == nil {
-					_ = m.ReadFull(make([]byte, 1)) // it ends the link
+					_ = m.ReadFull(make([]byte, 1)) // the spare site ends the link
 				}
 			}
 			_ = x.link.Close()

@@ -25,23 +25,23 @@ type Settings struct {
 	Log      hclog.Logger
 	Tasks    *tasks.Group
 
-	// Dial makes a link to the node of a host of the job, which has let this one in.
+	// Dial makes a link to the node of a host of the job, which has accepted this node.
 	Dial func(ctx context.Context, to wire.HostRank) (link.Link, error)
-	// HostName names a host of the job.
+	// HostName returns the name of a host of the job.
 	HostName func(wire.HostRank) string
-	// Procs is how many procs that were spawned here there are.
+	// Procs returns the present number of procs that were spawned here.
 	Procs func() int
-	// Serve starts what is asked for on a link, and closes the link.
+	// Serve starts the procs that a link asks for, and closes the link.
 	Serve func(l link.Link, part *spawn.Part)
 
-	// Linked hears that a host has an idle link, Over its word that its part of the job is over, and Lost
-	// that it cannot be reached, or not any more; it is dialled again all the same, unless it has said
-	// that it does not want to.
+	// Linked is called when a host has an idle link, Over when it has reported that its part of the
+	// job is over, and Lost when it cannot be reached, or not any more; it is dialled again in any
+	// case, unless it has refused that.
 	Linked func(host wire.HostRank)
 	Over   func(host wire.HostRank, failure string)
 	Lost   func(host wire.HostRank, why string)
 
-	Patience time.Duration // for which a host that does not answer is no lost one
+	Patience time.Duration // time for which a host may not answer before it is lost
 }
 
 // Site is the node of a spare site with its links to the hosts of the job.
@@ -49,8 +49,8 @@ type Site struct {
 	Settings
 
 	mu     sync.Mutex
-	linked int             // hosts with an idle link
-	told   []chan struct{} // told that the site is to say something else of itself
+	linked int             // number of hosts with an idle link
+	told   []chan struct{} // get a signal when the site has to send its state again
 }
 
 // NewSite makes a site without links.
@@ -67,19 +67,19 @@ func (s *Site) Keep(hosts []wire.HostRank) {
 	}
 }
 
-// Changed has the hosts told how many procs there are.
+// Changed makes the site send the hosts the number of procs.
 func (s *Site) Changed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, again := range s.told {
 		select {
 		case again <- struct{}{}:
-		default: // it is about to be told
+		default: // a signal is already pending
 		}
 	}
 }
 
-// Hearers is how many hosts of the job have an idle link to this site.
+// Hearers returns the number of hosts of the job that have an idle link to this site.
 func (s *Site) Hearers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ type event struct {
 const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = 2 * time.Second
-	lostPause  = 10 * time.Second       // once it counts as lost
+	lostPause  = 10 * time.Second       // once it is lost
 	endedPause = 250 * time.Millisecond // after it has ended an idle link
 )
 
@@ -156,7 +156,7 @@ func (k *hostLink) offer(ctx context.Context) error {
 	until := time.Now().Add(k.Patience)
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		select {
-		case <-k.again: // what is said now is up to date
+		case <-k.again: // the state that is sent now is up to date
 		default:
 		}
 		l, err := k.Dial(ctx, k.to)
@@ -170,7 +170,7 @@ func (k *hostLink) offer(ctx context.Context) error {
 		k.Log.Debug("a host of the job is dialled again", "host", k.HostName(k.to), "reason", err)
 		select {
 		case <-time.After(pause):
-		case e := <-k.events: // of the link before this one, to which the host has said its last word
+		case e := <-k.events: // of the previous link, on which the host has sent its last message
 			if k.isOver(e) {
 				return errOver
 			}
@@ -191,10 +191,10 @@ func (k *hostLink) isOver(e event) bool {
 	return true
 }
 
-// RefusedError says why a node of the job does not want this spare site.
+// RefusedError reports why a node of the job refuses this spare site.
 type RefusedError struct{ Why string }
 
-// Error is what the node has said.
+// Error returns a message with the node's reason.
 func (r *RefusedError) Error() string { return "it does not take this spare site: " + r.Why }
 
 func (k *hostLink) introduce(within context.Context, l link.Link) error {
@@ -272,7 +272,7 @@ func (k *hostLink) idle(ctx context.Context) (over bool) {
 				if e.number == k.number {
 					return false
 				}
-			case e.number == k.number: // else it has made room for the current one
+			case e.number == k.number: // otherwise the link was replaced by the current one
 				k.Log.Debug("the link to a host of the job has ended", "host", k.HostName(k.to), "reason", e.why)
 				select {
 				case <-time.After(endedPause):

@@ -28,13 +28,13 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 	g = &granted{claim: claim{d.Self, d.claims}}
 	d.mu.Unlock()
 	e := &hostRequest{Do: doClaim, Claim: g.claim, Hosts: hosts}
-	for _, c := range part.Commands { // the head looks at nothing else of them
+	for _, c := range part.Commands { // the head needs nothing else of them
 		e.Commands = append(e.Commands, spawn.Command{Number: c.Number, Path: c.Path, Procs: c.Procs, Info: map[string]string{"soft": c.Info["soft"]}})
 	}
 	a, err := d.askHost(ctx, 0, e)
 	switch {
 	case err != nil:
-		d.tellHost(0, &hostRequest{Do: doWithdraw, Claim: g.claim}) // the question may still be under way
+		d.tellHost(0, &hostRequest{Do: doWithdraw, Claim: g.claim}) // the claim may still be under way
 		return nil, part.Commands[0].Refuse(fmt.Sprintf("cannot get slots of site %s: %v", d.Routes.Site.Name, err))
 	case a.Refused != nil:
 		return nil, a.Refused

@@ -11,29 +11,30 @@ import (
 )
 
 // Nodes of a site's hosts ask each other by way of the head, in JSON. The node of the proc that
-// spawns gets slots from the head (claim), has the host of each piece look for programs (prepare),
-// start them (begin) and say when they are in Init (settled). Until then it can give them up (end).
-// When the procs of a host have ended, it gives their slots back to the head (release) and says why
-// they have ended (over). What a node asks of itself goes the same way, but is not sent: see do.
+// spawns gets slots from the head (claim), makes the host of each piece look for programs
+// (prepare), start them (begin) and report when they are in Init (settled). Until then it can give
+// them up (end). When the procs of a host have ended, the host returns their slots to the head
+// (release) and reports why they have ended (over). A question to the node itself goes the same
+// way, but is not sent: see do.
 
 // The questions: hostRequest.Do.
 const (
-	doNumber  = "number"  // of the next world that is spawned at the site
-	doClaim   = "claim"   // slots for Commands on Hosts
-	doRelease = "release" // those of Claim, at one host or all
-	doPrepare = "prepare" // Part, with slots of Claim
-	doBegin   = "begin"   // what was prepared for Claim
-	doSettled = "settled" // whether that is in Init
-	doEnd     = "end"     // gives it up
-	doOver    = "over"    // nothing is left of it: tells who has spawned it why
+	doNumber  = "number"  // get the number of the next world of the site
+	doClaim   = "claim"   // get slots for Commands on Hosts
+	doRelease = "release" // return the slots of Claim, at one host or all
+	doPrepare = "prepare" // prepare Part, with slots of Claim
+	doBegin   = "begin"   // start what was prepared for Claim
+	doSettled = "settled" // ask whether its procs are in Init
+	doEnd     = "end"     // give it up
+	doOver    = "over"    // report to its parent that nothing is left of it, and why
 
-	doWithdraw = "withdraw" // Claim, which may come later than this
+	doWithdraw = "withdraw" // cancel Claim, which may arrive later than this
 )
 
 type hostRequest struct {
 	Do        string          `json:"do"`
 	Claim     claim           `json:"claim,omitzero"`
-	At        int             `json:"at,omitempty"`    // the host; of a release: -1 are all
+	At        int             `json:"at,omitempty"`    // the host; release: -1 is all hosts
 	Hosts     []int           `json:"hosts,omitempty"` // of a claim
 	Commands  []spawn.Command `json:"commands,omitempty"`
 	Part      *spawn.Part     `json:"part,omitempty"`      // of prepare
@@ -43,8 +44,8 @@ type hostRequest struct {
 	Failure   *failed         `json:"failure,omitempty"`   // of over
 
 	// At this node alone:
-	why  *ending.Failure // of end: has Reason and more
-	what *Local          // of settled: it may have ended since
+	why  *ending.Failure // end: includes Reason and more
+	what *Local          // settled: it may have ended since
 }
 
 type failed struct {
@@ -78,20 +79,20 @@ func (x *failed) outcome() (o ending.Outcome) {
 
 type result struct {
 	Number  int            `json:"number,omitempty"`
-	Head    string         `json:"head,omitempty"` // of begin, at the first host of several: where it takes the others
+	Head    string         `json:"head,omitempty"` // begin, at the first host of several: where it accepts the others
 	Granted []int          `json:"granted,omitempty"`
 	Pieces  []spawn.Piece  `json:"pieces,omitempty"`
 	Wait    bool           `json:"wait,omitempty"` // it is not settled yet: ask again
 	Refused *spawn.Refusal `json:"refused,omitempty"`
-	Proc    int            `json:"proc,omitempty"` // that has failed, among those of the client, from 1; 0: none
+	Proc    int            `json:"proc,omitempty"` // the proc that has failed, among those of the client, from 1; 0: none
 
 	what *Local // of prepare, at this node
 }
 
-// How long hosts wait for each other.
+// Time limits for other hosts.
 const (
 	settleTurn      = 20 * time.Second // for one answer whether procs are in Init
-	hostRequestTime = 5 * time.Second  // for a host to hear what it is told
+	hostRequestTime = 5 * time.Second  // for a host to receive a request
 )
 
 func (d *Spawner) runs(host int) bool { return d.Hosts == nil || host == d.Self }
@@ -125,7 +126,8 @@ func (d *Spawner) tellHost(host int, e *hostRequest) {
 	}
 }
 
-// Answer does what the node of another host of the site asks. ctx ends when it waits no longer.
+// Answer handles a question of the node of another host of the site. ctx ends when that node waits
+// no longer.
 func (d *Spawner) Answer(ctx context.Context, question []byte) []byte {
 	var e hostRequest
 	if err := json.Unmarshal(question, &e); err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Local is what one host of this site has of a spawned world: procs with a node of their own. The node
-// is in the process of the site's and has its output and its transports.
+// Local is the part of a spawned world on one host of this site: procs with a node of their own.
+// That node is in the process of the site's node and uses its output and its transports.
 type Local struct {
-	place    // of its slots
+	place    // where its slots are
 	spawner  *Spawner
 	part     *spawn.Part
 	host     config.Host
 	programs []config.Program // by command
-	granted  []int            // procs, by command
+	granted  []int            // number of procs, by command
 
-	of *world // whose part it is, if a proc of this node has spawned it
+	of *world // the world of this part, if a proc of this node has spawned it
 
 	numbers []int  // by proc: its command among all of the spawn
 	runs    []int  // by proc: its command among the part's
@@ -36,7 +36,7 @@ type Local struct {
 	node    Node
 	cancel  context.CancelCauseFunc
 	done    chan struct{}  // closed when its procs have ended; nil: it has not begun
-	outcome ending.Outcome // valid then
+	outcome ending.Outcome // valid when done is closed
 }
 
 // start is what the parts of a spawned world have to know of each other. Only their nodes may see
@@ -47,9 +47,10 @@ type start struct {
 	Sites  []string       `json:"sites"` // names, by client
 	Client int            `json:"client"`
 	Parent string         `json:"parent"` // port
-	// Survive says that the job of the parents goes on without procs that are lost, and so does this one.
+	// Survive reports that the job of the parents continues without procs that are lost, and so
+	// does this one.
 	Survive bool         `json:"survive,omitempty"`
-	Hosts   *clientHosts `json:"hosts,omitempty"` // of the client; nil: it has one
+	Hosts   *clientHosts `json:"hosts,omitempty"` // hosts of the client; nil: it has one
 }
 
 // clientHosts are the hosts of a client of a spawned world, which have a node each. The first one is
@@ -58,8 +59,8 @@ type clientHosts struct {
 	Hosts  []int  `json:"hosts"` // their numbers in the site; one of them may be there several times
 	Procs  []int  `json:"procs"`
 	Self   int    `json:"self"`
-	Secret []byte `json:"secret"`         // that they prove to each other
-	Head   string `json:"head,omitempty"` // where it takes the others: "ip:port"; empty at the head
+	Secret []byte `json:"secret"`         // proves them to each other
+	Head   string `json:"head,omitempty"` // where the head accepts the others: "ip:port"; empty at the head
 }
 
 const secretSize = 32
@@ -73,23 +74,23 @@ type Cluster struct {
 	Listener net.Listener // the head's
 }
 
-// Spawner is that of the site.
+// Spawner returns the spawner of the site.
 func (p *Local) Spawner() *Spawner { return p.spawner }
 
-// World names the spawned world.
+// World returns the name of the spawned world.
 func (p *Local) World() string { return p.part.World }
 
-// Parent is the port that the procs connect to in Init.
+// Parent returns the port that the procs connect to in Init.
 func (p *Local) Parent() string { return p.parent }
 
-// Program is what a proc runs, by its number at the host.
+// Program returns the program of a proc, by its number at the host.
 func (p *Local) Program(local int) config.Program { return p.programs[p.runs[local]] }
 
-// AppNum is a proc's MPI_APPNUM.
+// AppNum returns a proc's MPI_APPNUM.
 func (p *Local) AppNum(local int) int { return p.numbers[local] }
 
-// Inherit takes a failure of procs that this world itself has spawned, if it comes after the end of
-// this world. It passes the failure on to the parents of this world, if they were connected.
+// Inherit records a failure of procs that this world itself has spawned, if it comes after the end
+// of this world. It passes the failure on to the parents of this world, if they were connected.
 func (p *Local) Inherit(o ending.Outcome) {
 	if p.of != nil && p.of.state() == spawn.Connected {
 		p.of.parents.Inherit(o)
@@ -200,7 +201,7 @@ func (p *Local) leave() {
 	}
 }
 
-// Cluster is this host's place among those of its client; nil: there is no other.
+// Cluster returns this host's place among those of its client, or nil if there is no other host.
 func (p *Local) Cluster() *Cluster { return p.cluster }
 
 // whyEnded says why the procs, which have ended, were not all in Init, and which proc of the client is

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Parents has the worlds that the procs of one node have spawned.
+// Parents holds the worlds that the procs of one node have spawned.
 type Parents struct {
 	spawner *Spawner
 	meet    *meet.Meetings
@@ -25,16 +25,16 @@ type Parents struct {
 	// which is a failure of their own job.
 	Inherit func(ending.Outcome)
 
-	Spawning Spawning // nil: nobody wants to know
+	Spawning Spawning // may be nil
 
 	mu     sync.Mutex
 	worlds spawn.Worlds[*procs.Proc]
-	of     map[*spawn.World[*procs.Proc]]*world // that were started and have not ended
+	of     map[*spawn.World[*procs.Proc]]*world // worlds that were started and have not ended
 	alarm  tasks.Alarm                          // at the worlds' deadline
 }
 
-// Spawning is called when a proc spawns. What it returns is called when the procs of the world are in
-// Init, or with why they are not.
+// Spawning is called when a proc spawns. The function that it returns is called when the procs of
+// the world are in Init, or with the reason why they are not.
 type Spawning func(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal)
 
 // NewParents makes the parents of a node that meets other worlds by m.
@@ -72,18 +72,19 @@ func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world)
 	}
 }
 
-// Failed says that the job of the parents has failed. The worlds that they have spawned end with it,
+// Failed handles a failure of the parents' job. The worlds that they have spawned end with it,
 // except those from which they have disconnected.
 func (s *Parents) Failed(f *ending.Failure) {
 	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
 }
 
-// Gone says that a proc has ended.
+// Gone handles the end of a proc.
 func (s *Parents) Gone(p *procs.Proc) {
 	s.withWorlds(func() { s.worlds.Gone(p) })
 }
 
-// Heard takes a message of a proc. It returns false for one that is not about spawned procs.
+// Heard handles a message of a proc. It returns false for a message that is not about spawned
+// procs.
 func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
 	switch {
 	case x.Meeting == nil:

@@ -25,15 +25,15 @@ type piece struct {
 	place
 	spawner *Spawner
 	part    *spawn.Part
-	of      *world          // nil: it is another site's
-	ctx     context.Context // until the world's procs are in Init
-	what    *Local          // it, if this node runs it and it is prepared
+	of      *world          // nil: another site's world
+	ctx     context.Context // ends when the world's procs are in Init
+	what    *Local          // the part, if this node runs it and it is prepared
 	begun   bool
-	over    atomic.Bool // of another host: they are, or nobody waits for them; the world's server tells the rest
+	over    atomic.Bool // at another host: in Init, or not waited for; the world's server reports the rest
 
 	once    sync.Once
-	gone    chan struct{}  // closed when its host has said that nothing of it is left
-	outcome ending.Outcome // valid then
+	gone    chan struct{}  // closed when its host has reported that nothing of it is left
+	outcome ending.Outcome // valid when gone is closed
 }
 
 func (h *piece) here() bool { return h.spawner.runs(h.at) }
@@ -56,7 +56,7 @@ func (h *piece) prepare() *spawn.Refusal {
 	d.mu.Unlock()
 	a, err := h.ask(&hostRequest{Do: doPrepare, Part: h.part, Elsewhere: h.of == nil})
 	if err != nil {
-		h.end(nil) // it may have heard
+		h.end(nil) // it may have been received
 		return h.unreached(err)
 	}
 	if a.Refused != nil {
@@ -284,7 +284,7 @@ func (all pieces) outcomes(server Server, limit time.Duration) (parts []ending.O
 		if h.here() {
 			continue
 		}
-		// A proc may fail after the end of its world, of which the server hears nothing.
+		// A proc may fail after the end of its world; the server does not learn of that.
 		if f := ending.OfWorld(parts, nil).Failure; f == nil || f.Remote {
 			parts = append(parts, h.whyGone(limit))
 		}

@@ -107,7 +107,7 @@ func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 		}
 		for i := range c.NHosts {
 			h := spawn.Host{Addresses: []netip.Addr{world.Hosts[int(c.FirstHost)+i].Address.Addr()}}
-			if len(file) == c.NHosts && file[i].Address.IsValid() { // network may have chosen another
+			if len(file) == c.NHosts && file[i].Address.IsValid() { // the network setting may have chosen another
 				h.Addresses = append(h.Addresses, file[i].Address)
 			}
 			if len(file) == c.NHosts && file[i].Name != "" {

@@ -41,7 +41,7 @@ type remote struct {
 	node   dial.Messages
 	begun  bool
 	cancel context.CancelFunc
-	ended  func(why string) // of a spare site: tells that the link is closed; else nil
+	ended  func(why string) // at a spare site: reports that the link is closed; else nil
 }
 
 // request asks another site of the job, or a spare one, for a part. ctx bounds the whole request.

@@ -30,10 +30,10 @@ func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) d
 	return dynamic.Accepted
 }
 
-// Serve does what another node asks for on a link, and closes the link. ctx ends with the job.
+// Serve handles the request of another node on a link, and closes the link. ctx ends with the job.
 func (d *Spawner) Serve(ctx context.Context, l link.Link) { d.ServePart(ctx, l, nil) }
 
-// ServePart is Serve for a request whose part has been read; nil: it has not.
+// ServePart is Serve for a request whose part has been read, or nil if it has not.
 func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(ctx, routes.Limits(d.Routes).Start+dial.GreetLimit)
@@ -69,7 +69,7 @@ func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) 
 		return
 	}
 	if len(all) > 0 && node.Write(spawn.Reply{Refused: all.watch(ctx, part.World, l)}) == nil {
-		_ = node.ReadFull(make([]byte, 1)) // who asked ends the link
+		_ = node.ReadFull(make([]byte, 1)) // the node that asked ends the link
 	}
 }
 

@@ -20,26 +20,26 @@ import (
 
 // Settings are what a spawner needs of its site's own node.
 type Settings struct {
-	Routes *routes.Table // has the job's file and the site; its World is needed once somebody spawns
+	Routes *routes.Table // has the job's file and the site; its World is needed for spawns
 	Procs  *procs.Set
 	Log    hclog.Logger
 
 	// NewNode makes a node for procs of a spawned world at this site: a client of that world's job.
 	NewNode func(p *Local, job *config.Job, site config.Site) Node
 
-	// Hosts are those of the site, if each has a node of its own, of which this is the one of Self.
-	// The first one's has the slots. Nil: this node runs all hosts of the site.
+	// Hosts are those of the site, if each has a node of its own; this is the node of host Self.
+	// The node of the first host manages the slots. Nil if this node runs all hosts of the site.
 	Hosts    []config.Host
 	Self     int
-	ProcsFor func(host int) int  // how many procs of the job a host has; nil if Hosts is
+	ProcsFor func(host int) int  // number of procs of the job on a host; nil if Hosts is
 	Present  func(host int) bool // whether a host is still there, at the first one; nil if Hosts is
 
-	// Offers are the spare sites, of which spawns ask for procs. SpareTaken is called, where this is the
-	// node of a spare site, when there may be more or fewer spawned procs; else it is nil.
+	// Offers are the spare sites, which spawns ask for procs. SpareTaken is called, at the node of
+	// a spare site, when the number of spawned procs may have changed; at other nodes it is nil.
 	Offers     *spares.Offers
 	SpareTaken func()
 
-	// Ask has the spawner of another host's node Answer a question.
+	// Ask sends a question to the spawner of another host's node, and returns its Answer.
 	Ask func(ctx context.Context, host int, question []byte) (answer []byte, err error)
 
 	// NewServer starts the server where the clients of a spawned world find each other.
@@ -50,7 +50,7 @@ type Settings struct {
 type Node interface {
 	Run(ctx context.Context) ending.Outcome // until nothing is left
 	Ready() <-chan struct{}                 // closed when the procs are in MPI
-	Leaving() bool                          // procs of it have passed Finalize
+	Leaving() bool                          // some of its procs have passed Finalize
 	Signal(syscall.Signal)
 }
 
@@ -65,16 +65,16 @@ type Server interface {
 // that were spawned here share it.
 type Spawner struct {
 	Settings
-	tasks *tasks.Group // parts that run, and worlds that somebody here has spawned, which they end with
+	tasks *tasks.Group // parts that run, and worlds that procs here have spawned, which end with it
 	stop  context.CancelCauseFunc
 
 	mu      sync.Mutex
-	worlds  int    // spawned at the site so far, at its first host
-	claims  uint64 // made here so far
+	worlds  int    // number spawned at the site so far, at its first host
+	claims  uint64 // number made here so far
 	slots   spawn.Slots[claim]
-	asked   map[claim]chan spawn.SlotAnswer[claim] // that wait for slots
-	parts   map[place]*Local                       // that this node carries out, for whoever has the claims
-	pieces  map[place]*piece                       // of all hosts, of what this node has claimed slots for
+	asked   map[claim]chan spawn.SlotAnswer[claim] // claims that wait for slots
+	parts   map[place]*Local                       // parts that this node runs, for its own or other nodes' claims
+	pieces  map[place]*piece                       // pieces at all hosts for which this node has claimed slots
 	running map[*Local]struct{}
 	alarm   tasks.Alarm // at the slots' deadline
 }
@@ -95,8 +95,8 @@ func (d *Spawner) Stop(why error) { d.stop(why) }
 // they go on.
 const goesOn = time.Second
 
-// Wait waits for the end of all that was spawned here. Nothing is started after that. Before that it
-// calls others, which waits for those who may spawn here.
+// Wait waits for the end of all that was spawned here. Nothing is started after that. Before that
+// it calls others, which waits for other nodes that may spawn here.
 func (d *Spawner) Wait(others func()) {
 	late := time.AfterFunc(goesOn, func() {
 		if parts := len(d.nodes()); parts > 0 {
@@ -124,7 +124,7 @@ func (d *Spawner) nodes() (list []Node) {
 	return list
 }
 
-// Use tells how many of the slots that this node has are taken, and how many parts of worlds run here.
+// Use returns how many of the slots of this node are taken, and how many parts of worlds run here.
 func (d *Spawner) Use() (slots, parts int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

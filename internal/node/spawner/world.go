@@ -19,8 +19,8 @@ import (
 // part is what one site starts of a world: pieces at this site, a remote at another one.
 type part interface {
 	begin(start) error       // as a client of the world
-	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
-	end(*ending.Failure)     // nothing is started, or what was is ended
+	settled() *spawn.Refusal // waits until the procs are in Init, or returns why they are not
+	end(*ending.Failure)     // starts nothing, or ends what was started
 }
 
 // world is a world that a proc of this node has spawned. Its server runs in this node.
@@ -33,7 +33,7 @@ type world struct {
 	own     pieces // of the parts: what hosts of this site start
 	server  Server
 
-	ctx    context.Context // until its procs are in Init
+	ctx    context.Context // ends when its procs are in Init
 	cancel context.CancelFunc
 }
 
@@ -128,7 +128,7 @@ func (w *world) serve(order *start) (err error) {
 	order.Key = binary.BigEndian.Uint64(key[:])
 	at := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	for _, p := range w.parts {
-		if own, is := p.(pieces); !is || !own[0].here() { // who is the client is elsewhere
+		if own, is := p.(pieces); !is || !own[0].here() { // the client's node is elsewhere
 			at = root.Hosts[0].Address
 		}
 	}
@@ -184,7 +184,7 @@ func (w *world) end(f *ending.Failure) {
 		p.end(f)
 	}
 	if len(w.own.here()) == 0 && w.server != nil {
-		go w.server.Close() // nobody here tells the others; it waits for nothing of ours
+		go w.server.Close() // the server reports the end to the others; it waits for nothing of ours
 	}
 }
 
@@ -192,7 +192,7 @@ func (w *world) awaitEnd() ending.Outcome {
 	parts, told := w.own.outcomes(w.server, routes.Limits(w.parents.spawner.Routes).Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)
 	if w.parents.spawner.Routes.Job.Survive && o.Failure != nil && o.Failure == told && errors.Is(told, startup.ErrLost) {
-		o.Late = true // all that was left of it is lost, without which the job of its parents goes on
+		o.Late = true // all that was left of it is lost, and the parents' job continues without it
 	}
 	w.server.Close()
 	return o

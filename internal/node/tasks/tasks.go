@@ -47,14 +47,14 @@ func (g *Group) done() {
 	}
 }
 
-// Closed reports whether nothing is begun any more.
+// Closed reports whether no task can begin any more.
 func (g *Group) Closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closed
 }
 
-// Close waits for all tasks, and lets none begin. The context has ended.
+// Close waits for all tasks, and lets none begin. The context must have ended.
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

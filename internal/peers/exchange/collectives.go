@@ -32,8 +32,7 @@ func bcast(a []int) {
 					fail("from %d: item %d of %d is %d", root, k, n, x)
 				}
 			}
-			// LAM may take the second message, if it comes too early, for a note of its
-			// own.
+			// If the second message comes too early, LAM may take it for an internal message.
 			check(mpi.Barrier(world))
 		}
 	}

@@ -24,7 +24,7 @@ var (
 
 type test struct {
 	run   func(a []int)
-	least int // of numbers
+	least int // least number of arguments
 }
 
 var tests = map[string]test{

@@ -174,7 +174,7 @@ func derived(a []int) {
 		records(t, out, a[0]+a[1]-rank, rank == a[0])
 		columns(a[0]+a[1]-rank, rank == a[0])
 	}
-	few := min(100, a[2]/26) // that one packet holds
+	few := min(100, a[2]/26) // as many as one packet holds
 	for root := range size {
 		in := make([]record, len(out))
 		if rank == root {

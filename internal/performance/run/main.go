@@ -115,7 +115,7 @@ func ask(ctx context.Context, bin string, q performance.Question) (a performance
 	begun := time.Now()
 	fmt.Fprintf(os.Stderr, "%s (%s)\n", q.Title, q.Name)
 	args := slices.Insert(slices.Clone(q.Args), 0, "-json")
-	if q.Args[0][0] != '-' { // a command of its own
+	if q.Args[0][0] != '-' { // q is a command of its own
 		args = append(slices.Clone(q.Args), "-json")
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, a.Command[0]), args...)

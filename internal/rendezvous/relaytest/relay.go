@@ -18,10 +18,10 @@ type Relay struct {
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex
-	more   sync.Cond             // total has grown
-	here   map[net.Conn]net.Conn // the client's end, and the server's
-	seen   []byte                // both directions
-	total  int                   // connections
+	more   sync.Cond             // signalled when total grows
+	here   map[net.Conn]net.Conn // by the client's end, the server's end
+	seen   []byte                // bytes of both directions
+	total  int                   // number of connections
 	closed bool
 	mute   bool
 	limit  func(n int) int // bytes after which connection n, from 0 on, is cut; 0: never
@@ -45,13 +45,13 @@ func New(t testing.TB, server string, limit func(n int) int) *Relay {
 	return r
 }
 
-// Addr is where clients connect.
+// Addr returns the address where clients connect.
 func (r *Relay) Addr() string { return r.ln.Addr().String() }
 
-// AddrPort is Addr as a value.
+// AddrPort returns Addr as a netip.AddrPort.
 func (r *Relay) AddrPort() netip.AddrPort { return r.ln.Addr().(*net.TCPAddr).AddrPort() }
 
-// Stall has nothing pass any more, and no connection end.
+// Stall stops all bytes, without an end of any connection.
 func (r *Relay) Stall() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,8 +147,8 @@ func (r *Relay) drop(client net.Conn) {
 	}
 }
 
-// Cut resets all connections, as `ss -K` does. The clients' ends come first: a server that hears of a
-// loss cannot tell another client.
+// Cut resets all connections, as `ss -K` does. The clients' ends come first: a server that notices
+// a loss cannot report it to another client.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	all := r.here
@@ -162,7 +162,7 @@ func (r *Relay) Cut() {
 	}
 }
 
-// CutClients resets the clients' ends only: the server hears nothing of it.
+// CutClients resets the clients' ends only: the server does not notice it.
 func (r *Relay) CutClients() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +171,7 @@ func (r *Relay) CutClients() {
 	}
 }
 
-// Connections is how many there were.
+// Connections returns the number of connections so far.
 func (r *Relay) Connections() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (r *Relay) Await(n int) {
 	}
 }
 
-// Bytes are those of all connections so far, in the order in which they passed.
+// Bytes returns the bytes of all connections so far, in the order in which they passed.
 func (r *Relay) Bytes() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

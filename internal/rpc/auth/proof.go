@@ -23,13 +23,14 @@ type Kind struct {
 	Version error // wrapped if the server does not speak Protocol
 }
 
-// Keys are the ways in which an end accepts a proof. With both, the key is preferred.
+// Keys are the ways in which an end accepts a proof. If both a key and Open are set, the key is
+// preferred.
 type Keys struct {
-	Open bool   // no key is needed if the other end has Open too
+	Open bool   // no key is needed if the other end is Open too
 	Key  []byte // nil: none
 
-	// Identity is the certificate that this end shows, and whom it accepts: see Conn. Nil: it has none,
-	// and accepts the other end for its proof alone.
+	// Identity is the certificate that this end shows, and whom it accepts: see Conn. If it is nil,
+	// this end has no certificate, and accepts the other end for its proof alone.
 	Identity *identity.Identity
 }
 
@@ -38,7 +39,7 @@ const (
 	helloSize = 1 + proofSize
 )
 
-// The bits of what a hello offers.
+// Bits of the offers in a hello.
 const (
 	offersOpen = 1 << iota
 	offersKey
@@ -144,7 +145,7 @@ func (k *Kind) serverTLS(id *identity.Identity) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, SessionTicketsDisabled: true}
 	if id != nil {
 		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			now := id.Certificate() // it may have been replaced
+			now := id.Certificate() // the certificate may have been replaced
 			return &now, nil
 		}
 		c.ClientAuth = tls.RequestClientCert // judged after the proof of the key, see Conn
@@ -171,7 +172,7 @@ func (k *Kind) conn(c *tls.Conn, id *identity.Identity, use x509.ExtKeyUsage) *C
 	switch {
 	case id == nil:
 		return &Conn{Conn: c}
-	case len(shown) == 0 || shown[0].Subject.CommonName == k.Name: // made up for a server that has none
+	case len(shown) == 0 || shown[0].Subject.CommonName == k.Name: // the generated certificate of a server that has none
 		return &Conn{Conn: c, Refused: fmt.Errorf("%w: it has no certificate, or its job file names none", identity.ErrPeer)}
 	}
 	return &Conn{Conn: c, Refused: id.Judge(shown, use)}

@@ -30,15 +30,15 @@ const (
 // Conn is an encrypted connection whose two ends have proved the key to each other.
 type Conn struct {
 	*tls.Conn
-	// Refused is why this end does not accept the certificate of the other, if it has an Identity
-	// to judge it by; it wraps [identity.ErrPeer]. What the other says is nevertheless from who has
-	// the key, so it may say who it is and hear why it is refused. Its owner allows it no more than
-	// that.
+	// Refused is the reason why this end does not accept the certificate of the other, if it has an
+	// Identity to judge it by; it wraps [identity.ErrPeer]. The other end nevertheless has the key,
+	// so it may send its identity and receive the reason of the refusal. The owner of the Conn
+	// allows it no more than that.
 	Refused error
 }
 
-// Connect is a client's side: it makes an encrypted connection over nc to a server that has
-// the same key. It reads nothing that comes after that. It blocks until then, or until ctx
+// Connect is the client's side: it makes an encrypted connection over nc to a server that has the
+// same key. It reads nothing after the handshake. It blocks until the handshake is complete, or ctx
 // ends. If it fails the caller has to close nc.
 func (k *Kind) Connect(ctx context.Context, nc net.Conn, keys Keys) (*Conn, error) {
 	c := tls.Client(nc, k.clientTLS(keys.Identity))
@@ -79,7 +79,7 @@ type Config struct {
 	Logger hclog.Logger  // nil for silence
 }
 
-// Server is a server's side. Its methods may be called by several goroutines.
+// Server accepts connections. Its methods may be called by several goroutines.
 type Server struct {
 	cfg Config
 	tls *tls.Config
@@ -106,9 +106,8 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, tls: t, unknown: unproved.NewSet[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
 }
 
-// Accept makes an encrypted connection over nc to a client that has the key. It blocks until
-// the client has proved that. If it fails, Accept has logged why, and the caller has to
-// close nc.
+// Accept makes an encrypted connection over nc to a client that has the key. It blocks until the
+// client has proved the key. If it fails, Accept has logged why, and the caller has to close nc.
 func (s *Server) Accept(nc net.Conn) (*Conn, error) {
 	if !s.wait(nc) {
 		return nil, net.ErrClosed

@@ -36,5 +36,5 @@ func (c *Checker) speaksFor(e Endpoint, rank int, other Endpoint) bool {
 	case other.Kind == KindAgent: // a channel
 		return c.procs[rank].host == e.Number
 	}
-	return rank != other.Number // an agent sends its proc the packets of all other ranks
+	return rank != other.Number // an agent sends its proc only packets of other ranks
 }

@@ -17,7 +17,7 @@ type client struct {
 	link     *link             // to the server
 	up, down *commandStream
 
-	// As the server knows it, which is when it has read it.
+	// As the server sees it: after it has read the message.
 	auth, ranked, done, fini bool
 	mask                     uint32
 	top                      uint32 // highest label
@@ -25,7 +25,7 @@ type client struct {
 
 	// As the client wrote it.
 	last    uint32 // label
-	labels  int    // of IMPI 0.0 that were submitted
+	labels  int    // number submitted of IMPI 0.0
 	keySent bool
 
 	// As the server wrote it.
@@ -114,7 +114,7 @@ func (t *commandStream) mayLeave(s *stream) error {
 			}
 			out := l.stream(l.a.from == AgentEnd(h))
 			if failed := s.c.clients[s.c.hosts[peer].Client].link; failed != nil && failed.cut && out.back.finiRead && out.back.ended {
-				continue // it has failed between its FINI and ours, and nobody reads ours
+				continue // it failed between its FINI and ours, which is not read
 			}
 			if !out.fini || !out.back.finiRead {
 				return t.wrong(s, "FINI has not gone both ways between hosts %d and %d", h, peer)

@@ -9,8 +9,8 @@ import (
 // long, and have no payload.
 const commandSize = 8
 
-// Commands, and numbers for what has no command header. IMPI ch.2, Client-Server Protocol; FAIL is
-// ours.
+// Commands, and numbers for messages without a command header. IMPI ch.2, Client-Server Protocol;
+// FAIL is ours.
 const (
 	cmdAuth   = 0x41555448
 	cmdIMPI   = 0x494D5049
@@ -43,10 +43,10 @@ type phase uint8
 
 const (
 	saysAuth   phase = iota // AUTH, or the answer to it
-	saysIMPI                // before it, perhaps, the key
+	saysIMPI                // IMPI, perhaps with the key before it
 	saysLabels              // COLL, DONE
 	saysFini
-	saysFail // or nothing
+	saysFail // FAIL, or nothing
 	saysNothing
 )
 
@@ -55,15 +55,15 @@ var phaseNames = [...]string{"AUTH", "IMPI", "COLL or DONE", "FINI", "FAIL", "no
 // commandStream is what one side of a connection to the server says.
 type commandStream struct {
 	client *client
-	up     bool // it is what the client sends
+	up     bool // the client sends it
 	phase  phase
 
 	head    [commandSize]byte
 	have    int
 	now     command
-	left    int64 // of its payload
+	left    int64 // remaining bytes of the payload
 	payload []byte
-	crc     uint32 // of the payload but for the label, on the way up
+	crc     uint32 // of the payload except the label, on the way up
 	answer  answer // on the way down
 	said    queue[command]
 }

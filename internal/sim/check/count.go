@@ -21,6 +21,6 @@ func (c *Checker) Counts() map[string]int64 {
 	return counts
 }
 
-// Trace has f called for each packet when its writer begins it, with the writer, the reader and a
-// description.
+// Trace makes the checker call f for each packet when its writer begins it, with the writer, the
+// reader and a description.
 func (c *Checker) Trace(f func(from, to Endpoint, packet string)) { c.trace = f }

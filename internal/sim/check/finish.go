@@ -1,8 +1,8 @@
 package check
 
-// Finish judges what is left when nothing happens any more. clean says that the job ended in order:
-// then everything that was sent and could arrive must have arrived, and every request must be
-// answered. For a job that ended by a fault Finish only repeats what was found before.
+// Finish checks the final state when nothing happens any more. clean means that the job ended in
+// order: then everything that was sent and could arrive must have arrived, and every request must
+// be answered. For a job that ended by a fault Finish only repeats what was found before.
 func (c *Checker) Finish(clean bool) error {
 	if c.err != nil || !clean {
 		return c.err

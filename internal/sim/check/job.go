@@ -11,8 +11,8 @@ type Job struct {
 	AckMark uint32 // packets that a PROTOACK stands for, 1 to HiWater
 	HiWater uint32 // most packets of a pair without PROTOACK
 
-	// PlainReceives: no proc receives by MPI_Mprobe. Then CANCELNO means that the message is
-	// matched, and our procs send SYNCACK before it.
+	// PlainReceives means that no proc receives by MPI_Mprobe. Then CANCELNO means that the message
+	// is matched, and our procs send SYNCACK before it.
 	PlainReceives bool
 
 	Procs []Proc // by world rank
@@ -25,21 +25,21 @@ type Proc struct {
 	Host     int
 }
 
-// Host is a host. Its flags say what it may do.
+// Host describes a host. Its flags define what it may do.
 type Host struct {
 	Client int
 
-	// Own: the client lists the private version, so that there may be direct links
-	// between its procs and those of other such hosts.
+	// Own means that the client lists the private version, so that there may be direct links
+	// between the host's procs and those of other Own hosts.
 	Own bool
 
-	// Foreign: the host and its procs are not our code. They may write anything to
-	// fields that are not used, pk_len of packets without data included, need not
-	// fill packets, may leave out labels and not wait for answers.
+	// Foreign means that the host and its procs are not our code. They may write anything to fields
+	// that are not used, pk_len of packets without data included, need not fill packets, may leave
+	// out labels and not wait for answers.
 	Foreign bool
 
-	// Whole: the links between the host and its procs are not observed; what the host writes to a
-	// channel counts as sent by its procs.
+	// Whole means that the links between the host and its procs are not observed; what the host
+	// writes to a channel counts as sent by its procs.
 	Whole bool
 }
 
@@ -62,10 +62,10 @@ type Endpoint struct {
 	Number int
 }
 
-// ProcEnd is the endpoint of a proc.
+// ProcEnd returns the endpoint of a proc.
 func ProcEnd(rank int) Endpoint { return Endpoint{KindProc, rank} }
 
-// AgentEnd is the endpoint of a host's agent.
+// AgentEnd returns the endpoint of a host's agent.
 func AgentEnd(host int) Endpoint { return Endpoint{KindAgent, host} }
 
 // String names the endpoint.
@@ -94,7 +94,7 @@ type Checker struct {
 	pairs     map[[2]int32]*pair
 	made      []*pair // in the order of their first packets
 	labels    map[uint32]*submissions
-	connected int // clients that have a link to the server
+	connected int // number of clients that have a link to the server
 	failed    *Violation
 
 	trace  func(from, to Endpoint, packet string)
@@ -105,10 +105,10 @@ type Checker struct {
 type proc struct {
 	host     int
 	link     *link // to its agent
-	finished bool  // it has told its node that it has finished
+	finished bool  // it has reported to its node that it has finished
 	left     bool  // it has ended the link to its agent
 	requests map[uint64]*request
-	ended    queue[*request] // that ended and are still in requests
+	ended    queue[*request] // have ended and are still in requests
 }
 
 type host struct {
@@ -118,7 +118,7 @@ type host struct {
 	links    int
 	held     int64 // bytes read and not written
 	queued   int64 // bytes that its agent reports as queued
-	through  int64 // pairs whose packets it passes on
+	through  int64 // number of pairs whose packets it passes on
 }
 
 // New makes a checker. An error means that the job is impossible.

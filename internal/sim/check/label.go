@@ -52,7 +52,8 @@ var labels = [...]struct {
 // privateVersion is what our clients list beside 0.0, as a value of C_VERSION.
 const privateVersion = 0x10001
 
-// lostVersion is listed by clients that the server tells, by labelLost, whom it has lost.
+// lostVersion is listed by clients to which the server sends, by labelLost, which clients it has
+// lost.
 const (
 	lostVersion = 0x10005
 	labelLost   = 0x49000001
@@ -76,9 +77,9 @@ func labelName(label uint32) string {
 
 type submissions struct {
 	of      [maxClients]submission
-	least   uint32 // of all values, if they are integers of 4 bytes
+	least   uint32 // smallest of all values, if they are integers of 4 bytes
 	private uint32 // mask of the clients whose versions have the private one
-	hears   uint32 // and of those with lostVersion
+	hears   uint32 // mask of the clients with lostVersion
 }
 
 type submission struct {

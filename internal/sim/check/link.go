@@ -18,10 +18,10 @@ type stream struct {
 
 	sent, read int64
 	ended      bool // the writer has ended it
-	endSeen    bool // the reader knows
+	endSeen    bool // the reader has seen it
 
 	// of packets
-	greeting []byte // that is still to come before them
+	greeting []byte // the rest of it, before the packets
 	base     int64  // size of the greeting
 	head     [HeaderSize]byte
 	have     int
@@ -70,8 +70,8 @@ func (c *Checker) Link(id int, a, b Endpoint) error {
 	return nil
 }
 
-// Boxed says that the two procs of a link may use fast boxes beside it, which the checker does not
-// see. Messages of several packets are then divided differently.
+// Boxed records that the two procs of a link may use fast boxes beside it, which the checker does
+// not see. Messages of several packets are then divided differently.
 func (c *Checker) Boxed(id int) {
 	if l := c.links[id]; l != nil {
 		l.boxed = true
@@ -184,8 +184,8 @@ func (c *Checker) end(err error) error {
 	return c.err
 }
 
-// Sent says that an end has written data: the first end if fromA. The checker keeps no reference to
-// data.
+// Sent records that an end has written data: the first end if fromA. The checker keeps no reference
+// to data.
 func (c *Checker) Sent(id int, fromA bool, data []byte, now time.Duration) error {
 	l, err := c.touch(id, now)
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *Checker) Sent(id int, fromA bool, data []byte, now time.Duration) error
 	return c.end(l.stream(fromA).written(data))
 }
 
-// Received says that an end has read the next n bytes, the first one if toA.
+// Received records that an end has read the next n bytes: the first end if toA.
 func (c *Checker) Received(id int, toA bool, n int, now time.Duration) error {
 	l, err := c.touch(id, now)
 	if err != nil {
@@ -203,9 +203,8 @@ func (c *Checker) Received(id int, toA bool, n int, now time.Duration) error {
 	return c.end(l.stream(!toA).received(n))
 }
 
-// Read is Received for a link that may change what it carries: the bytes that
-// came must be those that were written. A link has either all its bytes told by
-// Read in one direction, or none.
+// Read is Received for a link that may change its bytes: the received bytes must be those that were
+// written. In one direction, a link reports either all its bytes by Read, or none.
 func (c *Checker) Read(id int, toA bool, data []byte, now time.Duration) error {
 	l, err := c.touch(id, now)
 	if err != nil {
@@ -218,7 +217,7 @@ func (c *Checker) Read(id int, toA bool, data []byte, now time.Duration) error {
 	return c.end(s.received(len(data)))
 }
 
-// Ended says that an end writes no more, the first one if fromA.
+// Ended records that an end writes no more: the first end if fromA.
 func (c *Checker) Ended(id int, fromA bool) error {
 	l, err := c.touch(id, 0)
 	if err != nil {
@@ -236,7 +235,8 @@ func (c *Checker) Ended(id int, fromA bool) error {
 	return nil
 }
 
-// SawEnd says that an end has learnt that the other one writes no more.
+// SawEnd records that an end has learned that the other one writes no more: the first end has if
+// byA.
 func (c *Checker) SawEnd(id int, byA bool) error {
 	l, err := c.touch(id, 0)
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *Checker) SawEnd(id int, byA bool) error {
 	if !s.ended && !l.cut {
 		return c.end(s.fault(RuleWiring, s.sent, "its end was seen before it came"))
 	}
-	s.endSeen = s.endSeen || !l.cut // a cut link ends by itself, whoever was there
+	s.endSeen = s.endSeen || !l.cut // a cut link ends by itself, not by its writer
 	return nil
 }
 
@@ -262,7 +262,7 @@ func (c *Checker) Finished(rank int) error {
 	return c.err
 }
 
-// Cut says that a link is broken: what was not read may be lost, both ways.
+// Cut records that a link is broken: what was not read may be lost, both ways.
 func (c *Checker) Cut(id int) error {
 	l, err := c.touch(id, 0)
 	if err == nil {
@@ -271,7 +271,7 @@ func (c *Checker) Cut(id int) error {
 	return err
 }
 
-// Crashed says that an endpoint is dead. All its links are cut.
+// Crashed records that an endpoint is dead. All its links are cut.
 func (c *Checker) Crashed(e Endpoint) error {
 	if c.err != nil {
 		return c.err

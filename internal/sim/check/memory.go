@@ -29,19 +29,19 @@ func (c *Checker) perPair() int64 {
 	return h*(HeaderSize+int64(c.job.Datalen)) + h/a*HeaderSize
 }
 
-// Bound returns the most bytes of packets that the agent of a host may hold now: a window for each
-// pair whose packets pass it, and for each of its links a FINI and a header that is not complete.
-// That Held never exceeds it follows from the rules window, ack and conservation.
+// Bound returns the maximum number of bytes of packets that the agent of a host may hold now: a
+// window for each pair whose packets pass it, and for each of its links a FINI and a header that is
+// not complete. The rules window, ack and conservation imply that Held never exceeds it.
 func (c *Checker) Bound(host int) int64 {
 	h := &c.hosts[host]
 	return h.through*c.perPair() + int64(h.links)*2*HeaderSize
 }
 
-// Memory judges what the agent of a host reports about itself: queued bytes that wait for links, in
-// memory bytes of chunks of the given size. It cannot have queued more than it has read, except its
-// FINIs. A chunk is kept as long as any part of it is in use, so n bytes keep at most twice as
-// much; in addition a link has at most three chunks for each of its two queues, and two chunks and
-// a packet for reading. If the job ends in order, its last report must say that nothing is queued.
+// Memory checks an agent's report about itself: queued bytes that wait for links, in memory bytes
+// of chunks of the given size. It cannot have queued more than it has read, except its FINIs. A
+// chunk is kept as long as any part of it is in use, so n bytes keep at most twice as much; in
+// addition a link has at most three chunks for each of its two queues, and two chunks and a packet
+// for reading. If the job ends in order, the last report of its host must have nothing queued.
 func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duration) error {
 	if c.err != nil {
 		return c.err

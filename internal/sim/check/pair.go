@@ -7,7 +7,7 @@ type pair struct {
 	c         *Checker
 	src, dest int32
 	back      *pair
-	route     *link    // by which they leave
+	route     *link    // link by which its packets leave
 	rerouted  bool     // because the link before was cut
 	held      [2]*hold // at the source's agent, and at the destination's if that is another
 
@@ -17,10 +17,10 @@ type pair struct {
 	acksTaken int64 // and that the source read
 
 	readAt time.Duration // when the destination read last
-	before int64         // of rcvd, what it had read before that
+	before int64         // the part of rcvd that it had read before readAt
 
 	parted  bool  // the source has ended a direct link to the destination
-	dueThen int64 // PROTOACKs that were due at that time
+	dueThen int64 // PROTOACKs that were due at readAt
 }
 
 // aTurn is how long a proc takes at most from reading a packet to writing its PROTOACK.

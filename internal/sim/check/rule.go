@@ -38,11 +38,11 @@ type Violation struct {
 	From, To Endpoint // direction, if Link is one
 	Offset   int64    // of the packet or command in the stream's bytes
 	Now      time.Duration
-	Packet   string // the packet as Line has it, or ""
+	Packet   string // the packet as formatted by Line, or ""
 	Text     string
 }
 
-// Error formats all of it in one line.
+// Error formats the whole violation in one line.
 func (v *Violation) Error() string {
 	s := fmt.Sprintf("check: %s: ", v.Rule)
 	if v.Link != NoLink {

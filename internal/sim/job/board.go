@@ -18,8 +18,8 @@ type hostBoard struct {
 	bells []*kernel.Bell // of its procs
 }
 
-// How likely a proc is delayed at a place on a board where the timing of others matters, and for
-// how long at most.
+// Probability that a proc is delayed at a place on a board where the timing of others matters, and
+// the maximum delay.
 const (
 	heldUp     = 0.2
 	mostHeldUp = 500 * time.Microsecond
@@ -74,8 +74,8 @@ func (p *proc) joinBoard() error {
 	return p.mpi.OnBoard(b, bells)
 }
 
-// One in so many times a proc cannot read memory that another one lends. What procs try first, keySize
-// bytes at most, they can.
+// One in this number of times a proc cannot read memory that another one lends. It can always read
+// what procs try first, keySize bytes at most.
 const (
 	unreadable = 3
 	keySize    = 16
@@ -125,7 +125,7 @@ func (p *proc) interleave() {
 // OnBoards returns how often procs of the job have called interleave.
 func (r Result) OnBoards() int { return r.World.onBoards }
 
-// Boxed returns how many fast-box messages procs of the job have sent each other.
+// Boxed returns the number of fast-box messages that procs of the job have sent each other.
 func (r Result) Boxed() (n int) {
 	for _, l := range r.World.boxed {
 		n += l.Boxes()

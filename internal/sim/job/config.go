@@ -23,17 +23,17 @@ type Config struct {
 	OnDemand bool // all channels between own sites are made on demand
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
-	Survive  bool // the job goes on without procs that are lost once all have begun
+	Survive  bool // the job continues without procs that are lost once all have begun
 	DialFail float64
-	Limit    time.Duration // of startup; 0: a minute
+	Limit    time.Duration // maximum time of startup; 0: a minute
 
 	Links  Links
 	Resume *Resume // which links are resumed when they break; nil: none
 
-	// Program is what each proc does between Init and Finalize.
+	// Program is run by each proc between Init and Finalize.
 	Program func(env Env) error
 
-	// Start is what each proc does before Init; nil: nothing.
+	// Start is run by each proc before Init; nil: nothing.
 	Start func(rank int) error
 
 	// Started is called with the job if it is spawned.
@@ -42,7 +42,8 @@ type Config struct {
 	// Observer, if any, sees all links.
 	Observer Observer
 
-	// ChunkSize is that of the agents, in bytes; 0: each takes a random one, at most 16 KiB.
+	// ChunkSize is the size of the agents' chunks in bytes; 0: each agent uses a random one, at
+	// most 16 KiB.
 	ChunkSize int
 
 	Quiet bool // keep no trace
@@ -54,15 +55,15 @@ type Config struct {
 // Site is one client.
 type Site struct {
 	Hosts   []int          // procs of each host
-	Params  startup.Params // the zero value is the defaults
-	Foreign *Foreign       // not ours; nil: ours
-	Slots   int            // of spawned procs
+	Params  startup.Params // zero: the defaults
+	Foreign *Foreign       // nil: an own site
+	Slots   int            // slots for spawned procs
 
-	// Older: its release does not say that it makes channels to other sites on demand, and it does
-	// not make them so.
+	// Older means that its release does not announce that it makes channels to other sites on
+	// demand, and does not make them so.
 	Older bool
 
-	// NoDirect: its procs neither open nor accept direct links.
+	// NoDirect means that its procs neither open nor accept direct links.
 	NoDirect bool
 
 	Prefer []string // transports for direct links, best first: Plain and Encrypted; nil: Plain
@@ -70,7 +71,7 @@ type Site struct {
 	Data   string   // the representation of data that it insists on; empty: any
 }
 
-// Links says how the links behave. A zero spec gets a default.
+// Links define how the links behave. A zero spec means a default.
 type Links struct {
 	Server, Proc, Channel, Direct kernel.LinkSpec
 	Worlds                        kernel.LinkSpec // between procs of different worlds
@@ -78,7 +79,7 @@ type Links struct {
 
 // Env is what a proc's program can use.
 type Env interface {
-	// World is the proc's MPI_COMM_WORLD.
+	// World returns the proc's MPI_COMM_WORLD.
 	World() *mpi.Comm
 	// BufferAttach and BufferDetach are the functions of package mpi for this proc.
 	BufferAttach(size int) error
@@ -89,7 +90,7 @@ type Env interface {
 	Log(format string, args ...any)
 }
 
-// EndpointKind says what is at an end of a link.
+// EndpointKind is the kind of an end of a link.
 type EndpointKind uint8
 
 // The kinds.
@@ -121,22 +122,22 @@ func (e Endpoint) String() string {
 	return "nobody"
 }
 
-// Observer is told of links, of the bytes on them and of crashes.
+// Observer receives the links, the bytes on them and the crashes of a job.
 type Observer interface {
 	// Begin is called when the world is known, before packets are sent.
 	Begin(j *startup.Job)
 	// Link announces a link between two endpoints, and returns its watcher. Links of the server are
 	// announced before Begin.
 	Link(l *kernel.Link, ends [2]Endpoint) kernel.Watcher
-	// Cut says that a link was cut on purpose.
+	// Cut reports that a link was cut on purpose.
 	Cut(l *kernel.Link)
-	// Crashed says that an endpoint has died.
+	// Crashed reports that an endpoint has died.
 	Crashed(e Endpoint)
 	// Fault returns the first error that the observer has found.
 	Fault() error
 }
 
-// AgentObserver is an Observer that is also told of agents' memory.
+// AgentObserver is an Observer that also receives the state of agents' memory.
 type AgentObserver interface {
 	// Agent is called with the agent's own figures after it has moved bytes.
 	Agent(host int, s agent.Stats)

@@ -14,7 +14,7 @@ type conn struct {
 	closing bool // once out is empty
 	over    bool
 	data    func(b []byte)
-	gone    func(cause error) // nil if the peer has ended in order; the conn is closed then
+	gone    func(cause error) // cause is nil if the peer has ended in order; the conn is closed then
 	buf     []byte            // shared with other conns: it is used only within a call
 }
 

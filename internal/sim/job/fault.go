@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 // The kinds of fault. Cutting or ending a resumable link does no harm.
@@ -20,11 +20,11 @@ const (
 	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
 	FailLate    FaultKind = "fail-late"    // Target is a world rank: its program fails after Finalize, whenever that is
 	CrashNode   FaultKind = "crash-node"   // Target is a client rank
-	CrashServer FaultKind = "crash-server" // Target is not used; it ends the job only in the start
+	CrashServer FaultKind = "crash-server" // Target is not used; ends the job only during startup
 	CutLink     FaultKind = "cut"          // Target picks one of the links in use
-	HalfClose   FaultKind = "half-close"   // like CutLink, for one end
-	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites that have several
-	Stall       FaultKind = "stall"        // like CutLink
+	HalfClose   FaultKind = "half-close"   // Target picks a link, as for CutLink; one end is closed
+	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites with several machines
+	Stall       FaultKind = "stall"        // Target picks a link, as for CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
 )
 
@@ -56,8 +56,8 @@ func (f Fault) String() string {
 // ErrFault is wrapped by errors of ParseFault.
 var ErrFault = errors.New("invalid fault")
 
-// ParseFault reads a fault: its kind, when it happens, and its target. The time
-// is virtual time, as 1.5ms, or the number of an event, as #1234.
+// ParseFault parses a fault: its kind, when it happens, and its target. The time is virtual time,
+// as 1.5ms, or the number of an event, as #1234.
 func ParseFault(s string) (Fault, error) {
 	words := strings.Fields(s)
 	if len(words) != 3 {
@@ -104,19 +104,19 @@ func (w *World) Strike(f Fault) { w.commit(f) }
 // Hit is a fault that has hit something that had not ended.
 type Hit struct {
 	Fault Fault
-	What  string        // what was hit
-	At    time.Duration // when
-	Event uint64        // number of events before it
+	What  string
+	At    time.Duration
+	Event uint64 // number of events before the fault
 
-	// Deadly says that the job cannot have ended in order after it.
+	// Deadly is set if the job cannot have ended in order after the fault.
 	Deadly bool
 
-	late *proc // its program failed after Finalize
+	late *proc // the proc whose program failed after Finalize
 
-	// waits says that the node waits for an explanation of the fault. Until then the job may end in
-	// order, if it does not need what was hit any more.
+	// waits is set if the node waits for an explanation of the fault. Until the wait ends the job
+	// may still end in order, if it no longer needs what was hit.
 	waits bool
-	lost  *host // the machine that was lost
+	lost  *host
 }
 
 func (w *World) commit(f Fault) {
@@ -129,7 +129,7 @@ func (w *World) commit(f Fault) {
 			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said && !survives(w))
 			p.crash()
 		}
-	case FailLate: // Plan
+	case FailLate: // handled by Plan
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
 			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), !survives(w))
@@ -168,7 +168,7 @@ func (w *World) failsLate(p *proc, f Fault) {
 	w.hits[len(w.hits)-1].late = p
 }
 
-// A fault stalls a link for at most so long. Once all hosts have their channels, every fourth stall
+// Maximum durations of a stall of a link. Once all hosts have their channels, every fourth stall
 // may last longer than failures wait for an explanation, but not so long that a machine is taken
 // for lost.
 const (
@@ -205,7 +205,7 @@ func (w *World) harm(f Fault) {
 		s.l.Stall(d)
 		return
 	case HalfClose:
-		if !s.l.Ends[i].Open() || s.is(AtProc, AtAgent) && i == 0 { // nothing notices that a living proc sends nothing more
+		if !s.l.Ends[i].Open() || s.is(AtProc, AtAgent) && i == 0 { // nothing notices that a living proc stops sending
 			return
 		}
 		w.strike(f, s, s.ends[i])
@@ -291,19 +291,19 @@ func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 		return false
 	case s.is(AtClient, AtServer):
 		if kind == HalfClose && from.Kind == AtServer {
-			return false // the site may leave before it notices
+			return false // the site may leave before it notices the half-closed link
 		}
 		return !w.sites[s.ends[0].Number].left && endsWithServer(w, !slices.ContainsFunc(w.sites, tied))
 	case s.is(AtProc, AtAgent):
 		if kind == HalfClose || s.l.Ends[1].HasEnd() {
-			return false // the proc notices only when it wants to send
+			return false // the proc notices the half-closed link only when it sends
 		}
 		p := w.procs[s.ends[0].Number]
-		// It may finish without using the link, above all if it needs no messages for that.
+		// The proc may finish without using the link, above all if it needs no messages for that.
 		return p != nil && !p.s.left && !p.ending && p.h.board == nil && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
 		if w.cfg.OnDemand && s.proof != nil && (s.proof.busy[0] || s.proof.busy[1]) {
-			return false // it is dialled again
+			return false // the channel is dialled again
 		}
 		h := w.hosts[wire.HostRank(from.Number)]
 		peer := w.hosts[wire.HostRank(s.peer(from).Number)]
@@ -317,8 +317,8 @@ type observedLink struct {
 	shown   *kernel.Link // the link that the observer sees: l, or the resumable link over it
 	ends    [2]Endpoint
 	resumes bool     // another link will take its place
-	tree    bool     // between machines of a site: ends is not used
-	proof   *proving // nil: the observer is told of the link at once
+	tree    bool     // the link is between machines of one site: ends is not used
+	proof   *proving // nil: the observer learns of the link at once
 }
 
 func (s *observedLink) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }

@@ -18,10 +18,10 @@ import (
 // have the same: P_PID has another width in it, so that a client could not parse the server's
 // answer, and agents pass packets on as they are.
 type Foreign struct {
-	Skip     []wire.Label // optional labels that it does not send
+	Skip     []wire.Label // optional labels that the client does not send
 	Eager    bool         // sends everything without waiting for answers
-	Habits   bool         // uses legal forms that ours never use
-	Extra    []wire.Label // labels beyond IMPI 0.0 that it sends
+	Habits   bool         // uses legal forms that our clients never use
+	Extra    []wire.Label // labels beyond IMPI 0.0 that the client sends
 	FalseLen bool         // writes arbitrary lengths into packets without data
 }
 
@@ -33,7 +33,7 @@ const (
 	sayDone = 0x444F4E45
 	sayFini = 0x46494E49
 	sayINIF = 0x494E4946 // FINI as some little-endian clients send it
-	sayFail = 0x4641494C // ours: a reason for a failure, which other MPIs do not know
+	sayFail = 0x4641494C // our extension: a reason for a failure, unknown to other MPIs
 	sayXtra = 0x58545241 // a command that nothing sends
 )
 
@@ -46,9 +46,9 @@ type foreignClient struct {
 	f        Foreign
 	in, out  []byte
 	deadline time.Time
-	labels   []wire.Label // to send; the first has been sent unless Eager
+	labels   []wire.Label // labels to send; the first has been sent unless Eager
 	phase    phase
-	size     int // clients
+	size     int // number of clients
 	answers  map[wire.Label]answer
 	job      *startup.Job
 	hint     string // the server's reason for closing the connection
@@ -137,7 +137,7 @@ func (x *foreignClient) next() {
 	}
 }
 
-// Output returns what is to be sent.
+// Output returns the bytes to send.
 func (x *foreignClient) Output() []byte {
 	b := x.out
 	x.out = nil
@@ -155,7 +155,7 @@ func (x *foreignClient) Job() (*startup.Job, bool) { return x.job, x.job != nil 
 // Err returns the error that ended the client.
 func (x *foreignClient) Err() error { return x.err }
 
-// Tick gives the client the time.
+// Tick makes the client fail if its deadline has passed.
 func (x *foreignClient) Tick(now time.Time) error {
 	if at, ok := x.Deadline(); ok && !now.Before(at) {
 		x.fail("waited too long")
@@ -163,7 +163,7 @@ func (x *foreignClient) Tick(now time.Time) error {
 	return x.err
 }
 
-// Closed says that the server has closed the connection.
+// Closed handles that the server has closed the connection.
 func (x *foreignClient) Closed(cause error) error {
 	x.fail("the server is gone: %v %s", cause, x.hint)
 	return x.err
@@ -248,7 +248,7 @@ func (x *foreignClient) take(payload []byte) {
 	}
 }
 
-// Finish says that all procs have finished.
+// Finish reports to the server that all procs have finished.
 func (x *foreignClient) Finish() error {
 	if x.f.Habits {
 		x.say(sayINIF, nil)
@@ -258,5 +258,5 @@ func (x *foreignClient) Finish() error {
 	return x.err
 }
 
-// Fail gives up. A foreign client cannot send the reason.
+// Fail ends the client with an error. A foreign client cannot send the reason.
 func (x *foreignClient) Fail(reason error) { x.fail("%w", reason) }

@@ -17,16 +17,16 @@ import (
 	"github.com/openimpi/impi/internal/sim/tree"
 )
 
-// How the hosts of a site notice the loss of another one, with the settings of nodes. The tree is
-// deeper than theirs, since simulated sites are small.
+// How the hosts of a site notice the loss of another host, as with the settings of nodes. The tree
+// is deeper than with nodes, since simulated sites are small.
 const (
 	beat    = 2 * time.Second
 	silence = 8 * time.Second
 	earlier = 2 * time.Second
 	fan     = 2
 
-	countTurn  = 5 * time.Second  // after which a host must ask again how many procs all hosts have
-	countLimit = 20 * time.Second // how long the head may take to answer that
+	countTurn  = 5 * time.Second  // time after which a host must ask again how many procs all hosts have
+	countLimit = 20 * time.Second // maximum time until the head answers that question
 )
 
 // machines are the hosts of an own site that has several, each on its own machine. Host 0 is the
@@ -34,10 +34,10 @@ const (
 type machines struct {
 	s        *site
 	tree     *tree.Tree
-	config   startup.ClientConfig // of the site, without its hosts
+	config   startup.ClientConfig // the site's config, without its hosts
 	finished bool                 // all hosts have finished
 
-	counts  *membership.Counts // of procs
+	counts  *membership.Counts // counts of procs
 	counted []func()           // answers that wait for the counts
 }
 
@@ -63,8 +63,8 @@ func (m *machines) link(from, to int) *kernel.Link {
 	return x.l
 }
 
-// Joined makes a host find out how many procs all hosts have, as if it did not know, and submit its
-// part.
+// Joined makes a host ask the head how many procs all hosts have, again until the head knows it,
+// and then submit its part.
 func (m *machines) Joined(host int) {
 	question := membership.Count{Host: host, Procs: m.s.cfg.Hosts[host]}.Question()
 	m.tree.Ask(host, 0, question, countLimit, func(answer []byte, err error) {
@@ -111,8 +111,8 @@ func replyTo(question []byte, host int) []byte {
 	return fmt.Appendf(nil, "%s, says machine %d", question, host)
 }
 
-// Asked answers the questions of askRandom and, at the head, tells a host how many procs all have once
-// that is known.
+// Asked answers the questions of askRandom. The head also answers how many procs all hosts have,
+// once that is known.
 func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 	if question[0] != '{' {
 		answer(replyTo(question, host))
@@ -411,7 +411,8 @@ func namesLost(w *World) error {
 	shape := membership.Tree{Hosts: len(s.hosts), Fan: fan}
 	shape.Below(h.number, func(x int) { all = append(all, x) })
 	slices.Sort(all)
-	// Another site may have told the server before this one has. It knows the machine by its channel.
+	// Another site may have reported the loss to the server before this site has. The other site
+	// names the machine by its channel.
 	names := []string{w.hits[0].What + " is lost", fmt.Sprintf("host %d is lost", h.rank), missing(s, all)}
 	if s.err == nil || !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(s.err.Error(), name) }) {
 		return fmt.Errorf("%w: %s was lost, and its site ended with: %w", ErrBlame, w.hits[0].What, s.err)

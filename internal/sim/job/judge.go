@@ -12,16 +12,16 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// What can be wrong with the way in which a job has ended.
+// Errors of the way in which a job has ended.
 var (
-	// ErrStuck is wrapped if a job does not end. The text says what each part waits for.
+	// ErrStuck is wrapped if a job does not end. The text names what each part waits for.
 	ErrStuck = errors.New("the job is stuck")
 	// ErrDisorder is wrapped if some parts of a job ended in order, and others did not.
 	ErrDisorder = errors.New("the job has ended in disorder")
 	// ErrLate is wrapped when the end of a job came too long after its cause.
 	ErrLate = errors.New("the job has ended too late")
-	// ErrBlame is wrapped when the server was told of another cause than the proc that
-	// was killed, although nothing else had gone wrong.
+	// ErrBlame is wrapped when another cause than the proc that was killed was reported to the
+	// server, although nothing else had gone wrong.
 	ErrBlame = errors.New("the wrong one is to blame")
 )
 
@@ -29,7 +29,7 @@ type moment struct {
 	at    time.Duration
 	event uint64
 	ready bool          // all procs had been started
-	waits time.Duration // how long a site may wait, after its first report, for one that explains it
+	waits time.Duration // maximum time that a site may wait, after its first report, for a report that explains it
 }
 
 // broken records the first time at which the job certainly fails.
@@ -72,7 +72,8 @@ func (w *World) judge() error {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
 	events, most := w.ended.event-w.broke.event, w.eventsToEnd(took)
-	// Otherwise events of other worlds are among them, or those of a program that goes on without the server.
+	// Otherwise the count includes events of other worlds, or of a program that continues without
+	// the server.
 	if w.cfg.Worlds == nil && !w.server.dead && events > most {
 		return fmt.Errorf("%w: %d events after it was certain to fail, more than %d", ErrLate, events, most)
 	}
@@ -192,10 +193,10 @@ func (w *World) reaction(ready bool) time.Duration {
 	if !ready {
 		d += w.cfg.Limit + startup.Grace
 	}
-	if w.cfg.Resume != nil { // a host that is told may be gone, and its channel be waited for
+	if w.cfg.Resume != nil { // the host that is to be told may be gone, and the wait for its channel takes time
 		d += tellTime
 	}
-	if errors.Is(w.server.err, startup.ErrLost) || w.server.lost != 0 { // sites go on then until a channel shows who is lost
+	if errors.Is(w.server.err, startup.ErrLost) || w.server.lost != 0 { // then sites continue until a channel shows which site is lost
 		d += ending.Longest / 2
 		if w.cfg.Resume != nil {
 			d += w.cfg.Resume.Limit

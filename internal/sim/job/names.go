@@ -87,7 +87,7 @@ var errNoNames = errors.New("the server for names does not answer")
 // named makes a request, and makes it again if the answer is lost.
 func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
 	deaf := s.names.deaf
-	s.names.deaf = false // of this request alone, also if it reaches no server
+	s.names.deaf = false // applies to this request only, also if the request reaches no server
 	scope, given := x.Info["scope"]
 	c, scope, err := s.nameClient(scope, given)
 	n := names.Name{Scope: scope, Service: x.Service}

@@ -120,7 +120,7 @@ func resumedOnDemand(w *World, spec kernel.LinkSpec, hosts [2]*host, ends [2]End
 	if x == nil {
 		x = w.newResumed(spec, ends[0], ends[1], [2]resumedEnd{hosts[0].resumedEnd(), hosts[1].resumedEnd()})
 		hosts[0].resumed[hosts[1].rank] = x
-		for i, h := range hosts { // until the switch has it
+		for i, h := range hosts { // until the switch has the channel
 			x.ends[i].take = func(e *kernel.End) { w.channels[e.Link()] = x; h.attach(e, hosts[1-i].rank) }
 		}
 	}

@@ -24,9 +24,9 @@ type proc struct {
 	agent   *kernel.End
 	mpi     *mpi.Proc
 	ends    []*kernel.End // of its direct links, and of their lower links
-	early   []delivery    // links that arrived before it was in MPI
+	early   []delivery    // links that arrived before the proc was in MPI
 	ending  bool          // it has called Finalize
-	fini    bool          // its node knows that it has finished
+	fini    bool          // its node has received KindFini
 	said    bool          // it has told its node that it has finished
 	heard   time.Duration // when its node gets its last message
 	news    time.Duration // when it gets the last news of losses
@@ -168,13 +168,13 @@ func (p *proc) crash() {
 	p.noticed(ending.Exit{Text: "was killed", Status: 137})
 }
 
-// World is the proc's MPI_COMM_WORLD.
+// World returns the proc's MPI_COMM_WORLD.
 func (p *proc) World() *mpi.Comm { return p.mpi.World() }
 
-// BufferAttach is MPI_Buffer_attach for this proc.
+// BufferAttach calls MPI_Buffer_attach for this proc.
 func (p *proc) BufferAttach(size int) error { return p.mpi.BufferAttach(size) }
 
-// BufferDetach is MPI_Buffer_detach for this proc.
+// BufferDetach calls MPI_Buffer_detach for this proc.
 func (p *proc) BufferDetach() (size int, err error) { return p.mpi.BufferDetach() }
 
 // Pause makes the proc compute for d.
@@ -187,7 +187,7 @@ func (p *proc) Log(format string, args ...any) {
 	}
 }
 
-// NewSet makes the set in which the proc sleeps.
+// NewSet creates the set in which the proc sleeps.
 func (p *proc) NewSet() (machine.Set, error) { return p.task.NewSet(), nil }
 
 // AfterFunc sets a timer, which does nothing once the proc is dead.
@@ -205,10 +205,10 @@ func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// Now is virtual time.
+// Now returns the virtual time.
 func (p *proc) Now() time.Time { return p.s.w.time() }
 
-// Watch shows the bytes of a resumable link to the observer.
+// Watch makes the observer see the bytes of a resumable link.
 func (p *proc) Watch(l link.Link, session []byte) link.Link {
 	x := p.s.w.sessions[resume.Session(session)]
 	if x.places[0] == p.endpoint() {

@@ -245,14 +245,14 @@ func (h *host) again(from *host) dynamic.Answer {
 type proving struct {
 	observed
 	w     *World
-	of    *resumed // the resumable link over it, or nil
+	of    *resumed // the resumable link over this channel, or nil
 	shown *kernel.Link
 	ends  [2]Endpoint
 	told  bool    // the observer knows the link
-	cut   bool    // bytes of it may have been lost before the observer knew it
-	busy  [2]bool // by end: its greeting is not over
+	cut   bool    // bytes of the channel may have been lost before the observer knew it
+	busy  [2]bool // by end: the greeting of the end is not over
 
-	dialler int // the number of the end that dialled; the channel is shown as if the first one had
+	dialler int // number of the end that dialled; the observer sees the channel as if end 0 had dialled
 }
 
 func sideOf(e *kernel.End) int {
@@ -282,7 +282,7 @@ func (p *proving) taken(at wire.HostRank) {
 	switch {
 	case p.dialler == 1:
 		p.greet(at)
-	case p.of == nil: // not in over, as the dialler's end may be half closed when it learns of it
+	case p.of == nil: // not done in over: the dialler's end may be half closed by then
 		p.greet(wire.HostRank(p.ends[0].Number))
 	}
 }
@@ -309,14 +309,14 @@ func (p *proving) greet(first wire.HostRank) {
 	}
 }
 
-// Sent passes on everything but the proof.
+// Sent forwards everything except the proof.
 func (p *proving) Sent(from *kernel.End, data []byte) {
 	if !p.busy[sideOf(from)] {
 		p.observed.Sent(from, data)
 	}
 }
 
-// Received passes on everything but the proof.
+// Received forwards everything except the proof.
 func (p *proving) Received(to *kernel.End, n int) {
 	if !p.busy[sideOf(to)] {
 		p.observed.Received(to, n)

@@ -13,15 +13,16 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Resume says that direct links, and channels between own sites, survive the loss of their lower
-// links: a node dials again. Zero means the default.
+// Resume has the settings for direct links, and channels between own sites, that survive the loss
+// of their lower links: a node dials again. Zero means the default.
 type Resume struct {
 	Window int           // bytes; 4 KiB
-	Again  time.Duration // how long a node waits at most until it dials again; 10 ms
-	Limit  time.Duration // how long a link may be without a lower link; 1 s
-	Cuts   float64       // how likely a lower link is cut when it has carried something
+	Again  time.Duration // maximum wait of a node until it dials again; 10 ms
+	Limit  time.Duration // maximum time that a link may be without a lower link; 1 s
+	Cuts   float64       // probability that a lower link is cut when it has carried something
 
-	// Compress is from how many bytes of a write on they go compressed above the lower links; 0: none do.
+	// Compress is the size in bytes from which a write goes compressed above the lower links; 0:
+	// none does.
 	Compress int
 }
 
@@ -39,8 +40,8 @@ func (r *Resume) withDefaults() *Resume {
 	return &c
 }
 
-// ReadWatcher is a Watcher that is told which bytes were received on resumable links, and not only
-// how many: Read is called instead of Received.
+// ReadWatcher is a Watcher that sees which bytes were received on resumable links, and not only
+// their number: Read is called instead of Received.
 type ReadWatcher interface {
 	Read(to *kernel.End, data []byte)
 }
@@ -55,15 +56,15 @@ type resumed struct {
 	places  [2]Endpoint
 	session resume.Session
 	ends    [2]resumedEnd // the first end dials
-	lower   *kernel.Link  // the last one that was made
+	lower   *kernel.Link  // the newest one
 	told    bool          // the observer knows the link
 }
 
 type resumedEnd struct {
 	take  func(*kernel.End) // gives the owner a further lower link
-	alive func() bool       // whether there is a node that dials or accepts
-	gone  func() bool       // whether the owner is dead
-	link  *watched          // nil until the owner has one
+	alive func() bool       // reports whether a node dials or accepts
+	gone  func() bool       // reports whether the owner is dead
+	link  *watched          // nil until the owner has the link
 }
 
 // newResumed makes a resumable link between two places, without a lower link.

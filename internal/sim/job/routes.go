@@ -60,7 +60,8 @@ func cardOf(s *site) *dynamic.Card {
 	if s.cfg.Data != "" {
 		c.Features = append(c.Features, s.cfg.Data+"-to-all")
 	}
-	// Jobs with a MAXLINEAR of their own use trees more often, or are near.
+	// MAXLINEAR also selects these: with 0 or 1 the job uses trees, with 2 or 3 its sites are near
+	// each other.
 	choice, rtt := route.CollectivesAuto, time.Duration(0)
 	switch s.cfg.Params.MaxLinear {
 	case 0, 1:

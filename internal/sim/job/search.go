@@ -14,8 +14,8 @@ type search struct {
 	dial  func(step dynamic.SearchStep, answer func(dynamic.Answer))
 	rests func()                        // may be nil
 	over  func(last dynamic.SearchStep) // called at the end of the search
-	gone  func() bool                   // reports whether the searcher is gone; over is not called then
-	left  func()                        // called when it is; may be nil
+	gone  func() bool                   // reports whether the searching proc is gone; over is not called then
+	left  func()                        // called when the searching proc is gone; may be nil
 	unmet int                           // dials that have failed by chance
 }
 

@@ -21,7 +21,7 @@ type server struct {
 	timer *kernel.Timer
 	dead  bool
 	ended bool
-	lost  wire.ClientMask // sites without which it goes on
+	lost  wire.ClientMask // sites without which the job continues
 	err   error
 }
 

@@ -35,8 +35,8 @@ type site struct {
 	hosts   []*host
 	token   dynamic.Token // its proposal for the token of the job
 	procs   []*proc
-	table   []wireup.Proc // of the job, as given to its procs
-	members *mpi.Roster   // of the table
+	table   []wireup.Proc // the job's procs, as given to the site's procs
+	members *mpi.Roster   // roster of the table
 	end     ending.Ending
 
 	machines *machines // nil: it has one host, or is foreign
@@ -48,42 +48,42 @@ type site struct {
 	survival survival
 	parts    parts // the parts of a spawned world that it runs; nil: it was not spawned
 
-	offers spawn.Spares[*spareLink, *part] // of spare sites
+	offers spawn.Spares[*spareLink, *part] // offers of spare sites
 	asked  map[*part]func(l *spareLink, why string)
 
-	left    bool // it has told the server that it has finished or failed
-	done    bool // nothing of it is left
-	dead    bool // its node has crashed
-	spared  bool // the others go on without it
+	left    bool // the site has told the server that it has finished or failed
+	done    bool // nothing of the site is left
+	dead    bool // the site's node has crashed
+	spared  bool // the other sites continue without this one
 	outcome ending.Outcome
 	err     error
 
-	severed  bool // its connection to the server was cut: it goes on once its job runs
-	finished bool // in order
+	severed  bool // the connection to the server was cut: the site continues once its job runs
+	finished bool // the site has finished in order
 	heard    bool // it has received something from the server
-	without  bool // it goes on without the server, which has said whom it has lost
-	untold   bool // after that the server has closed in order without a reason
+	without  bool // the site continues without the server, which has reported the lost sites
+	untold   bool // the server then closed in order without a reason
 }
 
 type host struct {
 	s        *site
-	number   int // in its site
+	number   int // number in its site
 	rank     wire.HostRank
 	channels *agent.Channels // once the dance begins
 	dance    *agent.Dance
-	conns    []*kernel.End // by their numbers in the dance
+	conns    []*kernel.End // by number in the dance
 	backlog  []arrival     // connections that arrived before the dance
 	board    *hostBoard    // nil: none
-	sw       *hostSwitch   // once the dance is over
+	sw       *hostSwitch   // nil until the dance is over
 	links    map[wire.HostRank]*kernel.End
-	first    map[int][]byte             // by number in the dance: the first bytes of a greeting
+	first    map[int][]byte             // first bytes of greetings, by number in the dance
 	resumed  map[wire.HostRank]*resumed // channels that it dials
 	over     bool                       // its agent has finished
-	said     bool                       // of several hosts: it has told the head that it has finished
-	gone     bool                       // of several hosts: nothing of it is left
-	onDemand []*kernel.End              // of channels on demand, also until they are proved
-	silent   bool                       // and nothing answers at its address
-	why      string                     // of several hosts: why it had lost its parent
+	said     bool                       // of several hosts: the host has told the head that it has finished
+	gone     bool                       // of several hosts: nothing of the host is left
+	onDemand []*kernel.End              // of channels on demand, also before they are proved
+	silent   bool                       // the machine is lost silently: nothing answers at its address
+	why      string                     // of several hosts: why the host had lost its parent
 }
 
 // fini reports whether all procs of the host have finished, so that its agent has sent FINI.

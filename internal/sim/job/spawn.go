@@ -22,7 +22,7 @@ type spawner struct {
 	slots   spawn.Slots[*part]
 	asked   map[*part]func(spawn.SlotAnswer[*part])
 	running []*part
-	changed func() // there may be more or fewer procs; nil: nobody wants to know
+	changed func() // called when the number of procs may have changed; may be nil
 }
 
 type parents struct {
@@ -37,11 +37,11 @@ type spawned struct {
 	parents  *site
 	port     string
 	name     string
-	parts    []*part      // by the attempt's Parts
-	taken    []*spareLink // to spare sites
+	parts    []*part      // by index in the attempt's Parts
+	taken    []*spareLink // links to spare sites
 	world    *World       // nil: it was not started
 	answered bool
-	over     bool // nothing is left of it
+	over     bool // nothing is left of the spawned world
 }
 
 // homeOf returns the site in whose node a spawned site's node runs, and whose slots it uses: a site
@@ -212,7 +212,7 @@ func (w *spawned) begin() {
 		p.at.spawner.running = append(p.at.spawner.running, p)
 	}
 	for _, p := range w.parts {
-		if p.at.dead && p.at.rank == spareRank { // it has crashed since it has given the slots
+		if p.at.dead && p.at.rank == spareRank { // the spare site has crashed since it gave the slots
 			p.site.crash()
 		}
 	}

@@ -20,7 +20,7 @@ type part struct {
 	granted []int
 	pieces  []spawn.Piece
 	site    *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
-	procs   int   // how many are in MPI
+	procs   int   // number of procs in MPI
 	ended   bool
 }
 
@@ -132,10 +132,10 @@ func (p *part) gone() {
 // Spare is a spare site of a job, of one host: it learns the job from the server, offers itself to all
 // sites, and starts the parts of spawned worlds that name it.
 type Spare struct {
-	Slots int           // of spawned procs
+	Slots int           // slots for spawned procs
 	Comes time.Duration // when its node starts
 	Crash time.Duration // when its node crashes; 0: it does not
-	Cut   time.Duration // when its idle links are cut, which it makes again; 0: they are not
+	Cut   time.Duration // when its idle links are cut, which it then makes again; 0: they are not
 }
 
 // spareName is what the info key host has for a spare site.
@@ -147,19 +147,19 @@ const spareRank wire.ClientRank = 200
 type spareSite struct {
 	w      *World
 	name   string
-	home   *site // has its slots, and is no client of the job
+	home   *site // the site that has the slots; no client of the job
 	client *startup.Client
 	conn   *conn
 	job    *startup.Job
 	ends   ending.Spare
 	idle   map[*site]*spareLink
-	failed *ending.Failure // how the job has ended for it, once home is done
+	failed *ending.Failure // how the job has ended for this site, once home is done
 }
 
 type spareLink struct {
 	of          *spareSite
 	to          *site
-	near, there *conn // the spare site's end, and the other one
+	near, there *conn // the spare site's end, and the other site's end
 	over        bool
 }
 
@@ -329,7 +329,7 @@ func withOffers(s *site, f func(now time.Time)) {
 	f(s.w.time())
 	for step, ok := s.offers.Next(); ok; step, ok = s.offers.Next() {
 		if l := step.Drop; l != nil {
-			l.over = true // the spare site has made another one
+			l.over = true // the spare site has made another link
 			l.near.close()
 			l.there.close()
 			continue

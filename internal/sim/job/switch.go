@@ -21,9 +21,9 @@ type hostSwitch struct {
 	agent   *agent.Agent
 	task    *kernel.Task
 	started bool
-	failing bool // it has told others that its job has failed, by bytes that no proc has sent
+	failing bool // it has told other hosts that its job has failed, by bytes that no proc has sent
 	procs   map[wire.WorldRank]*procLink
-	ends    []*kernel.End // all that it ever had
+	ends    []*kernel.End // all ends that it ever had
 }
 
 // newSwitch makes the switch of a host. It is idle until start.
@@ -72,7 +72,7 @@ func (x *hostSwitch) crash() {
 	}
 }
 
-// NewSet makes the set in which the switch sleeps.
+// NewSet creates the set in which the switch sleeps.
 func (x *hostSwitch) NewSet() (machine.Set, error) { return observedSet{x.task.NewSet(), x}, nil }
 
 // AfterFunc sets a timer, which does nothing once the switch is dead.

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// World is one simulated job. Make it with New, plan faults, and Run it.
+// World is one simulated job. New creates it; plan faults, then call Run.
 type World struct {
 	k           *kernel.Kernel
 	cfg         Config
@@ -27,28 +27,28 @@ type World struct {
 	hosts       map[wire.HostRank]*host
 	procs       []*proc                   // by world rank; nil: not started
 	openLinks   []*observedLink           // links that may still be in use
-	direct      dynamic.DirectLinks[pair] // pairs that never got the link that was to be kept
-	linkless    []pair                    // that have waited in vain for the link that was kept
+	direct      dynamic.DirectLinks[pair] // pairs that never got the link that both were to keep
+	linkless    []pair                    // pairs that have waited in vain for the link that the other proc kept
 	sessions    map[resume.Session]*resumed
 	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
-	members     *mpi.Roster // of the site that used one last
+	members     *mpi.Roster // roster of the site that used one last
 	hits        []Hit
 	failLate    map[int]*Fault // by world rank
 	buf         []byte
 	wrong       error             // an error that no fault excuses
 	broke       *moment           // when it became certain that the job fails
-	met         map[FaultKind]int // how many faults of each kind
+	met         map[FaultKind]int // number of faults of each kind
 	boxed       []*kernel.Link    // links with fast boxes
 	onBoards    int               // how often procs were at a place of a board where they may be delayed
 	resumed     int               // how often a link was dialled again
-	number      int               // of the world, among those of cfg.Worlds
+	number      int               // number of the world in cfg.Worlds
 	spawned     *spawned          // the spawn that started it; nil: it existed from the start
-	names       *nameServer       // of this job and the jobs that it has spawned; nil: not used yet
-	ended       *moment           // when it was over
-	stalls      time.Duration     // how long links were stalled, in total
+	names       *nameServer       // name server of this job and the jobs that it has spawned; nil: not used yet
+	ended       *moment           // when the job was over
+	stalls      time.Duration     // total time that links were stalled
 	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
 
@@ -88,7 +88,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Bounds end a run that does not end by itself.
+// Bounds are the limits of a run that does not end by itself.
 type Bounds struct {
 	Events uint64
 	Time   time.Duration
@@ -168,9 +168,9 @@ type Result struct {
 	// everywhere (ErrDisorder), or too long after a fault (ErrLate), or an observer found an error.
 	Err error
 
-	// Struck says that a fault has hit something that had not ended, so that the job may have
-	// failed; Hits are those faults. If Hit.Deadly is set for one, the job has failed, or Err says
-	// that it should have.
+	// Struck reports whether a fault has hit something that had not ended, so that the job may have
+	// failed; Hits are those faults. If Hit.Deadly is set for one, the job has failed, or Err
+	// reports that it should have.
 	Struck bool
 	Hits   []Hit
 }
@@ -184,10 +184,10 @@ func (r Result) Sites() []error {
 	return all
 }
 
-// Resumed returns how often a lost link was dialled again.
+// Resumed returns the number of times that a lost link was dialled again.
 func (r Result) Resumed() int { return r.World.resumed }
 
-// Faults returns how many faults of each kind have hit something.
+// Faults returns the number of faults of each kind that have hit something.
 func (r Result) Faults() map[FaultKind]int { return r.World.met }
 
 // Server returns the error with which the server ended.

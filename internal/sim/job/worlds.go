@@ -13,52 +13,52 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Worlds is what nodes do for procs of different jobs, all of them on one kernel: ports, connects
-// to ports, and links between worlds. Make it with NewWorlds, and set it in the Configs of all
-// jobs.
+// Worlds simulates what nodes do for procs of different jobs, all of them on one kernel: ports,
+// connects to ports, and links between worlds. Make it with NewWorlds, and set it in the Configs of
+// all jobs.
 type Worlds struct {
 	k       *kernel.Kernel
 	cfg     WorldsConfig
 	worlds  []*World
 	byName  map[dynamic.World]*World
 	links   []*kernel.Link // links that were made and may be in use
-	spawns  int            // so far
+	spawns  int            // number of spawns so far
 	shared  *nameServer
-	servers []*nameServer // shared, and those of jobs
+	servers []*nameServer // shared servers, and those of jobs
 	busy    int           // operations that are under way
 	Counts  Counts
 }
 
-// WorldsConfig says how nodes of different jobs work together.
+// WorldsConfig has the settings for nodes of different jobs that work together.
 type WorldsConfig struct {
-	Link     kernel.LinkSpec // between procs of different worlds
+	Link     kernel.LinkSpec // links between procs of different worlds
 	Names    names.Limits    // of name servers
 	Backlog  int             // callers that may wait at a port; 0: the node's own limit
-	DialFail float64         // how likely a link cannot be made, though both ends are there
+	DialFail float64         // probability that a link cannot be made, though both ends are there
 
 	Calls CallObserver // may be nil
 
 	// Spawn returns the job of procs that are spawned at these sites, by the program's name of the
-	// first command. nil: nothing is spawned.
+	// first command; nil if nothing is spawned.
 	Spawn func(program string, sites []Site) (*Config, error)
 }
 
 // CallObserver sees the steps of connecting at ports.
 type CallObserver interface {
-	// Step says that a proc has come to one of the steps of connecting up to 5, numbered as in
-	// core/mpi: 0, 3 and 4 are those of the port's proc, 1 and 2 those of the caller.
+	// Step is called when a proc has come to one of the steps of connecting up to 5, numbered as in
+	// core/mpi: 0, 3 and 4 are steps of the port's proc, 1 and 2 of the caller.
 	Step(who dynamic.Member, step int)
 	// Link announces the link of a call, whose first end is the caller's, and returns its watcher.
 	Link(caller, opener dynamic.Member) kernel.Watcher
 }
 
-// Counts count what has happened between worlds.
+// Counts are the numbers of events between worlds.
 type Counts struct {
-	Calls, Refused, Waited   int // calls of ports; those that found no port or a full one; those that waited there
+	Calls, Refused, Waited   int // calls of ports; calls that found no port or a full one; calls that waited at a port
 	Links, Ties, Failed, Cut int // between worlds: made, made by both ends at once, not made by chance, cut
 	Spawned, Unspawned       int // worlds; spawns that failed
-	Named, Misnamed          int // requests about names; those that failed
-	Renamed, Lost            int // names that were published again; names for which that failed
+	Named, Misnamed          int // requests about names; those requests that failed
+	Renamed, Lost            int // names that were published again; names that could not be published again
 }
 
 // NewWorlds makes the place where jobs meet.
@@ -221,17 +221,17 @@ func (a *Worlds) tell(p *proc, m wireup.Message, e *kernel.End) {
 	})
 }
 
-// Remains counts what nodes and servers still have.
+// Remains counts what is left at nodes and servers.
 type Remains struct {
 	Ports    int
-	Requests int // procs that have some under way
-	Pairs    int // that have a link
-	Links    int // that are not closed
+	Requests int // procs with requests under way
+	Pairs    int // pairs that have a link
+	Links    int // links that are not closed
 	Slots    int // of spawned procs
 	Names    int // that are published
 }
 
-// Left returns what is still there when all procs have left.
+// Left returns what is left when all procs have left.
 func (a *Worlds) Left() (r Remains) {
 	for _, w := range a.worlds {
 		for _, x := range w.spares {

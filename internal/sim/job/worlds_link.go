@@ -65,7 +65,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	a.Counts.Links++
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil)
 	a.deliver(other, x.Back(), l.Ends[1])
-	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's verdict arrives
+	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's answer arrives
 	return l
 }
 

@@ -9,7 +9,7 @@ import (
 
 var _ link.FastBoxLink = (*BoxedEnd)(nil)
 
-// BoxedEnd is an end of a link whose two owners share memory: it has fast boxes beside the link's
+// BoxedEnd is an end of a link whose two owners share memory: fast boxes supplement the link's
 // bytes. A message in a box arrives at once, and is taken when the bytes before it have been
 // received. Bytes are not written or read in place.
 type BoxedEnd struct {
@@ -25,7 +25,7 @@ const boxArea = 2 << 10
 func (l *Link) box() {
 	var pages [2]link.FastBoxPage
 	var areas [2][boxArea]byte
-	var taken [2]atomic.Uint64 // of each page, by the other end
+	var taken [2]atomic.Uint64 // messages of each page that the other end has taken
 	for i, e := range l.Ends {
 		e.boxed = &BoxedEnd{End: e, boxes: link.FastBoxes{
 			Out: &pages[i], In: &pages[1-i], Read: &taken[i], Told: &taken[1-i], Limit: math.MaxUint64,
@@ -34,7 +34,7 @@ func (l *Link) box() {
 	}
 }
 
-// Boxed returns the end with its fast boxes; nil: it has none.
+// Boxed returns the end with its fast boxes, or nil if it has none.
 func (e *End) Boxed() *BoxedEnd { return e.boxed }
 
 // due reports whether a fast-box message comes before any other byte.
@@ -59,7 +59,7 @@ func (b *BoxedEnd) TakeFastBoxes() bool {
 	return true
 }
 
-// FastBoxesAgreed reports whether both owners take fast-box messages.
+// FastBoxesAgreed reports whether both owners accept fast-box messages.
 func (b *BoxedEnd) FastBoxesAgreed() bool { return b.takes && b.peer.boxed.takes }
 
 // FastBoxRoom returns the place of the next message, which comes after all bytes sent so far.
@@ -89,10 +89,10 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 // BegunFastBox returns the same message: its data arrive with it.
 func (b *BoxedEnd) BegunFastBox() *link.EagerMessage { return b.NextFastBox() }
 
-// FastBoxData returns its data.
+// FastBoxData returns the data of the message.
 func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.boxes.Content(m, n) }
 
-// FastBoxTaken says that it is not needed any more.
+// FastBoxTaken releases the message, which is not needed any more.
 func (b *BoxedEnd) FastBoxTaken(n uint32) { b.boxes.Take(n) }
 
 // FastBoxesAt would give code direct access to the boxes; the simulator has no such code.
@@ -100,41 +100,41 @@ func (b *BoxedEnd) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	return b.peer.given, b.taken, false, false
 }
 
-// MoveFastBoxes is only for such code.
+// MoveFastBoxes panics: it is only for code with direct access to the boxes.
 func (b *BoxedEnd) MoveFastBoxes(*link.FastBoxes) { panic("kernel: fast boxes are not moved") }
 
-// WakeForFastBox is only for such code.
+// WakeForFastBox wakes the peer; it is only for code with direct access to the boxes.
 func (b *BoxedEnd) WakeForFastBox() { b.peer.ring() }
 
-// FastBoxesSent returns how many messages were sent.
+// FastBoxesSent returns the number of messages that were sent.
 func (b *BoxedEnd) FastBoxesSent() uint64 { return b.boxes.Sent }
 
-// FastBoxesCharged returns what they cost.
+// FastBoxesCharged returns the cost of the messages that were sent.
 func (b *BoxedEnd) FastBoxesCharged() uint64 { return b.boxes.Charged }
 
-// FastBoxesTaken returns what the messages that were taken cost.
+// FastBoxesTaken returns the cost of the messages that were taken.
 func (b *BoxedEnd) FastBoxesTaken() uint64 { return b.boxes.Received }
 
-// LimitFastBoxes allows no messages beyond a cost.
+// LimitFastBoxes sets the total cost beyond which no messages are sent.
 func (b *BoxedEnd) LimitFastBoxes(charge uint64) { b.boxes.Limit = charge }
 
 // ReviewFastBoxes is only for code with direct access to the boxes.
 func (b *BoxedEnd) ReviewFastBoxes(uint64) {}
 
-// Reserve returns no room: nothing is written in place.
+// Reserve returns nil: nothing is written in place.
 func (b *BoxedEnd) Reserve(int) []byte { return nil }
 
-// Commit has nothing to send.
+// Commit returns false: it has nothing to send.
 func (b *BoxedEnd) Commit() bool { return false }
 
 // Ready reports whether there is something to receive.
 func (b *BoxedEnd) Ready() bool { return b.readable() }
 
-// Peek returns nothing: nothing is read in place.
+// Peek returns nil: nothing is read in place.
 func (b *BoxedEnd) Peek() []byte { return nil }
 
 // Discard does nothing.
 func (b *BoxedEnd) Discard(int) {}
 
-// Boxes is how many fast-box messages were sent on the link.
+// Boxes returns the number of fast-box messages that were sent on the link.
 func (l *Link) Boxes() int { return l.boxes }

@@ -49,19 +49,19 @@ func (k *Kernel) NewBell() *Bell {
 	return b
 }
 
-// FD is the number by which a poll set knows the Bell, as it would a file descriptor.
+// FD returns the number by which a poll set identifies the Bell, as it would a file descriptor.
 func (b *Bell) FD() int { return b.number }
 
-// Wake makes it readable.
+// Wake makes the Bell readable.
 func (b *Bell) Wake() {
 	b.rung = true
 	b.ring()
 }
 
-// Clear makes it unreadable again.
+// Clear makes the Bell unreadable again.
 func (b *Bell) Clear() { b.rung = false }
 
-// OnReady has f called soon after Wake.
+// OnReady makes the kernel call f soon after Wake.
 func (b *Bell) OnReady(f func()) {
 	b.notify = f
 	if f != nil && b.rung {

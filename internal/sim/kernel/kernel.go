@@ -21,30 +21,30 @@ type Kernel struct {
 	rng     *rand.Rand
 	now     time.Duration
 	events  events
-	count   uint64 // events that have happened
+	count   uint64 // number of events that have happened
 	marks   []mark // ascending
 	handles []waitable
 	tasks   []*Task
-	current *Task // the one that runs
+	current *Task // the task that runs
 	trace   trace
 	digest  uint64
 }
 
-// New makes a world whose chance is decided by seed.
+// New creates a world whose random choices are decided by seed.
 func New(seed uint64) *Kernel {
 	return &Kernel{rng: rand.New(rand.NewPCG(seed, 0x696d7069)), trace: trace{limit: defaultTrace}}
 }
 
-// Now is the time since the world began.
+// Now returns the time since the world began.
 func (k *Kernel) Now() time.Duration { return k.now }
 
-// Rand is the world's source of chance. Each use of it changes everything that follows.
+// Rand returns the world's random number generator. Each use of it changes everything that follows.
 func (k *Kernel) Rand() *rand.Rand { return k.rng }
 
-// Events is how many events have happened.
+// Events returns the number of events that have happened.
 func (k *Kernel) Events() uint64 { return k.count }
 
-// Digest is a hash of all that has happened. Two runs of one seed have the same.
+// Digest returns a hash of all that has happened. Two runs of one seed have the same.
 func (k *Kernel) Digest() uint64 { return k.digest }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -62,7 +62,7 @@ func (k *Kernel) mixNumbers(numbers ...uint64) {
 	}
 }
 
-// Chance is true with probability p.
+// Chance returns true with probability p.
 func (k *Kernel) Chance(p float64) bool { return p > 0 && k.rng.Float64() < p }
 
 // Between returns a duration from lo to hi, both included.
@@ -82,7 +82,8 @@ type Timer struct {
 	index int    // in the heap; -1: not in it
 }
 
-// After has f called after d. It never runs before the caller gives up control, even if d is 0.
+// After schedules a call of f after d. f never runs before the caller gives up control, even if d
+// is 0.
 func (k *Kernel) After(d time.Duration, f func()) *Timer {
 	t := &Timer{k: k, f: f, index: -1}
 	t.Reset(d)
@@ -115,7 +116,7 @@ func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error 
 			f := k.marks[0].f
 			k.marks = k.marks[1:]
 			f()
-			continue // it may have stopped the last timer
+			continue // the event may have stopped the last timer
 		}
 		if k.count-first >= limit {
 			return fmt.Errorf("%w: %d events in %v", ErrEndless, limit, k.now)
@@ -139,10 +140,11 @@ type mark struct {
 	f  func()
 }
 
-// AtEvent has f called before event n, counted from 0. It is not called if there are fewer events.
+// AtEvent schedules a call of f before event n, counted from 0. f is not called if there are fewer
+// events.
 func (k *Kernel) AtEvent(n uint64, f func()) {
 	i, _ := slices.BinarySearchFunc(k.marks, n, func(m mark, n uint64) int {
-		return cmp.Or(cmp.Compare(m.at, n), -1) // after equal ones
+		return cmp.Or(cmp.Compare(m.at, n), -1) // insert after marks of the same event
 	})
 	k.marks = slices.Insert(k.marks, i, mark{n, f})
 }

@@ -14,7 +14,7 @@ var _ link.Lender = (*End)(nil)
 // were not received by the other side.
 type debt struct {
 	pieces []loan
-	shown  int  // bytes of the owner that it has not been given back, including copied ones
+	shown  int  // bytes of the owner that were not returned to it yet, including copied ones
 	back   int  // how many of them, from the beginning, belong to the owner again
 	short  bool // the link has not taken all of the last batch
 	lost   bool // the link is cut, or the other side has closed
@@ -24,12 +24,12 @@ type debt struct {
 type loan struct {
 	memory []byte
 	size   int
-	at     int // bytes of it that were received
+	at     int // bytes of the loan that were received
 }
 
-// Lend is Send, but by chance the bytes that it takes stay in the owner's memory until the other
-// side receives them; see link.Lender. It panics if the owner breaks that contract: if lent memory
-// has changed by then, or the next batch does not begin with it.
+// Lend is like Send, but by chance the bytes that it accepts stay in the owner's memory until the
+// other side receives them; see link.Lender. It panics if the owner breaks that contract: if lent
+// memory has changed by then, or the next batch does not begin with the lent bytes.
 func (e *End) Lend(batch [][]byte) (int, error) {
 	d := &e.owed
 	if d.shown == 0 && !e.l.k.Chance(e.l.spec.Lend) {
@@ -97,7 +97,7 @@ func (d *debt) settle() {
 // them.
 func (e *End) collect(have []byte) {
 	d := &e.peer.owed
-	// Bytes that were sent before the debt are received before it.
+	// Bytes that were sent before the lent ones are received before them.
 	skip := max(0, e.load()-d.untaken())
 	for have = have[min(skip, len(have)):]; len(have) > 0; {
 		p := d.first()

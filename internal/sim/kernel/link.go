@@ -9,32 +9,32 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// LinkSpec says how a link behaves.
+// LinkSpec describes the behaviour of a link.
 type LinkSpec struct {
 	Name     string
 	Delay    time.Duration // of each piece
-	Jitter   time.Duration // at most this much is added to Delay
-	Uneven   int           // Delay and Jitter of each link are so many times as long at most; below 2: not
-	Capacity int           // bytes that are under way, or have arrived and were not received
-	Chop     float64       // how likely Send and Recv move less than they could
-	Lend     float64       // how likely Lend does not copy
-	Reset    float64       // how likely bytes that arrive at a closed end destroy what it has sent, as with TCP
+	Jitter   time.Duration // maximum addition to Delay
+	Uneven   int           // Delay and Jitter of each link are multiplied by up to this; below 2: not
+	Capacity int           // maximum bytes that are under way, or have arrived and were not received
+	Chop     float64       // probability that Send and Recv move less than they could
+	Lend     float64       // probability that Lend does not copy
+	Reset    float64       // probability that bytes that arrive at a closed end destroy what it has sent, as with TCP
 	Boxes    bool          `line:"-"` // its owners share memory, and have fast boxes there
 }
 
 // Watcher sees the bytes of a link.
 type Watcher interface {
-	// Sent is called with what an end has sent, and before it can arrive.
+	// Sent is called with the bytes that an end has sent, before they can arrive.
 	Sent(from *End, data []byte)
-	// Received is called with how much an end has taken out.
+	// Received is called with the number of bytes that an end has received.
 	Received(to *End, n int)
-	// Ended is called when an end has said that it sends no more.
+	// Ended is called when an end has stopped sending.
 	Ended(from *End)
 }
 
 // EndWatcher is a Watcher that also sees when an end learns of the other's end.
 type EndWatcher interface {
-	// SawEnd is called when an end gives its owner io.EOF for the first time.
+	// SawEnd is called when an end returns io.EOF to its owner for the first time.
 	SawEnd(by *End)
 }
 
@@ -44,7 +44,7 @@ type Link struct {
 	spec    LinkSpec
 	Ends    [2]*End
 	watcher Watcher
-	stalled time.Duration // nothing arrives before
+	stalled time.Duration // nothing arrives before this time
 	cut     bool
 	boxes   int // fast-box messages that were sent
 }
@@ -60,18 +60,18 @@ type End struct {
 
 	boxed *BoxedEnd // nil: no fast boxes
 	given uint64    // bytes that were ever sent to this end
-	taken uint64    // and received by it
+	taken uint64    // bytes that were ever received by this end
 
 	in      []byte // sent to this end; [read:landed) has arrived, the rest is on its way
 	read    int
 	landed  int
-	flight  []piece // from first on
+	flight  []piece // pieces under way, from first on
 	first   int
 	landing *Timer        // of flight[first]
-	lands   time.Duration // when the last piece does
-	ended   bool          // our CloseSend
+	lands   time.Duration // when the last piece arrives
+	ended   bool          // CloseSend was called here
 	eof     bool          // the peer has sent its end, and it has arrived
-	told    bool          // its owner knows that
+	told    bool          // the owner has received io.EOF
 	closed  bool
 	broken  error
 	owed    debt // to the owner
@@ -79,12 +79,12 @@ type End struct {
 
 // piece is what one Send gave, on its way to the end that holds it.
 type piece struct {
-	size int // bytes
+	size int // bytes of the piece
 	at   time.Duration
 	eof  bool
 }
 
-// NewLink makes a link. w may be nil.
+// NewLink creates a link. w may be nil.
 func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 	if spec.Capacity <= 0 {
 		panic(fmt.Sprintf("kernel: link %s holds %d bytes", spec.Name, spec.Capacity))
@@ -107,17 +107,17 @@ func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 
 var endNames = [2]string{", end 0", ", end 1"}
 
-// Name is the link's name.
+// Name returns the link's name.
 func (l *Link) Name() string { return l.spec.Name }
 
-// Link is the link that e is an end of.
+// Link returns the link that e is an end of.
 func (e *End) Link() *Link { return e.l }
 
-// Peer is the other end.
+// Peer returns the other end.
 func (e *End) Peer() *End { return e.peer }
 
-// OnReady has f called, from the kernel, soon after something may have become
-// possible for e: something to receive, room to send, an end.
+// OnReady makes the kernel call f soon after something may have become possible for e: something to
+// receive, room to send, an end.
 func (e *End) OnReady(f func()) {
 	e.notify = f
 	if f != nil && (e.readable() || e.writable()) {
@@ -145,7 +145,7 @@ func (e *End) gone() bool { return e.closed }
 // load is what counts for the capacity: bytes that were not received.
 func (e *End) load() int { return len(e.in) - e.read }
 
-// Unread is how many bytes have arrived that were not received.
+// Unread returns the number of bytes that have arrived and were not received.
 func (e *End) Unread() int { return e.landed - e.read }
 
 // Send sends as much as there is room for, or less.
@@ -214,7 +214,7 @@ func (e *End) hold(batch [][]byte, n int) []byte {
 func (l *Link) chop(n int) int {
 	if n > 1 && l.k.Chance(l.spec.Chop) {
 		if l.k.Chance(0.3) {
-			return 1 + l.k.rng.IntN(min(n, 200)) // splits headers
+			return 1 + l.k.rng.IntN(min(n, 200)) // small sizes split headers
 		}
 		return 1 + l.k.rng.IntN(n)
 	}
@@ -272,7 +272,7 @@ func (e *End) land() {
 	e.ring()
 }
 
-// Recv returns what has arrived, or less.
+// Recv returns the bytes that have arrived, or fewer.
 func (e *End) Recv(batch [][]byte) (int, error) {
 	switch {
 	case e.closed:
@@ -312,13 +312,13 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// Handle is the number by which Sets of this kernel know the end.
+// Handle returns the number by which Sets of this kernel identify the end.
 func (e *End) Handle() int { return e.handle }
 
 // Arm returns false: a Set finds out what is ready by itself.
 func (e *End) Arm(link.Interest) bool { return false }
 
-// Limits returns the capacity as Stream.
+// Limits returns the link's capacity as Stream.
 func (e *End) Limits() link.Limits { return link.Limits{Stream: e.l.spec.Capacity} }
 
 // CloseSend ends this direction.
@@ -411,7 +411,7 @@ func (e *End) breach(why error) error { return fmt.Errorf("%w: %s: %w", link.Err
 // Forever is longer than any run, for Stall.
 const Forever = 1 << 60 * time.Nanosecond
 
-// Stall delays all arrivals by d.
+// Stall delays all arrivals until d from now.
 func (l *Link) Stall(d time.Duration) { l.stalled = max(l.stalled, l.k.now+d) }
 
 // Over reports whether nothing can happen on the link any more.
@@ -420,7 +420,7 @@ func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].close
 // Open reports whether e can still send.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
 
-// Ready reports whether one of want holds.
+// Ready reports whether one of the interests in want holds.
 func (e *End) Ready(want link.Interest) bool {
 	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
 }

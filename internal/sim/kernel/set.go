@@ -29,14 +29,14 @@ type member struct {
 // spurious is the probability that a sleep ends for no reason.
 const spurious = 0.02
 
-// NewSet makes the set of a task.
+// NewSet creates a set of the task.
 func (t *Task) NewSet() *Set { return &Set{t: t} }
 
 func (s *Set) find(handle int) int {
 	return slices.IndexFunc(s.members, func(m member) bool { return m.id == handle })
 }
 
-// Add puts the end with that handle in.
+// Add adds the end with that handle to the set.
 func (s *Set) Add(handle int, key uint32, want link.Interest) error {
 	if handle < 0 || handle >= len(s.t.k.handles) || s.find(handle) >= 0 {
 		return fmt.Errorf("kernel: set of %s: cannot add handle %d", s.t.Name, handle)
@@ -47,7 +47,7 @@ func (s *Set) Add(handle int, key uint32, want link.Interest) error {
 	return nil
 }
 
-// Modify changes what is waited for.
+// Modify changes the events that the set waits for at an end.
 func (s *Set) Modify(handle int, key uint32, want link.Interest) error {
 	i := s.find(handle)
 	if i < 0 {
@@ -57,7 +57,7 @@ func (s *Set) Modify(handle int, key uint32, want link.Interest) error {
 	return nil
 }
 
-// Remove takes an end out.
+// Remove removes an end from the set.
 func (s *Set) Remove(handle int) error {
 	i := s.find(handle)
 	if i < 0 {
@@ -93,7 +93,7 @@ func (s *Set) look() bool {
 	if s.wake {
 		s.events = append(s.events, poll.Event{Key: machine.WakeKey})
 	}
-	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.h.gone() }) // as the kernel does
+	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.h.gone() }) // as the Linux kernel does
 	for _, m := range s.members {
 		r := m.want&link.Readable != 0 && m.h.readable()
 		w := m.want&link.Writable != 0 && m.h.writable()

@@ -20,7 +20,7 @@ type Task struct {
 	parked bool   // in Park
 	killed bool
 	ended  bool
-	where  string // a description of what it waits for
+	where  string // what the task waits for
 }
 
 // killed is the panic that unwinds a task that must end.
@@ -29,8 +29,8 @@ type killed struct{}
 // wakeMax is how long a task waits for its turn at most once it may run.
 const wakeMax = 5 * time.Microsecond
 
-// Go makes a task of f, which begins soon. When f returns, or the task calls Kill on itself, ended
-// is called, unless it is nil.
+// Go creates a task that runs f and begins soon. When f returns, or the task calls Kill on itself,
+// ended is called, unless it is nil.
 func (k *Kernel) Go(name string, f func(*Task), ended func()) *Task {
 	t := &Task{Name: name, k: k}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -71,7 +71,7 @@ type Panic struct {
 	Stack []byte // of the task
 }
 
-// String is the task, what it panicked with, and its stack.
+// String returns the task's name, the value that it panicked with, and its stack.
 func (p *Panic) String() string { return fmt.Sprintf("%s: %v\n%s", p.Task, p.Value, p.Stack) }
 
 // Park gives up control until Wake. It returns at once if Wake was called since the last Park. why
@@ -126,11 +126,11 @@ func (t *Task) Kill() {
 	t.stop()
 }
 
-// Running reports whether it is the task's turn.
+// Running reports whether the task is the one that runs.
 func (t *Task) Running() bool { return t.k.current == t }
 
 // Ended reports whether the task has returned or was killed.
 func (t *Task) Ended() bool { return t.ended }
 
-// Where says what the task waits for; empty if it does not wait.
+// Where returns what the task waits for, or "" if it does not wait.
 func (t *Task) Where() string { return t.where }

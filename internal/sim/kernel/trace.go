@@ -20,7 +20,7 @@ type note struct {
 	args   []any
 }
 
-// Keep sets how many lines are kept; 0 keeps none.
+// Keep sets the number of lines that are kept; 0 keeps none.
 func (k *Kernel) Keep(n int) { k.trace = trace{limit: n} }
 
 // Noting reports whether lines are kept. Code that calls Note often asks first, since even unused

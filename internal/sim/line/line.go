@@ -23,7 +23,7 @@ import (
 )
 
 type field struct {
-	name, minus string // "@": it has no key
+	name, minus string // of the tag; "@": the value has no key
 	v           reflect.Value
 }
 

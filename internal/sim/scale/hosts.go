@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
-// How long a message takes between hosts of a site, and between a head and the server. Links have
+// Delays of messages between hosts of a site, and between a head and the server. Links have
 // unlimited bandwidth.
 const (
 	inSite   = time.Millisecond
@@ -28,28 +28,28 @@ const (
 // those of messages; the overhead of TCP, TLS and HTTP/2 is not counted.
 type HostsReport struct {
 	Sites int `json:"sites"`
-	Hosts int `json:"hosts"` // of each site
-	Procs int `json:"procs"` // of each host
+	Hosts int `json:"hosts"` // hosts of each site
+	Procs int `json:"procs"` // procs of each host
 
-	Depth    int `json:"depth"`    // steps from the head to the host that is farthest away
-	Messages int `json:"messages"` // between hosts of one site, all together
+	Depth    int `json:"depth"`    // steps from the head to the farthest host
+	Messages int `json:"messages"` // total messages between hosts of one site
 	Bytes    int `json:"bytes"`
 
-	HeadMessages int `json:"head_messages"` // that one head received
+	HeadMessages int `json:"head_messages"` // messages that one head received
 	HeadIn       int `json:"head_bytes_in"`
-	HeadOut      int `json:"head_bytes_out"` // most of it is the job, to each of its children
-	Job          int `json:"job_bytes"`      // that each host receives
+	HeadOut      int `json:"head_bytes_out"` // bytes that one head sent; most are the job, to each of its children
+	Job          int `json:"job_bytes"`      // bytes of the job that each host receives
 	Server       int `json:"server_bytes"`   // from the server to one head
 
-	Gathered time.Duration `json:"gathered_ns"` // simulated, until the last head knows its hosts
-	Joined   time.Duration `json:"joined_ns"`   // until the last site is through startup
-	Started  time.Duration `json:"started_ns"`  // until the last host has the job
+	Gathered time.Duration `json:"gathered_ns"` // simulated time until the last head knows its hosts
+	Joined   time.Duration `json:"joined_ns"`   // simulated time until the last site is through startup
+	Started  time.Duration `json:"started_ns"`  // simulated time until the last host has the job
 
-	Channels  int           `json:"channels"`         // of the last host to others, when the dance is over
-	Table     int           `json:"table_bytes"`      // that one host shares with its procs
-	JobHeap   int           `json:"job_heap_bytes"`   // of one host, for the job without that table
-	AgentHeap int           `json:"agent_heap_bytes"` // of one host's agent and channels, without the job
-	Elapsed   time.Duration `json:"elapsed_ns"`       // of this machine's time
+	Channels  int           `json:"channels"`         // channels of the last host to others, when the dance is over
+	Table     int           `json:"table_bytes"`      // bytes of the table that one host shares with its procs
+	JobHeap   int           `json:"job_heap_bytes"`   // heap of one host, for the job without that table
+	AgentHeap int           `json:"agent_heap_bytes"` // heap of one host's agent and channels, without the job
+	Elapsed   time.Duration `json:"elapsed_ns"`       // real time
 }
 
 // Hosts starts that many sites, with that many hosts each and procs on each host, up to the point
@@ -91,9 +91,9 @@ type headed struct {
 	rank   int
 	tree   *tree.Tree
 	client *startup.Client
-	up     line // to the server
+	up     line // line to the server
 	down   line
-	got    int // bytes from the server
+	got    int // bytes received from the server
 	job    []byte
 }
 
@@ -150,7 +150,7 @@ func (s *start) host() error {
 	if err != nil {
 		return err
 	}
-	table := job.Procs.Table() // which nodes have in the memory that procs get
+	table := job.Procs.Table() // nodes have the table in the memory that procs get
 	s.r.Table = len(table)
 	before, _ := heap()
 	if job, _, err = cluster.DecodeJob(text); err != nil {

@@ -26,8 +26,8 @@ type meter struct {
 	perSite        []int
 	packets, bytes int
 	hosts          int       // packets between hosts of one site
-	all, allBytes  int       // sent by procs
-	got            []int     // bytes, by rank
+	all, allBytes  int       // packets and bytes sent by procs
+	got            []int     // bytes received, by rank
 	wall           time.Time // when the step began
 	server         int       // bytes that the server has sent
 }
@@ -92,7 +92,7 @@ func (m *meter) leave(name string, round int) {
 	m.progress(name)
 }
 
-// Begin notes that startup is over for the first site.
+// Begin records that startup is over for the first site.
 func (m *meter) Begin(j *startup.Job) {
 	if m.j == nil {
 		m.j = j
@@ -116,11 +116,11 @@ func (m *meter) Link(_ *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	return nil
 }
 
-// Cut, Crashed and Fault do not happen here.
+// Cut does not happen here.
 func (m *meter) Cut(*kernel.Link) {}
 
 // Crashed does not happen here.
 func (m *meter) Crashed(job.Endpoint) {}
 
-// Fault is nil.
+// Fault returns nil.
 func (m *meter) Fault() error { return nil }

@@ -25,16 +25,16 @@ const (
 type Operation struct {
 	Name     string `json:"name"`
 	Messages int    `json:"messages"`      // packets between sites, in all
-	PerSite  int    `json:"per_site"`      // most of them that one site sent and received
+	PerSite  int    `json:"per_site"`      // maximum packets between sites that one site sent and received
 	FarDepth int    `json:"far_depth"`     // longest chain of messages between sites
-	Depth    int    `json:"near_depth"`    // longest chain of messages inside sites that led to the end
-	Bytes    int    `json:"bytes_between"` // between sites
+	Depth    int    `json:"near_depth"`    // longest chain of messages inside sites up to the end
+	Bytes    int    `json:"bytes_between"` // bytes between sites
 	Hosts    int    `json:"between_hosts"` // packets between hosts of one site, in all
 
 	All       int           `json:"messages_all"` // packets that procs sent, in all
 	AllBytes  int           `json:"bytes_all"`
-	MostBytes int           `json:"bytes_most"` // that one proc got
-	Took      time.Duration `json:"took_ns"`    // of this machine's time, all procs together
+	MostBytes int           `json:"bytes_most"` // maximum bytes that one proc received
+	Took      time.Duration `json:"took_ns"`    // real time, all procs together
 }
 
 // Report is the result of a run.
@@ -42,10 +42,10 @@ type Report struct {
 	Clients int `json:"clients"`
 	Procs   int `json:"procs"`
 
-	Startup     time.Duration `json:"startup_ns"`      // until the first site has finished, with the work of all and of the server
-	StartupSent int           `json:"startup_bytes"`   // by the server to each client
-	PerProc     int           `json:"bytes_per_proc"`  // of heap, after the first collective: engine, communicators, links of the simulator
-	Stacks      int           `json:"stacks_per_proc"` // of coroutine stacks
+	Startup     time.Duration `json:"startup_ns"`      // real time until the first site has finished, with the work of all sites and of the server
+	StartupSent int           `json:"startup_bytes"`   // bytes that the server sends to each client
+	PerProc     int           `json:"bytes_per_proc"`  // heap bytes, after the first collective: engine, communicators, links of the simulator
+	Stacks      int           `json:"stacks_per_proc"` // bytes of coroutine stacks
 	Events      uint64        `json:"events"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
 
@@ -120,7 +120,7 @@ func expect(what string, got, want int64) error {
 	return nil
 }
 
-// Run runs a job of that many clients, each of as many hosts, and procs.
+// Run runs a job of that many clients, with that many hosts each, and that many procs in total.
 func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 	began := time.Now()
 	r := Report{Clients: clients, Procs: procs}
@@ -160,7 +160,7 @@ func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 // heap returns the heap and the stacks that are in use, in bytes.
 func heap() (inUse, stacks int) {
 	runtime.GC()
-	runtime.GC() // pools are emptied at the second one
+	runtime.GC() // pools are emptied by the second collection
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return int(s.HeapAlloc), int(s.StackInuse)

@@ -9,7 +9,7 @@ import (
 
 type serverWatch struct{ m *meter }
 
-// Sent counts.
+// Sent counts the bytes that the server sends.
 func (w *serverWatch) Sent(from *kernel.End, data []byte) {
 	if from == from.Link().Ends[1] {
 		w.m.server += len(data)

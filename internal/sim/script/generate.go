@@ -7,29 +7,29 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Options says what Generate makes.
+// Options are settings for Generate.
 type Options struct {
 	Procs    int
 	Worlds   []int                    // procs of each of several worlds, which meet and disconnect
 	Spawns   []Spawn                  // spawns to include: their worlds, or why they fail, and their procs
-	Hosts    func(world int) []string // hosts that a spawn by a proc of a world may name
+	Hosts    func(world int) []string // returns the hosts that a spawn by a proc of a world may name
 	DataLen  int                      // the job's C_DATALEN; many lengths are near it; 0: 1024
 	Steps    int                      // about how many steps, or for several worlds how many operations; 0: 100
-	MaxBytes int                      // of a message or a buffer; 0: what suits DataLen
+	MaxBytes int                      // maximum size of a message or a buffer; 0: suits DataLen
 	Weights  Weights                  // zero: DefaultWeights or WorldsWeights
 }
 
 // Weights says how often each kind of operation is drawn.
 type Weights struct {
-	Messages      int // plain ones, in all modes, some persistent, probed or truncated
+	Messages      int // plain messages, in all modes, some persistent, probed or truncated
 	Exchanges     int // Sendrecv in rings and chains
-	Wildcards     int // many to one, received from any source or with any tag
+	Wildcards     int // messages of many procs to one, received from any source or with any tag
 	Floods        int // many messages before the first receive
 	Tokens        int // one message after the other around a ring, received from any source
 	Shorts        int // short messages of one sender, received in another order
 	Ready         int
 	Cancels       int
-	Buffers       int // attached memory, without which there are no buffered sends
+	Buffers       int // attached memory, needed for buffered sends
 	Collectives   int
 	Communicators int // made and freed
 	Nulls         int // MPI_PROC_NULL

@@ -46,7 +46,7 @@ func (g *generator) collective() {
 }
 
 func (g *generator) op(k Kind) Op {
-	if k.takes(OpAffine) && g.One(3) { // few kinds have it
+	if k.takes(OpAffine) && g.One(3) { // few kinds of element have OpAffine
 		return OpAffine
 	}
 	var ops []Op

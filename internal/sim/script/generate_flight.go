@@ -4,12 +4,12 @@ type flight struct {
 	m                Message
 	sending, posting bool // begun
 	sent, received   bool
-	earlier          []*flight // messages sent before it to the same receives
-	queue            []*flight // messages received before it
+	earlier          []*flight // messages sent before this one to the same receives
+	queue            []*flight // messages received before this one
 	burst            *burst    // the burst that its receive from any source belongs to
 	known            bool      // the sender knows that the receive has begun
 	cancelled        *Side     // the side that will be cancelled
-	order            int       // of the receive in the burst
+	order            int       // position of the receive in the burst
 }
 
 // burst is a set of messages to receives from any source, each of which may get any of them.
@@ -219,7 +219,7 @@ func (g *generator) advanceCancel(f *flight) {
 	case !f.sending || side == RecvSide && !f.posting:
 	case f.received:
 		g.wait(f)
-	case g.One(2): // others may begin in between
+	case g.One(2): // other messages may begin in between
 	default:
 		g.emit(Cancel{Req{f.m.ID, side}})
 		f.posting, f.received = true, true

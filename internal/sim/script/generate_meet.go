@@ -120,7 +120,7 @@ func (g *meeting) spawn() {
 		s.New = g.name()
 	case NoHost:
 		s.Hosts = []string{"nowhere"}
-	default: // as it is
+	default: // unchanged
 	}
 	g.construct(s, false)
 }
@@ -144,7 +144,7 @@ func (g *meeting) replace(s, next Spawn) {
 		next.New = g.name()
 	case NoHost:
 		next.Hosts = []string{"nowhere"}
-	default: // as it is
+	default: // unchanged
 	}
 	g.construct(next, false)
 }

@@ -281,7 +281,7 @@ func shortOnes(g *generator) {
 	if m.To = Pick(g.Draws, c.partners(m.From)...); m.To == m.From {
 		return
 	}
-	for i := range 4 { // until they have a link
+	for i := range 4 { // until the procs have a link
 		m.Tag, m.From, m.To = g.fresh(), m.To, m.From
 		f := g.add(m)
 		g.begin(f, SendSide, false)
@@ -308,9 +308,9 @@ func shortOnes(g *generator) {
 // shortOf sends count short messages like m, with these tags. The first ones, as many as before
 // says, go to receives that have begun earlier.
 func shortOf(g *generator, m Message, tags []int, count, before int) {
-	most := min(96, g.o.MaxBytes/64) // of data in a box
+	most := min(96, g.o.MaxBytes/64) // bytes of data in a box
 	if g.One(3) {
-		most = min(600, g.o.MaxBytes/8) // and beyond the box
+		most = min(600, g.o.MaxBytes/8) // more data than a box holds
 	}
 	var flights []*flight
 	for range count {

@@ -8,7 +8,7 @@ type history struct {
 	a      *lives
 	at     [][]*life       // the messages that begin or end at a step
 	comms  *comms          // before the step
-	clocks [][]int         // by rank: the last step of each rank that it knows of
+	clocks [][]int         // by rank: the last step of each rank that the rank has learned of
 	sent   map[*life][]int // the sender's clock at the beginning of a send
 }
 

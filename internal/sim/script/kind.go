@@ -10,7 +10,7 @@ import (
 // Kind is the type of a message's elements.
 type Kind uint8
 
-// The kinds are Go's types. Pairs are for operations that find positions.
+// The kinds correspond to Go's types. Pairs are for operations that find positions.
 const (
 	Uint8 Kind = iota
 	Int8
@@ -63,10 +63,10 @@ var kinds = [...]kindOf{
 		func(p mpi.Pair[float64]) (float64, int32) { return p.Value, p.Index }),
 }
 
-// String is the kind's name in a program.
+// String returns the kind's name in a program.
 func (k Kind) String() string { return kinds[k].name }
 
-// Size is how many bytes an element has.
+// Size returns the number of bytes of an element.
 func (k Kind) Size() int { return kinds[k].size }
 
 func (k Kind) takes(op Op) bool {
@@ -81,11 +81,11 @@ var predefined = map[Op]mpi.Op{
 
 // algebra computes with elements of a kind, independently of core.
 type algebra[T mpi.Type] struct {
-	of      func(x uint64) T      // an element from random bits, with exact sums
-	factor  func(x uint64) T      // an element of which many can be multiplied
+	of      func(x uint64) T      // returns an element from random bits, with exact sums
+	factor  func(x uint64) T      // returns an element of which many can be multiplied
 	bits    func(v T) uint64      // different for different elements
-	combine func(Op, T, T) T      // a ∘ b, a of the lower rank
-	user    map[Op]func(a, b T) T // operations of users besides OpRight
+	combine func(Op, T, T) T      // returns a ∘ b, a of the lower rank
+	user    map[Op]func(a, b T) T // user-defined operations except OpRight
 }
 
 func kindFrom[T mpi.Type](name string, size int, a *algebra[T], ops ...Op) kindOf {

@@ -12,9 +12,9 @@ const never = -1
 type life struct {
 	m                                        *Message
 	sendStart, sendDone, recvStart, recvDone int
-	cancel                                   int // step
+	cancel                                   int // step of the cancel
 	family                                   *family
-	epoch                                    int // of its receiver in its communicator
+	epoch                                    int // epoch of its receiver in its communicator
 }
 
 func (l *life) start(s Side) *int {

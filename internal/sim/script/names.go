@@ -21,12 +21,12 @@ const (
 	Ready
 )
 
-// By is how a blocking receive finds its message.
+// By is the way in which a blocking receive finds its message.
 type By uint8
 
-// Ways of receiving: directly, or after a probe. After the first two kinds of probe the message is
-// received by an ordinary receive; the other two take it out of the queue. ByIprobe and ByImprobe
-// are repeated until they find something.
+// Ways of receiving: directly, or after a probe. After the first two kinds of probe an ordinary
+// receive receives the message; the other two kinds take the message out of the queue. ByIprobe and
+// ByImprobe are repeated until they find something.
 const (
 	ByRecv By = iota
 	ByProbe
@@ -35,7 +35,7 @@ const (
 	ByImprobe
 )
 
-// How is how requests are completed.
+// How is the way of completing requests.
 type How uint8
 
 // Ways of completing requests. Calls that may complete only some of the requests, or none, are
@@ -129,32 +129,32 @@ var (
 	}
 )
 
-// String is the mode's name in a program.
+// String returns the mode's name in a program.
 func (m Mode) String() string { return modeNames[m] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (b By) String() string { return byNames[b] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (h How) String() string { return howNames[h] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (l SpawnFailure) String() string { return lackNames[l] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (n NullCall) String() string { return nullNames[n] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (c Call) String() string { return callNames[c] }
 
-// String is the name in a program.
+// String returns the name in a program.
 func (o Op) String() string { return opNames[o] }
 
 func (c Call) rooted() bool {
 	switch c {
 	case Bcast, Gather, Gatherv, Scatter, Scatterv, Reduce:
 		return true
-	default: // it has none
+	default: // the step has no communicator
 		return false
 	}
 }

@@ -18,12 +18,12 @@ const TagLimit = 30000
 // many after them for making intercommunicators.
 const controlTags, leaderTags = 2000, 700
 
-// Program is what all procs of a job do, or of several jobs that meet. Check decides whether it is
-// legal. Procs are numbered by world and rank; in one world the number is the rank.
+// Program describes the actions of all procs of a job, or of several jobs that meet. Check decides
+// whether it is legal. Procs are numbered by world and rank; in one world the number is the rank.
 type Program struct {
-	Procs    int       // of all worlds
-	Worlds   []int     // procs of each; nil: there is one world
-	Messages []Message // by ID, which is positive; the steps use each of them
+	Procs    int       // total of all worlds
+	Worlds   []int     // number of procs of each world; nil: there is one world
+	Messages []Message // ID of each is positive; the steps use each of them
 	Steps    []Step
 }
 
@@ -32,14 +32,14 @@ type Program struct {
 type Message struct {
 	ID       int    `line:"@"`
 	From, To int    // procs
-	Comm     string // both are members
+	Comm     string // From and To are both members
 	Tag      int
 	Kind     Kind `line:"type"`
 	Len      int  // elements that are sent
 	Cap      int  // room of the receive in elements; a longer message is truncated
 	Mode     Mode
 
-	AnySource, AnyTag bool // of the receive
+	AnySource, AnyTag bool // what the receive accepts
 	By                By   // how a blocking receive finds it
 
 	// Messages with the same slot are sent, or received, by one persistent request. 0: none.
@@ -81,8 +81,8 @@ type Req struct {
 	Side Side `line:"-"`
 }
 
-// Step is one line of a program. Its types are those of this package that have the name of an MPI
-// function, or of a group of them.
+// Step is one line of a program. Its types are the types of this package that have the name of an
+// MPI function, or of a group of them.
 type Step any
 
 // Start begins one side of a message. If it is blocking it also completes it, and whatever it waits
@@ -108,7 +108,7 @@ type Wait struct {
 }
 
 // Cancel cancels and completes one side of a message that was started. The cancel may succeed or
-// not. A send's fate is told to the receiver in the same step, which then completes or cancels its
+// not. The receiver learns a send's fate in the same step, and then completes or cancels its
 // receive or, if it has started none, receives the message or does not. A receive that was
 // cancelled is done again.
 type Cancel struct {
@@ -130,7 +130,7 @@ type Null struct {
 	What NullCall `line:"call"`
 }
 
-// Pause lets a rank compute for that long.
+// Pause makes a rank compute for that long.
 type Pause struct {
 	Rank int           `line:"@"`
 	For  time.Duration `line:"@"`
@@ -142,7 +142,7 @@ type Attach struct {
 	Size int `line:"@"`
 }
 
-// Detach detaches that memory, once all buffered sends have left.
+// Detach detaches a rank's memory for buffered sends, once all buffered sends have left.
 type Detach struct {
 	Rank int `line:"@"`
 }
@@ -182,7 +182,7 @@ type Split struct {
 // NoColor is the color of members that get no communicator.
 const NoColor = -1
 
-// Cart makes a grid of a communicator.
+// Cart creates a grid from a communicator.
 type Cart struct {
 	Comm     string `line:"@"`
 	New      string
@@ -190,7 +190,7 @@ type Cart struct {
 	Periodic []bool
 }
 
-// CartSub makes slices of a grid. They are named in the order of the coordinates of the dropped
+// CartSub creates slices of a grid. They are named in the order of the coordinates of the dropped
 // dimensions.
 type CartSub struct {
 	Comm string `line:"@"`
@@ -216,14 +216,14 @@ type ClosePort struct {
 	Port int `line:"@"`
 }
 
-// Meet makes the members of Comm accept at a port that Root has opened, and those of With connect
-// to it. Both are one step, as neither ends before the other begins.
+// Meet makes the members of Comm accept at a port that Root has opened, and the members of With
+// connect to it. Both are one step, as neither ends before the other begins.
 type Meet struct {
 	Comm           string `line:"@"`
 	With, New      string
 	Root, WithRoot int // procs
 	Port           int
-	Late           time.Duration // how long Root computes before it accepts
+	Late           time.Duration // time that Root computes before it accepts
 }
 
 // Spawn makes the members of Comm spawn procs, which become a world of the program. In these procs
@@ -233,18 +233,18 @@ type Spawn struct {
 	World string // a letter; empty: the spawn fails
 	New   string
 	Root  int      // proc
-	Procs []int    // of each command
-	Hosts []string // the info key host of each command; empty: no command has it
+	Procs []int    // number of procs of each command
+	Hosts []string // the info key host of each command; empty: no command has the key
 	Fails SpawnFailure
 }
 
-// SpawnFailure is why a spawn must fail.
+// SpawnFailure is the reason why a spawn must fail.
 type SpawnFailure uint8
 
 // The reasons.
 const (
 	Nothing  SpawnFailure = iota
-	NoSlots               // the site has fewer slots than procs are wanted
+	NoSlots               // the site has too few slots
 	NoHost                // there is no such host
 	ProcEnds              // a proc ends before it is in MPI
 )
@@ -260,22 +260,22 @@ type Finish struct {
 	Comm string `line:"@"`
 }
 
-// Merge makes an intracommunicator of an intercommunicator.
+// Merge creates an intracommunicator from an intercommunicator.
 type Merge struct {
 	Comm string `line:"@"`
 	New  string
 	High bool // the side that accepted, or began, comes last
 }
 
-// Intercomm makes an intercommunicator of Comm and With, whose leaders are members of Peer.
+// Intercomm creates an intercommunicator from Comm and With, whose leaders are members of Peer.
 type Intercomm struct {
 	Comm             string `line:"@"`
 	With, Peer, New  string
 	Leader, WithLead int // procs
 }
 
-// Disconnect ends the use of a communicator, and with the last one the connection with other
-// worlds.
+// Disconnect ends the use of a communicator. The last Disconnect between two worlds ends their
+// connection.
 type Disconnect struct {
 	Comm string `line:"@"`
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// How a run can go wrong.
+// Errors of a run.
 var (
 	// ErrMPI is wrapped by the error of a rank in which an MPI operation failed where the program
-	// allows no error. The error of package mpi is wrapped, too. In runs with faults that may be
-	// right.
+	// allows no error. The error of package mpi is wrapped, too. In runs with faults such an error
+	// may be right.
 	ErrMPI = errors.New("script: an MPI operation failed")
 	// ErrMismatch is wrapped if MPI did something wrong: wrong data, a wrong status, a lost or
 	// doubled message. It is never right.
@@ -23,9 +23,9 @@ var (
 	ErrLeak = errors.New("script: something is left of other worlds")
 )
 
-// Env is the rank that Run plays.
+// Env is the environment of the rank that Run plays.
 type Env interface {
-	// World is MPI_COMM_WORLD, of as many ranks as the program has.
+	// World returns MPI_COMM_WORLD, of as many ranks as the program has.
 	World() *mpi.Comm
 	// Pause computes for d of virtual time.
 	Pause(d time.Duration)
@@ -40,12 +40,12 @@ type Buffers interface {
 	BufferDetach() (size int, err error)
 }
 
-// Record is what one rank has received. It has at most one entry for each message, collective
-// operation and communicator. Run adds to it as it goes, so it can be used even if Run never
-// returns.
+// Record holds what one rank has received. It has at most one entry for each message, collective
+// operation and communicator. Run adds entries while it runs, so a Record can be used even if Run
+// never returns.
 type Record struct {
 	Rank       int
-	Begun      int // how many steps this rank has begun or skipped
+	Begun      int // number of steps that this rank has begun or skipped
 	Ended      bool
 	Deliveries []Delivery
 	Cancels    []Cancelled
@@ -56,27 +56,27 @@ type Record struct {
 // Delivery is a message that was received by the receive of message Msg.
 type Delivery struct {
 	Msg         int
-	Source, Tag int // from the status; the rank is that in the communicator
+	Source, Tag int // from the status; Source is a rank in the communicator
 	Count       int // elements
 	Truncated   bool
-	Sum         uint64 // of the elements
+	Sum         uint64 // sum of the elements
 }
 
-// Cancelled is how a Cancel of the program ended.
+// Cancelled is the result of a Cancel of the program.
 type Cancelled struct {
 	Req
 	Cancelled bool
 }
 
-// Result is what a collective operation left in a rank's buffer.
+// Result is the content of a rank's buffer after a collective operation.
 type Result struct {
-	Step int // of the program, from 0
+	Step int // step of the program, from 0
 	Sum  uint64
 }
 
 // Membership is a communicator as one of its members sees it.
 type Membership struct {
-	Step       int // that made it; -1: World
+	Step       int // step that made it; -1: World
 	Name       string
 	Context    uint64
 	Rank, Size int

@@ -11,14 +11,14 @@ type runner struct {
 	a     *lives
 	env   Env
 	rec   *Record
-	among Among  // env, where there are several worlds; else nil
-	me    int    // proc
+	among Among  // env, if there are several worlds; else nil
+	me    int    // number of the proc
 	step  int    // the step of the program that is under way
-	comms *comms // as in the model
+	comms *comms // communicators, as in the model
 	open  map[string]*mpi.Comm
 	reqs  map[Req]*pending
 	slots [2]map[int]*pending
-	idups map[string]idup // by the communicators that they make
+	idups map[string]idup // by the communicators that the Idups make
 }
 
 type idup struct {
@@ -215,9 +215,9 @@ func (r *runner) collective(s Collective) error {
 
 // Witness may be implemented by an Env whose ranks share one thread. Run then checks that no rank
 // gets past a barrier, or completes a synchronous send, before the ranks that it must wait for have
-// come. Results do not show that.
+// come. The results of operations do not show that.
 type Witness interface {
-	// Begun returns how many steps a rank has begun or skipped: its Record's Begun.
+	// Begun returns the number of steps that a rank has begun or skipped: its Record's Begun.
 	Begun(rank int) int
 }
 

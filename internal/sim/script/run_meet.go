@@ -13,32 +13,32 @@ import (
 type Among interface {
 	Env
 	Witness
-	Number() int // of the proc
+	Number() int // returns the number of the proc
 	MPI() *mpi.Proc
-	Between(lo, hi time.Duration) time.Duration // random
+	Between(lo, hi time.Duration) time.Duration // returns a random duration
 	Now() time.Duration
 	Shared() *Shared
-	// Sever makes the proc's node lose its connections to name servers, which may notice late;
-	// Rejoin lets it connect again. LoseAnswer makes the answer to the next request about a name
-	// get lost.
+	// Sever breaks the connections of the proc's node to name servers, which may notice late;
+	// Rejoin makes the node connect again. LoseAnswer makes the answer to the next request about a
+	// name get lost.
 	Sever(late bool)
 	Rejoin()
 	LoseAnswer()
 }
 
-// Shared is what all procs of a program of several worlds share beside MPI.
+// Shared is what all procs of a program of several worlds share, in addition to MPI.
 type Shared struct {
-	Ports  map[string]string    // the MPI names of ports by the program's names for them
+	Ports  map[string]string    // names of ports in MPI by their names in the program
 	Gone   map[int]bool         // procs that have died
 	Doomed bool                 // the death of a root, or the failure of a spawned world, has been decided
-	Leaves int                  // how many procs of the world that loses its root have called Disconnect
+	Leaves int                  // number of procs of the world that loses its root that have called Disconnect
 	Kill   func(world int)      // makes the first proc of a world die
 	Over   func(world int) bool // reports whether nothing is left of a world
-	Waited func() int           // how many callers have waited at ports
+	Waited func() int           // returns the number of callers that have waited at ports
 	Count  func(what string)
 	NodeOf func(proc int) int // returns a number of the proc's node
-	Room   int                // for names in one scope; 0: the node's own limit
-	Said   map[string]string  // by text: what the first proc of a world got
+	Room   int                // number of names in one scope; 0: the node's own limit
+	Said   map[string]string  // by text: the result that the first proc of a world got
 }
 
 type meeter struct{ *runner }
@@ -135,7 +135,7 @@ const settling = 30 * time.Second
 // that time.
 func (m *meeter) settle() error {
 	again := m.a.p.spawnsAgain(m.me)
-	if !again { // its world's names end with it
+	if !again { // the names of its world end with it
 		m.awaitNames(len(m.a.p.Steps))
 	}
 	x, begun := m.among.MPI(), m.among.Now()

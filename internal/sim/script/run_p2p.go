@@ -222,7 +222,7 @@ func (r *runner) replaced(out, in *Message, buf vector, st mpi.Status, err error
 func (r *runner) null(s Null) error {
 	c := r.open[s.Comm]
 	buf := Int32.blank(4)
-	st := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag} // of the sends
+	st := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag} // status of the sends
 	var err error
 	var q mpi.Request
 	switch s.What {

@@ -23,7 +23,7 @@ type (
 	Lookup struct{ About }
 )
 
-// About is the common part of requests about names.
+// About has the common fields of requests about names.
 type About struct {
 	Rank    int    `line:"@"`
 	Service string `line:"@"`
@@ -38,7 +38,7 @@ type Sever struct {
 	Late bool // the servers notice only after the node has connected again
 }
 
-// Rejoin lets the node of a proc connect again.
+// Rejoin makes the node of a proc connect to name servers again.
 type Rejoin struct {
 	Rank int `line:"@"`
 }

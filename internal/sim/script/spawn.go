@@ -40,7 +40,7 @@ func (s Spawn) Program() string {
 	return s.World
 }
 
-// Spawned returns the step that spawns a world, if there is one.
+// Spawned returns the step that spawns a world; spawned is false if there is none.
 func (p *Program) Spawned(world int) (s Spawn, spawned bool) {
 	for _, step := range p.Steps {
 		if s, ok := step.(Spawn); ok && s.World == string(rune('a'+world)) {
@@ -64,7 +64,7 @@ func (p *Program) spawnsAgain(proc int) bool {
 	return false
 }
 
-// Hold says whether a world has its procs' slots when another one is spawned.
+// Hold tells whether a world has its procs' slots when another one is spawned.
 type Hold uint8
 
 // The answers.
@@ -103,7 +103,7 @@ func (p *Program) Holds(s Spawn, i int) Hold {
 
 // involves reports whether some procs have a part in a step. c is the model some steps before.
 func (p *Program) involves(s Step, c *comms, procs []int) bool {
-	if f, fails := s.(Fail); fails { // it keeps its slots until then, and who spawned it waits
+	if f, fails := s.(Fail); fails { // the world keeps its slots until then, and its spawner waits
 		g := c.byName[f.World]
 		return g != nil && slices.ContainsFunc(procs, g.has)
 	}

@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// Verb is the first word of a step's line.
+// Verb returns the first word of a step's line.
 func Verb(s Step) string {
 	switch s := s.(type) {
 	case Start:
@@ -143,7 +143,7 @@ func (p *Program) line(verb string, words []string) error {
 	return err
 }
 
-// String returns the request as the steps name it: s or r and the message.
+// String returns the request as it appears in steps: s or r and the message.
 func (q Req) String() string { return [...]string{"s", "r"}[q.Side] + strconv.Itoa(q.Msg) }
 
 // UnmarshalText parses the output of String.
@@ -166,22 +166,22 @@ func set[T ~uint8](v *T, names []string, name []byte) error {
 	return nil
 }
 
-// UnmarshalText sets the mode of a name.
+// UnmarshalText sets the mode by its name.
 func (m *Mode) UnmarshalText(name []byte) error { return set(m, modeNames, name) }
 
-// UnmarshalText sets the way of receiving of a name.
+// UnmarshalText sets the way of receiving by its name.
 func (b *By) UnmarshalText(name []byte) error { return set(b, byNames, name) }
 
-// UnmarshalText sets the call of a name.
+// UnmarshalText sets the call by its name.
 func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, name) }
 
-// UnmarshalText sets the operation of a name.
+// UnmarshalText sets the operation by its name.
 func (o *Op) UnmarshalText(name []byte) error { return set(o, opNames, name) }
 
-// UnmarshalText sets what is lacking by its name.
+// UnmarshalText sets the failure by its name.
 func (l *SpawnFailure) UnmarshalText(name []byte) error { return set(l, lackNames, name) }
 
-// UnmarshalText sets the kind of a name.
+// UnmarshalText sets the kind by its name.
 func (k *Kind) UnmarshalText(name []byte) error {
 	names := make([]string, len(kinds))
 	for i := range kinds {

@@ -10,13 +10,13 @@ type vector interface {
 	size() int
 	slice(from, to int) vector // shares the memory
 	clone() vector
-	fill(seed uint64)    // the elements tell seed and index
-	factors(seed uint64) // the same for OpProd
-	sum(n int) uint64    // a hash of the first n elements
+	fill(seed uint64)    // sets elements that identify seed and index
+	factors(seed uint64) // as fill, for OpProd
+	sum(n int) uint64    // returns a hash of the first n elements
 	copy(at int, from vector)
-	combine(op Op, higher vector) // v becomes v ∘ higher, computed here
-	differs(want vector) string   // the first difference, or ""
-	unlike(seed uint64) string    // the first difference from what fill writes, or ""
+	combine(op Op, higher vector) // sets v to v ∘ higher, computed here
+	differs(want vector) string   // returns the first difference, or ""
+	unlike(seed uint64) string    // returns the first difference from what fill writes, or ""
 
 	send(m Mode, c *mpi.Comm, dst, tag int) error
 	isend(m Mode, c *mpi.Comm, dst, tag int) (mpi.Request, error)

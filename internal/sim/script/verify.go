@@ -31,7 +31,7 @@ func Verify(p *Program, records []*Record) error {
 
 type verifier struct {
 	a         *lives
-	comms     *comms // at the end of the program
+	comms     *comms // communicators at the end of the program
 	byRank    []*Record
 	got       map[int]*Delivery // by the message whose receive it is
 	cancelled map[Req]bool
@@ -97,7 +97,7 @@ func (v *verifier) source(m *Message) int { return v.comms.byName[m.Comm].rank(m
 // wild judges receives from any source: in the order in which they were started they must have got
 // the messages of each sender in the order of sending.
 func (v *verifier) wild(f *family) error {
-	next := map[int]int{} // by source: where in f.sends to continue
+	next := map[int]int{} // by source: index in f.sends to continue at
 	sums := make([]uint64, len(f.sends))
 	for i, s := range f.sends {
 		sums[i] = s.m.content(s.m.Len).sum(s.m.Len)

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Window makes the members of a communicator, all of which run our library, make a window and use
+// Window makes the members of a communicator, all of which run our library, create a window and use
 // it in each of its ways, and then a distributed graph. Seed decides who is whose neighbour;
 // stretches have Len elements. The results are known in advance.
 type Window struct {
@@ -20,9 +20,9 @@ const maxStretch = 1 << 16
 
 // The contents of a window's memory: counters, and then two stretches.
 const (
-	summed  = iota // by all members
-	locked         // counted by all members, each with the lock
-	fetched        // counted by all members, without the lock
+	summed  = iota // sum of the contributions of all members
+	locked         // counter that all members increment, each with the lock
+	fetched        // counter that all members increment, without the lock
 	counters
 )
 

@@ -18,10 +18,10 @@ type host struct {
 	t       *Tree
 	self    int
 	member  *membership.Member
-	here    bool // it accepts connections
+	here    bool // the host accepts connections
 	gone    bool
-	joined  bool  // its parent has accepted it
-	up      *pipe // nil at the head, and until it dials
+	joined  bool  // the host's parent has accepted it
+	up      *pipe // nil at the head, and before the host has dialled
 	below   map[int]*pipe
 	givenUp map[int]bool   // children that were declared lost
 	listens map[int]string // at the head: addresses of hosts

@@ -17,17 +17,17 @@ const frameHeader = 5
 type pipe struct {
 	end  *kernel.End
 	peer *pipe
-	out  []frame // not sent completely
+	out  []frame // frames that are not sent completely
 	sent int     // bytes of out[0], as the link counts them
-	in   []frame // on their way here
+	in   []frame // frames on their way here
 	got  int     // bytes of in[0]
 	hear func(pb.Message)
-	gone func(why error) // nil: in order; the pipe is closed then
+	gone func(why error) // why is nil if it ended in order; the pipe is closed then
 	buf  []byte          // buffer for bytes that are read and ignored
-	note *Traffic        // of the host at this end
-	thin int             // how many bytes of messages one byte of the link stands for
+	note *Traffic        // traffic of the host at this end
+	thin int             // bytes of messages for which one byte of the link stands
 
-	leaving bool // it closes once out is empty, and ignores what it receives
+	leaving bool // the pipe closes once out is empty, and ignores what it receives
 }
 
 type frame struct {
@@ -97,7 +97,7 @@ func (p *pipe) flush() {
 		f := p.out[0]
 		n, err := p.end.Send([][]byte{p.buf[:min(f.long-p.sent, len(p.buf))]})
 		if err != nil || n == 0 {
-			return // Recv tells why, if it matters
+			return // Recv returns the reason, if the caller needs it
 		}
 		if p.sent == 0 {
 			p.peer.in = append(p.peer.in, f)

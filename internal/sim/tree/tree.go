@@ -18,13 +18,13 @@ const (
 	chunk = 64 << 10              // bytes that are moved at a time
 )
 
-// Owner is told of events. A Tree calls it from the kernel.
+// Owner receives the events of a Tree, which calls it from the kernel.
 type Owner interface {
 	// Joined is called when a host has its place in the tree, the head included. The owner then
 	// submits the host's part.
 	Joined(host int)
-	// Asked is called at a host that is asked something by another one or by itself. answer may be
-	// called later.
+	// Asked is called at a host to which another host, or the host itself, has sent a question.
+	// answer may be called later.
 	Asked(host int, question []byte, answer func([]byte))
 	// Gathered is called at the head with the parts of all hosts, by host.
 	Gathered(parts [][]byte)
@@ -37,7 +37,7 @@ type Owner interface {
 	// Over is called at the other hosts when the head has ended the job; report is empty if it went
 	// well.
 	Over(host int, report string)
-	// Lost says that host at has lost host who, its parent or a child.
+	// Lost is called when host at has lost host who, its parent or a child.
 	Lost(at, who int, why error)
 	// Missing is called at the head if hosts have not joined in time.
 	Missing(hosts []int, why error)
@@ -50,14 +50,14 @@ type Config struct {
 	Kernel        *kernel.Kernel
 	Shape         membership.Tree
 	Beat, Silence time.Duration
-	Limit         time.Duration // until all hosts must have joined, from New on
-	Late          time.Duration // a host may come this much later than New
+	Limit         time.Duration // maximum time from New on until all hosts must have joined
+	Late          time.Duration // maximum time from New on until a host starts
 	Time          func() time.Time
-	// Link makes the link by which a host connects to one above it. End 0 is the caller's.
+	// Link creates the link over which a host connects to one above it. End 0 is the caller's.
 	Link  func(from, to int) *kernel.Link
 	Owner Owner
-	// Thin is how many bytes of messages one byte of a link stands for; 0: 1. Without it, handing a
-	// large job to many hosts would take all memory.
+	// Thin is the number of bytes of messages for which one byte of a link stands; 0: 1. Without
+	// it, handing a large job to many hosts would take all memory.
 	Thin int
 }
 
@@ -92,18 +92,18 @@ func New(cfg Config) (*Tree, error) {
 // Traffic returns what a host has sent and received.
 func (t *Tree) Traffic(host int) Traffic { return t.hosts[host].traffic }
 
-// Start makes the head hand out the job.
+// Start makes the head send the job to all hosts.
 func (t *Tree) Start(job []byte) {
 	t.hosts[0].tellBelow(&proto.Down{Word: &proto.Down_Job{Job: job}})
 }
 
-// Submit gives the part of a host, which is sent to the head before the job begins.
+// Submit passes the part of a host to the tree, which sends it to the head before the job begins.
 func (t *Tree) Submit(host int, part []byte) {
 	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Submit(part, now) })
 }
 
 // Ask sends a question from one host to another, and calls answered with the answer, or with the
-// reason why there is none within limit. It is not called on a host that is gone.
+// reason why there is none within limit. answered is not called on a host that is gone.
 func (t *Tree) Ask(host, to int, question []byte, limit time.Duration, answered func(answer []byte, err error)) {
 	h := t.hosts[host]
 	h.ask(to, question, limit, func(b []byte, err error) {
@@ -113,7 +113,7 @@ func (t *Tree) Ask(host, to int, question []byte, limit time.Duration, answered 
 	})
 }
 
-// Finish says that a host has finished its share of the job.
+// Finish records that a host has finished its share of the job.
 func (t *Tree) Finish(host int) {
 	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Finish(now) })
 }

@@ -20,25 +20,25 @@ import (
 // patience is longer than spans take to arrive, even on a machine with other work.
 const patience = time.Minute
 
-// Collector takes spans by OTLP over HTTP.
+// Collector receives spans by OTLP over HTTP.
 type Collector struct {
 	URL string
 
 	mu    sync.Mutex
 	spans []Span
-	news  chan struct{} // closed when more have come
+	news  chan struct{} // closed when more spans have come
 }
 
-// Span is a span as it came. IDs are in hex; Parent is empty for the first of a trace.
+// Span is a span as it was received. IDs are in hex; Parent is empty for the first of a trace.
 type Span struct {
 	Trace, ID, Parent, Name string
 	Begun, Ended            uint64            // ns
-	Failed                  string            // its status; empty: it has not
+	Failed                  string            // message of its error status; empty: none
 	Attributes              map[string]string // numbers in decimal digits
 	Resource                map[string]string
 }
 
-// New begins a collector, until the end of the test.
+// New starts a collector, which runs until the end of the test.
 func New(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{news: make(chan struct{})}
@@ -97,7 +97,7 @@ func attributes(list []*common.KeyValue) map[string]string {
 	return m
 }
 
-// Await returns the spans once they are what is wanted.
+// Await returns the spans received so far once wanted returns true for them.
 func (c *Collector) Await(t testing.TB, wanted func([]Span) bool) []Span {
 	t.Helper()
 	late := time.After(patience)
@@ -116,7 +116,7 @@ func (c *Collector) Await(t testing.TB, wanted func([]Span) bool) []Span {
 	}
 }
 
-// All returns the spans that have come.
+// All returns the spans received so far.
 func (c *Collector) All() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

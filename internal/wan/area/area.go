@@ -14,19 +14,19 @@ import (
 	"github.com/openimpi/impi/internal/wan/tun"
 )
 
-// Options say what an area is like.
+// Options describe an area.
 type Options struct {
 	Sites int
-	// Rails is how many devices and addresses each site has, with lines of their own to those of the
-	// same number at the other sites; 0: one.
+	// Rails is the number of devices and addresses of each site, each with a line of its own to the
+	// device of the same number at each other site; 0: one.
 	Rails int
-	// Shape returns that of the line from one site to another one; nil: as it is for all.
+	// Shape returns the shape of the line from one site to another one. It must not be nil.
 	Shape func(from, to int) wan.Shape
 	Seed  uint64
 	MTU   int // 0: that of Ethernet
 }
 
-// Area is sites and what joins them.
+// Area is a set of sites and the lines between them.
 type Area struct {
 	Sites []*netns.Machine // their Address is that of the first rail
 	rails int
@@ -78,7 +78,7 @@ func New(t netns.TB, o Options) *Area {
 	return a
 }
 
-// Address returns that of a site on a rail.
+// Address returns the address of a site on a rail.
 func Address(site, rail int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 78, byte(rail), byte(site + 1)})
 }
@@ -97,7 +97,7 @@ func (a *Area) Reshape(from, to int, shape wan.Shape) error {
 	return nil
 }
 
-// Counts returns what has become of the IP packets from one site to another one on a rail.
+// Counts returns the counts of the IP packets from one site to another one on a rail.
 func (a *Area) Counts(from, to, rail int) wan.Counts {
 	return a.net.Counts(rail*len(a.Sites)+from, rail*len(a.Sites)+to)
 }

@@ -109,7 +109,7 @@ func measure(w *mpi.Comm, pause time.Duration, times int, do func() error) (floa
 	var took []float64
 	last := uint64(0)
 	for i := range unmeasured + times + 1 {
-		latest := make([]uint64, 2) // when the last is ready, and how long the last operation took
+		latest := make([]uint64, 2) // when the last proc is ready, and how long the last operation took
 		if err := mpi.Allreduce(w, []uint64{uint64(time.Now().UnixNano()), last}, latest, mpi.Max); err != nil {
 			return 0, err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/wan/area"
 )
 
-// Across is what is measured of collective operations: milliseconds.
+// Across names the measurement of collective operations, in milliseconds.
 const Across = "collectives"
 
 // pollingProcs is how many procs of other MPIs a core may have. They wait by polling, and more of them measure
@@ -25,12 +25,12 @@ const pollingProcs = 8
 // procsEach is how many procs a site has where collective operations are measured.
 const procsEach = 4
 
-// CollectiveCell is the time of one operation, or why there is none.
+// CollectiveCell is the time of one operation, or the reason why there is none.
 type CollectiveCell struct {
 	RTT       time.Duration `json:"rtt_ns"`
 	Sites     int           `json:"sites"`
 	Operation string        `json:"operation"`
-	Bytes     int           `json:"bytes"` // of the vector, or of each block
+	Bytes     int           `json:"bytes"` // bytes of the vector, or of each block
 	Column    string        `json:"column"`
 	Value     float64       `json:"value,omitempty"` // ms
 	Why       string        `json:"why,omitempty"`
@@ -41,7 +41,7 @@ type CollectiveCell struct {
 var measured = []struct {
 	name    string
 	lengths []int
-	pays    func(bytes int) int // bytes that have to cross the line between two sites
+	pays    func(bytes int) int // returns the bytes that have to cross the line between two sites
 }{
 	{"barrier", []int{0}, func(int) int { return 0 }},
 	{"bcast", []int{8, 4 << 10, 256 << 10}, func(n int) int { return n }},
@@ -51,9 +51,9 @@ var measured = []struct {
 	{"iallreduce", []int{16}, func(int) int { return 0 }},
 }
 
-// Bound returns how long an operation takes at least, in milliseconds: each proc depends on what all others, or
-// the root, have had when they began, which is one way between sites, half a round trip; and on bytes of
-// theirs, each of which has to leave by the line between two sites.
+// Bound returns the minimum time of an operation, in milliseconds: each proc depends on data that
+// all others, or the root, had when they began, which takes one way between sites, half a round
+// trip; and on the bytes of these data, each of which has to leave by the line between two sites.
 func (r *Report) Bound(c CollectiveCell) float64 {
 	for _, m := range measured {
 		if m.name == "iallreduce" && m.name == c.Operation {
@@ -98,7 +98,7 @@ func (o *Options) collectives(ctx context.Context, rtt time.Duration, sites int,
 	if err != nil {
 		return nil, err
 	}
-	// Others need as many round trips as a tree is deep to agree when they begin.
+	// Other MPIs need as many round trips as a tree is deep to agree when they begin.
 	pause := 5 * rtt
 	arguments := []string{seconds(pause), strconv.Itoa(o.Repeats)}
 	for _, m := range measured {

@@ -20,43 +20,44 @@ import (
 // Options say what is measured. Those of no value have none.
 type Options struct {
 	Bin      string          // folder of our programs, and of wan-pair
-	Rate     int64           // of each line, bits per second
-	RTT      []time.Duration // without queue and transmission
-	Loss     []float64       // of each line
-	Columns  []string        // of Columns
-	Omit     time.Duration   // of a stream, at first
-	Time     time.Duration   // that a stream is measured for
-	Latency  time.Duration   // that round trips are measured for
-	Limit    time.Duration   // for one job, beyond that
+	Rate     int64           // bits per second of each line
+	RTT      []time.Duration // round trips, without queue and transmission
+	Loss     []float64       // loss of each line
+	Columns  []string        // names of what is measured, see Columns
+	Omit     time.Duration   // start of a stream that is not measured
+	Time     time.Duration   // time for which a stream is measured
+	Latency  time.Duration   // time for which round trips are measured
+	Limit    time.Duration   // maximum additional time of one job
 	Across   time.Duration   // round trip between sites whose procs do collective operations
-	Sites    []int           // how many sites do
-	Of       *regexp.Regexp  // which operations, as the program collective takes them: "bcast:4096"
-	Repeats  int             // how often each operation is measured
-	Buffers  int             // most bytes of a buffer of TCP at the sites; 0: as the kernel has it
-	Progress string          // of our jobs, as in a wait block; empty: none
-	Compress string          // what is in the compress block of our jobs' routes; empty: they have none
-	Data     string          // of the streams of our jobs, as the program pair names it; empty: zeros
-	Times    int             // how often a stream is measured, of which the median counts; 0: once
-	Sysctl   []string        // of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
+	Sites    []int           // numbers of sites that do collective operations
+	Of       *regexp.Regexp  // operations, as the program collective names them: "bcast:4096"
+	Repeats  int             // number of measurements of each operation
+	Buffers  int             // maximum bytes of a TCP buffer at the sites; 0: the kernel's
+	Progress string          // progress setting of our jobs, as in a wait block; empty: none
+	Compress string          // content of the compress block of our jobs' routes; empty: no block
+	Data     string          // data of the streams of our jobs, as the program pair names it; empty: zeros
+	Times    int             // measurements of a stream, of which the median counts; 0: one
+	Sysctl   []string        // settings of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
 	Seed     uint64
 	Log      io.Writer
-	// Settings are those of our transports by their names, each as in a job file: "window = 65536".
+	// Settings are the settings of our transports by the transports' names, each as in a job file:
+	// "window = 65536".
 	Settings map[string][]string
 }
 
-// What is measured.
+// The measurements.
 const (
 	Stream  = "stream"  // Mb/s
 	Latency = "latency" // ms
 )
 
-// Cell is one figure, or why there is none.
+// Cell is one measured value, or the reason why there is none.
 type Cell struct {
 	Row
 	Column string    `json:"column"`
 	What   string    `json:"what"`
 	Value  float64   `json:"value,omitempty"` // Mb/s or ms
-	All    []float64 `json:"all,omitempty"`   // of which Value is the median
+	All    []float64 `json:"all,omitempty"`   // measurements of which Value is the median
 	Why    string    `json:"why,omitempty"`
 }
 
@@ -66,7 +67,7 @@ type Row struct {
 	Loss float64       `json:"loss"`
 }
 
-// Report is all that was measured, and where.
+// Report is the result of all measurements, and where they were made.
 type Report struct {
 	Made     provenance.Stamp    `json:"made"`
 	Machine  performance.Machine `json:"machine"`
@@ -126,7 +127,8 @@ func Columns() (names []string) {
 
 var errNoArea = errors.New("there can be no wide area here")
 
-// Run measures all cells. It fails only where there can be no network; a cell that fails says why.
+// Run measures all cells. It fails only where there can be no network; a cell that fails has the
+// reason.
 func (o *Options) Run(ctx context.Context) (*Report, error) {
 	r := &Report{Machine: performance.ThisMachine(), Rate: o.Rate, MTU: 1500, Omit: o.Omit, Time: o.Time, Buffers: o.Buffers, Seed: o.Seed, Columns: o.Columns, Settings: o.Settings, Sysctl: o.Sysctl, Progress: o.Progress, Compress: o.Compress, Data: o.Data, Times: o.Times}
 	made, err := provenance.Now(".")
@@ -155,8 +157,8 @@ func (o *Options) Run(ctx context.Context) (*Report, error) {
 	return r, o.across(ctx, r)
 }
 
-// Shape returns that of both lines of a row. The queue holds what is under way in a round trip, and at
-// least 256 KiB.
+// Shape returns the shape of both lines of a row. The queue holds the bytes that are under way in a
+// round trip, and at least 256 KiB.
 func (o *Options) Shape(r Row) wan.Shape {
 	s := wan.Shape{Rate: o.Rate, Delay: r.RTT / 2, Loss: r.Loss}
 	s.Queue = max(256<<10, s.BandwidthDelay())

@@ -17,10 +17,10 @@ type stand struct{ cleanup []func() }
 // cannot is the value of a panic: why an area cannot be made.
 type cannot string
 
-// Helper is of netns.TB.
+// Helper implements netns.TB.
 func (b *stand) Helper() {}
 
-// Cleanup has f called when the area is removed.
+// Cleanup registers f to be called when the area is removed.
 func (b *stand) Cleanup(f func()) { b.cleanup = append(b.cleanup, f) }
 
 // Skip ends make.

@@ -172,7 +172,7 @@ func receive(w *mpi.Comm, omit, whole time.Duration) (err error) {
 			return err
 		}
 	}
-	for i := 1; i < depth; i++ { // nobody sends to these any more
+	for i := 1; i < depth; i++ { // nothing is sent to these any more
 		q := &reqs[(last+i)%depth]
 		if err := q.Cancel(); err != nil {
 			return err

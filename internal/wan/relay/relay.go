@@ -30,8 +30,8 @@ type pipe struct {
 	begun time.Time
 	more  chan struct{} // has an element when there may be something new under way
 	room  *sync.Cond    // signalled when something has arrived
-	most  int           // bytes that may be under way before await waits
-	bytes int           // that are
+	most  int           // maximum bytes under way before await waits
+	bytes int           // bytes under way
 	ended bool
 }
 
@@ -109,7 +109,7 @@ func (p *pipe) deliver() time.Duration {
 	}
 }
 
-// Relay passes what comes to an address on to another one, by a line in each direction.
+// Relay forwards data that arrive at an address to another one, over a line in each direction.
 type Relay struct {
 	there, back *pipe
 	address     string
@@ -132,11 +132,11 @@ func start(there, back wan.Shape, seed uint64) (r *Relay, ctx context.Context, e
 	return r, ctx, nil
 }
 
-// Address is where the relay listens.
+// Address returns the address at which the relay listens.
 func (r *Relay) Address() string { return r.address }
 
-// Counts returns what has become of what was sent to the address, and back. For TCP they count what the
-// relay has read at a time.
+// Counts returns the counts of what was sent to the address, and back. For TCP they count the
+// pieces that the relay has read at a time.
 func (r *Relay) Counts() (there, back wan.Counts) {
 	r.there.mu.Lock()
 	there = r.there.line.Counts()

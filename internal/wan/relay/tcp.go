@@ -19,8 +19,8 @@ const (
 	window = 64 << 20
 )
 
-// TCP relays connections at an address, which may have port 0, to another one. All connections share the
-// lines. A shape with losses is refused.
+// TCP relays connections at an address, which may have port 0, to another one. All connections
+// share the lines. TCP refuses a shape with losses.
 func TCP(listen, target string, there, back wan.Shape, seed uint64) (*Relay, error) {
 	if !there.Lossless() || !back.Lossless() {
 		return nil, errLossy
@@ -29,7 +29,7 @@ func TCP(listen, target string, there, back wan.Shape, seed uint64) (*Relay, err
 	if err != nil {
 		return nil, fmt.Errorf("a relay: %w", err)
 	}
-	// What does not fit into the queue waits in the sockets: nothing may be dropped.
+	// Bytes that do not fit into the queue wait in the sockets: nothing may be dropped.
 	most := [2]int{underWay(there), underWay(back)}
 	there.Queue, back.Queue = 0, 0
 	r, ctx, err := start(there, back, seed)
@@ -43,7 +43,7 @@ func TCP(listen, target string, there, back wan.Shape, seed uint64) (*Relay, err
 		for {
 			near, err := l.Accept()
 			if err != nil {
-				return // it is closed
+				return // the listener is closed
 			}
 			r.wait.Go(func() { r.connect(ctx, near, target) })
 		}
@@ -65,7 +65,7 @@ func (r *Relay) connect(ctx context.Context, near net.Conn, target string) {
 	var d net.Dialer
 	far, err := d.DialContext(ctx, "tcp", target)
 	if err != nil {
-		return // who connected sees it end
+		return // the connecting side sees the connection end
 	}
 	defer far.Close()
 	defer context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })()
@@ -88,7 +88,7 @@ type output struct {
 	waiting [][]byte
 	bytes   int  // of them
 	whole   bool // the end of the stream has arrived
-	broken  bool // nobody takes or gives any more
+	broken  bool // this direction has failed
 	stop    func() bool
 }
 
@@ -157,7 +157,7 @@ func (o *output) write(to *net.TCPConn, from net.Conn) {
 		}
 		if _, err := to.Write(b); err != nil {
 			o.fail()
-			_ = from.Close() // who writes shall see that nobody reads
+			_ = from.Close() // the writer must learn that the reader is gone
 			return
 		}
 		o.mu.Lock()

@@ -24,9 +24,9 @@ const (
 	longest = 65535
 )
 
-// UDP relays datagrams at an address, which may have port 0, to another one: those of each sender come from
-// a port of their own, and what comes back to it goes to the sender. A line with a queue of 0 bytes, which
-// is without end, holds what the senders send.
+// UDP relays datagrams at an address, which may have port 0, to another one: the datagrams of each
+// sender come from a port of their own, and answers to that port go to the sender. A line whose
+// queue has no limit (0 bytes) holds all that the senders send.
 func UDP(listen, target string, there, back wan.Shape, seed uint64) (*Relay, error) {
 	to, err := net.ResolveUDPAddr("udp", target)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Relay) serve(ctx context.Context, l *net.UDPConn, to *net.UDPAddr) {
 			return
 		}
 		if err != nil {
-			continue // an ICMP message for a datagram that was sent before
+			continue // an ICMP message for an earlier datagram
 		}
 		mu.Lock()
 		c := known[from]
@@ -106,7 +106,7 @@ func (r *Relay) datagram(p *pipe, b []byte, to socket) {
 
 type socket struct {
 	c  *net.UDPConn
-	to netip.AddrPort // not valid: c is connected
+	to netip.AddrPort // invalid if c is connected
 }
 
 // take implements sink. What cannot be sent is lost.

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clone is the file by which TUN devices are made.
+// Clone is the path of the device file that creates TUN devices.
 const Clone = "/dev/net/tun"
 
-// Port is a TUN device that is to be made: the one end of the wide area in a site.
+// Port is a TUN device that is to be made: the end of the wide area in a site.
 type Port struct {
-	Namespace string       // of the network, as ip netns has it
-	Device    string       // its name here, where it is made; it must be free
-	Name      string       // its name there
-	Address   netip.Prefix // of the site, in the network that all ports share; IPv4
+	Namespace string       // network namespace, as ip netns names it
+	Device    string       // device name in this namespace, where the device is made; must be free
+	Name      string       // device name in Namespace
+	Address   netip.Prefix // address of the site, in the network that all ports share; IPv4
 }
 
-// Remedy is what to do where there are no TUN devices.
+// Remedy is the instruction for users where there are no TUN devices.
 const Remedy = "run as root, or have " + Clone + " writable, on a kernel with TUN (modprobe tun)"
 
-// Usable returns why there can be no TUN devices; nil: they can be tried.
+// Usable returns the reason why TUN devices cannot be made, or nil if they can be tried.
 func Usable() error {
 	fd, err := unix.Open(Clone, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

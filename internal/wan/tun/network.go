@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MTU is that of Ethernet.
+// MTU is the MTU of Ethernet.
 const MTU = 1500
 
-// Network is lines between ports, one for each pair and direction.
+// Network is a set of lines between ports, one for each pair and direction.
 type Network struct {
 	mtu       int
 	ports     []int          // descriptors
 	byAddress map[uint32]int // ports by their addresses
-	wake      int            // an eventfd, by which Run is told to end
+	wake      int            // an eventfd that tells Run to end
 	begun     time.Time
 
 	mu    sync.Mutex
-	lines [][]*wan.Line[packet] // from, to
+	lines [][]*wan.Line[packet] // by source and destination port
 	free  [len(classes)]*datagram
 	in    [headSize + maxPacket]byte
 	out   [headSize + maxPacket]byte
@@ -38,15 +38,15 @@ type packet struct {
 	index int
 }
 
-// Options say what the ports of a network are joined by.
+// Options describe what joins the ports of a network.
 type Options struct {
-	// Shape returns that of the line from one port to another one.
+	// Shape returns the shape of the line from one port to another one.
 	Shape func(from, to int) wan.Shape
 	Seed  uint64
 	MTU   int // 0: that of Ethernet
 }
 
-// New makes the ports and lines between them. Run passes packets, Close removes the devices.
+// New makes the ports and lines between them. Run forwards packets, Close removes the devices.
 func New(ports []Port, o Options) (n *Network, err error) {
 	n = &Network{mtu: o.MTU, byAddress: make(map[uint32]int), begun: time.Now(), wake: -1}
 	if n.mtu == 0 {
@@ -95,14 +95,14 @@ func (n *Network) Close() {
 	n.ports, n.wake = nil, -1
 }
 
-// Counts returns what has become of the packets from one port to another one.
+// Counts returns the counts of the packets from one port to another one.
 func (n *Network) Counts(from, to int) wan.Counts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lines[from][to].Counts()
 }
 
-// Reshape changes what a line is like; what is under way arrives as it would have.
+// Reshape changes the shape of a line; packets under way arrive as they would have.
 func (n *Network) Reshape(from, to int, shape wan.Shape) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,7 +117,7 @@ const (
 	grain = 100 * time.Microsecond
 )
 
-// Run passes packets until the context ends, which is no error. It needs a thread of its own.
+// Run forwards packets until the context ends, which is no error. It needs a thread of its own.
 func (n *Network) Run(ctx context.Context) error {
 	runtime.LockOSThread() // for the timer; not unlocked: the thread ends with the goroutine's
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is before each IP packet of a device: struct virtio_net_hdr, in the order of bytes of this
+// The header before each IP packet of a device: struct virtio_net_hdr, in the byte order of this
 // machine.
 const (
 	headSize = 10
@@ -21,9 +21,9 @@ const (
 // maxPacket is the most bytes that one read of a device returns: an IPv4 packet.
 const maxPacket = 65535
 
-// offloads are what the kernel may leave to devices: sums, and cutting what a socket has sent at once
-// into packets. Without it each packet of a stream would take two system calls and its own way through
-// two stacks, which is 300 Mb/s on two cores.
+// offloads is the work that the kernel may leave to devices: checksums, and cutting what a socket
+// has sent at once into packets. Without it each packet of a stream would take two system calls and
+// its own way through two stacks, which is 300 Mb/s on two cores.
 const (
 	offloads    = unix.TUN_F_CSUM | unix.TUN_F_TSO4
 	offloadsUDP = offloads | unix.TUN_F_USO4 | unix.TUN_F_USO6 // Linux 6.2
@@ -32,12 +32,12 @@ const (
 // datagram is what one read of a device returns: an IP packet, or several of a flow that the kernel
 // has not cut yet, with one header.
 type datagram struct {
-	next  *datagram // of the free ones
-	left  int       // how many packets of it are still to be written
+	next  *datagram // next in the list of free ones
+	left  int       // number of its packets that are still to be written
 	class int       // of its memory
-	data  []byte    // head and packet
-	cut   int       // bytes of payload that each packet has, but for the last; 0: it is one packet
-	above int       // bytes of the headers of IP and TCP or UDP, if it is to be cut
+	data  []byte    // virtio header and IP packet
+	cut   int       // payload bytes of each packet except the last; 0: it is one packet
+	above int       // bytes of the headers of IP and TCP or UDP, if the packet is to be cut
 }
 
 func (d *datagram) packets() int {

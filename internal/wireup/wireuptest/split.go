@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Split makes of a job's Procs what a node sends: the table, and the job's Views. The cards in the
-// table name the procs' machines and nothing else.
+// Split converts a job's Procs to the form that a node sends: the table, and the job's Views. The
+// cards in the table name the procs' machines and nothing else.
 func Split(job *wireup.Job) (table startup.Procs) {
 	job.Views = nil
 	for r, p := range job.Procs {

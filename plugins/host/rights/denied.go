@@ -10,14 +10,14 @@ var denied = map[string]uintptr{
 	"ptrace": unix.SYS_PTRACE, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "process_vm_writev": unix.SYS_PROCESS_VM_WRITEV,
 	"process_madvise": unix.SYS_PROCESS_MADVISE, "pidfd_getfd": unix.SYS_PIDFD_GETFD, "kcmp": unix.SYS_KCMP, "migrate_pages": unix.SYS_MIGRATE_PAGES,
 
-	// The tree of files, and name spaces.
+	// The tree of files, and namespaces.
 	"mount": unix.SYS_MOUNT, "umount2": unix.SYS_UMOUNT2, "pivot_root": unix.SYS_PIVOT_ROOT, "chroot": unix.SYS_CHROOT,
 	"move_mount": unix.SYS_MOVE_MOUNT, "open_tree": unix.SYS_OPEN_TREE, "open_tree_attr": unix.SYS_OPEN_TREE_ATTR, "fsopen": unix.SYS_FSOPEN,
 	"fsconfig": unix.SYS_FSCONFIG, "fsmount": unix.SYS_FSMOUNT, "fspick": unix.SYS_FSPICK, "mount_setattr": unix.SYS_MOUNT_SETATTR,
 	"setns": unix.SYS_SETNS, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "fanotify_init": unix.SYS_FANOTIFY_INIT,
 	"quotactl": unix.SYS_QUOTACTL, "quotactl_fd": unix.SYS_QUOTACTL_FD, "swapon": unix.SYS_SWAPON, "swapoff": unix.SYS_SWAPOFF,
 
-	// Owners and attributes of files, which Landlock does not keep.
+	// Owners and attributes of files, which Landlock does not protect.
 	"fchown": unix.SYS_FCHOWN, "fchownat": unix.SYS_FCHOWNAT, "setxattr": unix.SYS_SETXATTR, "lsetxattr": unix.SYS_LSETXATTR,
 	"fsetxattr": unix.SYS_FSETXATTR, "setxattrat": unix.SYS_SETXATTRAT, "removexattr": unix.SYS_REMOVEXATTR, "lremovexattr": unix.SYS_LREMOVEXATTR,
 	"fremovexattr": unix.SYS_FREMOVEXATTR, "removexattrat": unix.SYS_REMOVEXATTRAT, "file_setattr": unix.SYS_FILE_SETATTR,
@@ -32,8 +32,8 @@ var denied = map[string]uintptr{
 	"add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY, "keyctl": unix.SYS_KEYCTL,
 }
 
-// Name spaces that clone and unshare make, by their flags. That of time is in the part of clone's flags that
-// says which signal tells of a child's end.
+// Namespaces that clone and unshare create, by their flags. The flag of the time namespace lies in
+// the part of clone's flags that selects the signal for a child's end.
 const (
 	otherSpaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	userSpace   = unix.CLONE_NEWUSER

@@ -10,33 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SignalsSince is the version of Landlock that keeps signals in.
+// SignalsSince is the version of Landlock from which on a plugin can send no signals to processes
+// outside.
 const SignalsSince = signalsSince
 
 // ErrNamespace is wrapped when the kernel lets this process make no user namespace.
 var ErrNamespace = errors.New("no user namespace can be made")
 
-// Wish is what a plugin is to have.
+// Wish describes the rights that a plugin is to have.
 type Wish struct {
-	// Writable are the folders below which it may change files, if the kernel has Landlock. What is no
-	// folder, or cannot be entered, is left out.
+	// Writable are the folders below which the plugin may change files, if the kernel has Landlock.
+	// Paths that are no folders, or cannot be entered, are left out.
 	Writable []string
 
-	// Namespace gives it a user namespace of its own, with this process's user and group in it alone.
-	// /proc must be writable for that.
+	// Namespace gives the plugin a user namespace of its own, which has only this process's user
+	// and group. /proc must be writable for that.
 	Namespace bool
 }
 
-// Held is what the kernel enforces of it.
+// Held describes what the kernel enforces of a Wish.
 type Held struct {
 	Landlock int  // the version of Landlock; 0: none
-	Filter   bool // of system calls
+	Filter   bool // a filter of system calls
 }
 
-// Restrict takes from this thread, and what it starts, what plugins do not need, and can never be undone.
-// The caller has locked the thread, which is not the process's first one, and lets it end. What it starts
-// gains no rights by programs that it executes, which every Linux can do; the rest is left out where the
-// kernel cannot do it. It does not block.
+// Restrict removes rights that plugins do not need from this thread and the processes that it
+// starts. This can never be undone. The caller has locked the thread, which is not the process's
+// first one, and lets it end. The processes that it starts gain no rights by programs that they
+// execute, which every Linux can enforce; other restrictions are left out where the kernel does not
+// support them. It does not block.
 func Restrict(w Wish) (Held, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return Held{}, fmt.Errorf("no new privileges: %w", err)
@@ -49,7 +51,7 @@ func Restrict(w Wish) (Held, error) {
 	return Held{version, filtered}, err
 }
 
-// Prepare has a process be started in what it is to have of its own.
+// Prepare makes a process start in a user namespace of its own, if w has Namespace.
 func (w Wish) Prepare(attr *syscall.SysProcAttr) {
 	if !w.Namespace {
 		return
@@ -59,7 +61,8 @@ func (w Wish) Prepare(attr *syscall.SysProcAttr) {
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: unix.Getegid(), HostID: unix.Getegid(), Size: 1}}
 }
 
-// Explain says of the error of a start whether the kernel lets this process make no user namespace.
+// Explain adds ErrNamespace to the error of a start if the cause is that the kernel lets this
+// process make no user namespace.
 func (w Wish) Explain(err error) error {
 	if !w.Namespace || err == nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the words of struct seccomp_data are; the arguments have 64 bits, lower half first.
+// Offsets in struct seccomp_data; the arguments have 64 bits, lower half first.
 const (
 	atNumber  = 0
 	atMachine = 4
@@ -45,10 +45,11 @@ func program(namespace bool) []bpf.Instruction {
 	for _, number := range append(slices.Sorted(maps.Values(denied)), slices.Sorted(maps.Values(deniedHere))...) {
 		list = append(list, unless(bpf.JumpEqual, uint32(number), 1), forbid)
 	}
-	// The flags of clone3 are in memory, where a filter cannot see them: what gets this error takes clone.
+	// The flags of clone3 are in memory, where a filter cannot see them: programs that get this
+	// error use clone instead.
 	list = append(list, unless(bpf.JumpEqual, unix.SYS_CLONE3, 1), unknown)
 	spaces := uint32(otherSpaces | userSpace)
-	if namespace { // or the process itself could not be started in its own
+	if namespace { // otherwise the process itself could not be started in its own namespace
 		spaces = otherSpaces
 	}
 	flags := func(number uintptr, forbidden uint32) {
@@ -56,7 +57,8 @@ func program(namespace bool) []bpf.Instruction {
 	}
 	flags(unix.SYS_CLONE, spaces)
 	flags(unix.SYS_UNSHARE, otherSpaces|userSpace|timeSpace)
-	// A personality with other rules for memory. The first value asks, the second is Linux's own.
+	// A personality with other rules for memory. The first value is a query, the second Linux's own
+	// personality.
 	list = append(list, unless(bpf.JumpEqual, unix.SYS_PERSONALITY, 5), load(atArg0),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0xffffffff, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, forbid, pass)
 	list = append(list, unless(bpf.JumpEqual, unix.SYS_IOCTL, 2*len(typing)+2), load(atArg1))
@@ -78,7 +80,7 @@ func filter(namespace bool) (bool, error) {
 		code[i] = unix.SockFilter{Code: x.Op, Jt: x.Jt, Jf: x.Jf, K: x.K}
 	}
 	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	// The first flag keeps older kernels from slowing the process down for the filter's sake.
+	// The first flag prevents older kernels from slowing the process down because of the filter.
 	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, 0} {
 		_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 		runtime.KeepAlive(code)

@@ -17,9 +17,9 @@ const (
 	changes2 = changes1 | unix.LANDLOCK_ACCESS_FS_REFER
 	changes3 = changes2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // which they have nowhere
+	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // rights that plugins have nowhere
 
-	signalsSince = 6 // the version that keeps signals in
+	signalsSince = 6 // first version that stops signals to processes outside
 )
 
 // landlock restricts changes to files below writable, and signals and the inspection of processes
@@ -28,7 +28,7 @@ const (
 func landlock(writable []string) (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		return 0, nil // it has none, or it is turned off
+		return 0, nil // the kernel has no Landlock, or it is turned off
 	}
 	changes := map[uintptr]uint64{1: changes1, 2: changes2}[version]
 	if version > 2 {

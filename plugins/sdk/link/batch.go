@@ -1,6 +1,6 @@
 package link
 
-// Len is the number of bytes in a batch.
+// Len returns the number of bytes in a batch.
 func Len(batch [][]byte) int {
 	n := 0
 	for _, b := range batch {

@@ -25,10 +25,10 @@ type FastBoxLink interface {
 	// before the link is used. It returns false if the link has no fast boxes.
 	TakeFastBoxes() bool
 
-	// FastBoxRoom returns the place of the next fast-box message, of n bytes, which comes
-	// after everything that was sent before. PostFastBox sends it. It returns nil if there is
-	// no room for so many, if something reserved is not committed, or if the other side takes
-	// no such messages. Then a packet has to be sent.
+	// FastBoxRoom returns the place of the next fast-box message, of n bytes, which comes after
+	// everything that was sent before. PostFastBox sends it. It returns nil if there is no room for
+	// n bytes, if something reserved is not committed, or if the other side does not accept such
+	// messages. Then a packet has to be sent.
 	FastBoxRoom(n int) *EagerMessage
 
 	// PostFastBox copies the data of the message for which FastBoxRoom returned a place, and
@@ -39,7 +39,8 @@ type FastBoxLink interface {
 	// The other side can still change it, so each field must be read only once.
 	NextFastBox() *EagerMessage
 
-	// BegunFastBox is NextFastBox for a message some of whose data may still be missing.
+	// BegunFastBox is like NextFastBox, but also returns a message some of whose data may still be
+	// missing.
 	BegunFastBox() *EagerMessage
 
 	// FastBoxData returns the data of m, which NextFastBox returned; n is its length as it
@@ -47,12 +48,11 @@ type FastBoxLink interface {
 	// change the data.
 	FastBoxData(m *EagerMessage, n uint32) []byte
 
-	// FastBoxTaken says that the message of NextFastBox, with n bytes, is not needed any
-	// more.
+	// FastBoxTaken releases the message that NextFastBox returned, with n bytes.
 	FastBoxTaken(n uint32)
 
-	// FastBoxesAt returns the positions in the two streams of the next fast-box messages,
-	// and whether code with direct access to the boxes could send and take some now.
+	// FastBoxesAt returns the positions in the two streams of the next fast-box messages, and
+	// whether code with direct access to the boxes could send and take messages now.
 	FastBoxesAt() (out, in uint64, sends, takes bool)
 
 	// MoveFastBoxes moves this side's state of the fast boxes to other memory, so that C
@@ -65,8 +65,8 @@ type FastBoxLink interface {
 	// FastBoxesSent returns how many fast-box messages were sent.
 	FastBoxesSent() uint64
 
-	// FastBoxesCharged returns what the fast-box messages that were sent cost by FastBoxCost,
-	// FastBoxesTaken what those that were taken cost.
+	// FastBoxesCharged returns the total cost, by FastBoxCost, of the fast-box messages that were
+	// sent, FastBoxesTaken of those that were taken.
 	FastBoxesCharged() uint64
 	FastBoxesTaken() uint64
 
@@ -74,8 +74,8 @@ type FastBoxLink interface {
 	// all. At first there is no limit.
 	LimitFastBoxes(charge uint64)
 
-	// ReviewFastBoxes asks code with direct access to the boxes to take no more messages by
-	// itself once those that were taken cost so much in all.
+	// ReviewFastBoxes asks code with direct access to the boxes to take no more messages by itself
+	// once the total cost of the messages taken has reached taken.
 	ReviewFastBoxes(taken uint64)
 
 	// WakeForFastBox wakes the other side if it sleeps. Code with direct access to the
@@ -88,16 +88,16 @@ type FastBoxLink interface {
 type ApartLink interface {
 	FastBoxLink
 
-	// FastBoxApart reports whether the data of m, which NextFastBox returned, come apart. FastBoxData
-	// returns nil for it. What Recv returns behind FastBoxTaken are the data, before anything else. No
-	// fast-box message comes before they were all received.
+	// FastBoxApart reports whether the data of m, which NextFastBox returned, come apart.
+	// FastBoxData returns nil for it. After FastBoxTaken, Recv returns the data before anything
+	// else. No fast-box message comes before they were all received.
 	FastBoxApart(m *EagerMessage) bool
 }
 
 const (
-	// FastBoxCount is how many fast-box messages one direction holds.
+	// FastBoxCount is the number of fast-box messages that one direction holds.
 	FastBoxCount = 64
-	// InFastBox is how many bytes of data a fast box itself has room for. The first 32 are
+	// InFastBox is the number of data bytes that a fast box itself has room for. The first 32 are
 	// in the line that the receiver polls.
 	InFastBox = 96
 	// MaxFastBox is the longest data of a fast-box message in any link, in bytes: data of
@@ -105,18 +105,18 @@ const (
 	MaxFastBox = MaxFastBoxArea / FastBoxShare
 	// MaxFastBoxArea is the most memory for such data in one direction.
 	MaxFastBoxArea = 128 << 10
-	// EnvelopeCost is what each message costs that is kept until it is received, beside its
-	// data, in bytes.
+	// EnvelopeCost is the cost of each message that is kept until it is received, in addition to
+	// its data, in bytes.
 	EnvelopeCost = 320
 	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
 	// them.
 	fastBoxLag = FastBoxCount / 4
 	// FastBoxShare is the part of the memory for data that one message may use.
 	FastBoxShare = 2
-	// FastBoxAlign is a multiple at which data begin there.
+	// FastBoxAlign is the alignment of data in the memory for data, in bytes.
 	FastBoxAlign = 64
-	// FastBoxPiece is how much of longer data is written before the reader may copy it, so
-	// that both copy at the same time.
+	// FastBoxPiece is the number of bytes of longer data that are written before the reader may
+	// copy them, so that both copy at the same time.
 	FastBoxPiece = 16 << 10
 	// leastPage is the smallest page size of any machine.
 	leastPage = 4 << 10
@@ -124,7 +124,7 @@ const (
 	patience = 4 << 10
 )
 
-// FastBoxCost is what a fast-box message with n bytes of data counts in the limit of what a
+// FastBoxCost returns the cost of a fast-box message with n bytes of data in the limit of what a
 // receiver keeps: an envelope, and the data, rounded up as memory is allocated.
 func FastBoxCost(n uint32) uint64 {
 	return EnvelopeCost + 1<<bits.Len32(max(n, 128)-1)
@@ -153,7 +153,7 @@ func (m *EagerMessage) Apart(n uint32) bool { return n > InFastBox && *m.offset(
 func (m *EagerMessage) offset() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data)) }
 func (m *EagerMessage) filled() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data[4])) }
 
-// FastBoxPart returns how many of n bytes of data of m are there.
+// FastBoxPart returns how many of n bytes of data of m have been written.
 func FastBoxPart(m *EagerMessage, n uint32) uint32 {
 	if n <= FastBoxPiece {
 		return n
@@ -161,8 +161,8 @@ func FastBoxPart(m *EagerMessage, n uint32) uint32 {
 	return min(n, atomic.LoadUint32(m.filled()))
 }
 
-// CopyFastBox copies all data of m, as they come, and reports whether they came soon. It
-// stops otherwise, and another one begins anew.
+// CopyFastBox copies all data of m, as they come, and reports whether they came soon. If not it
+// stops, and another call begins again.
 func CopyFastBox(to, data []byte, m *EagerMessage) bool {
 	n := uint32(len(data))
 	for done, i := uint32(0), 0; i < patience; i++ {
@@ -209,38 +209,39 @@ type FastBoxes struct {
 	Seen  uint64 // last value of Read
 	Taken uint64 // messages taken since the beginning
 
-	Charged  uint64 // what those that were sent cost
-	Limit    uint64 // the most that they may cost
-	Received uint64 // what those that were taken cost
-	Review   uint64 // from which cost on only Go takes messages
+	Charged  uint64 // cost of the messages that were sent
+	Limit    uint64 // maximum of Charged
+	Received uint64 // cost of the messages that were taken
+	Review   uint64 // value of Received from which on only Go takes messages
 	Payload  uint64 // bytes of data that code with direct access has sent
 
 	// Memory for longer data of each direction: Area bytes, a power of two, or 0.
 	OutData, InData *byte
 	OutArea, InArea uint64
 	Placed          uint64               // bytes of OutData that were used since the beginning
-	Freed           uint64               // those of them that the other side needs no more
-	Owed            uint64               // bytes of InData that were taken and not told of
+	Freed           uint64               // bytes of Placed that the other side no longer needs
+	Owed            uint64               // bytes of InData that were taken and not reported yet
 	Ends            [FastBoxCount]uint64 // Placed after each message
 
-	// Carrier is of a link whose other side does not see this memory: by what C code that carries the
-	// messages knows the link. They are not written to Out and OutData then.
+	// Carrier, of a link whose other side does not see this memory, identifies the link for the C
+	// code that carries the messages. They are not written to Out and OutData then.
 	Carrier unsafe.Pointer
 }
 
 // CarrierCalls are functions of C for the messages of links with a Carrier.
 type CarrierCalls struct {
-	Pump unsafe.Pointer // int (void *all, int most): takes at most so many messages, of all links, into their boxes
+	Pump unsafe.Pointer // int (void *all, int most): takes up to that many messages, of all links, into their boxes
 	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
-	Took unsafe.Pointer // void (void *carrier, uint64_t taken): is told how many messages were taken
+	Took unsafe.Pointer // void (void *carrier, uint64_t taken): receives the number of messages taken
 	All  unsafe.Pointer
 
-	// For messages whose data come apart. number is that of what goes on, -1 if it is over, and Test tells.
-	Lend  unsafe.Pointer // int (void *carrier, message, data, int32_t *number): sends one, or returns 0
+	// For messages whose data come apart. number identifies what is still under way, for Test; it
+	// is -1 if nothing is.
+	Lend  unsafe.Pointer // int (void *carrier, message, data, int32_t *number): sends a message, or returns 0
 	Fetch unsafe.Pointer // int (void *carrier, void *to, uint64_t bytes, int32_t *number): receives the data of the message that is taken next
 
-	// Collective operations of what carries the messages.
-	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins one, whose number is -1 if it is over
+	// Collective operations of the library that carries the messages.
+	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins an operation; number is -1 if it is over
 	Test  unsafe.Pointer // int (void *library, int32_t number): 0 if it is over, or -1
 	Lib   unsafe.Pointer
 }
@@ -364,7 +365,7 @@ func (l *FastBoxes) Next(at uint64) *EagerMessage {
 	return m
 }
 
-// Begun is Next for a message some of whose data may be missing.
+// Begun is like Next, but also returns a message some of whose data may be missing.
 func (l *FastBoxes) Begun(at uint64) *EagerMessage {
 	p := &l.In[l.Taken%FastBoxCount]
 	if p.mark.Load() != (l.Taken+1)<<32|at&math.MaxUint32 {
@@ -386,7 +387,7 @@ func (l *FastBoxes) Content(m *EagerMessage, n uint32) []byte {
 	return unsafe.Slice(l.InData, l.InArea)[at : at+uint64(n) : at+uint64(n)]
 }
 
-// Take says that the message of Next, whose length was read as n, is not needed any more.
+// Take releases the message that Next returned, whose length was read as n.
 func (l *FastBoxes) Take(n uint32) {
 	l.Taken++
 	l.Received += FastBoxCost(n)

@@ -5,10 +5,10 @@ package link
 type Lender interface {
 	Link
 
-	// Lend is Send, but may keep long slices of batch until the other side has taken them.
-	// n counts only bytes that are the caller's again. The caller must not change the
-	// others, and must begin the next batch with them; it may append to it. After Lend the
-	// caller must not use another method to send until all bytes are its own again. Close
-	// ends the loans: bytes that were not taken are lost.
+	// Lend is like Send, but may keep long slices of batch until the other side has taken them. n
+	// counts only bytes that are the caller's again. The caller must not change the other bytes,
+	// and must begin the next batch with them; it may append to it. After Lend the caller must not
+	// use another method to send until all bytes are its own again. Close ends the loans: bytes
+	// that were not taken are lost.
 	Lend(batch [][]byte) (n int, err error)
 }

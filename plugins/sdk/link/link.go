@@ -39,10 +39,10 @@ type Link interface {
 	// on it. The handle of a link never changes.
 	Handle() int
 
-	// Arm says that the caller is about to sleep on Handle until one of want holds. If it
-	// returns true the caller must not sleep: one holds already. Links whose readiness the
-	// kernel knows return false. Arm must be called again for each sleep, by the goroutine
-	// that will call Recv (for Readable) or Send (for Writable).
+	// Arm announces that the caller is about to sleep on Handle until one of the interests in want
+	// holds. If it returns true the caller must not sleep: one holds already. Links whose readiness
+	// the kernel knows return false. Arm must be called again for each sleep, by the goroutine that
+	// will call Recv (for Readable) or Send (for Writable).
 	Arm(want Interest) bool
 
 	// Limits returns how the link is best used. It never changes.
@@ -61,7 +61,7 @@ type Link interface {
 // NoHandle is the Handle of a link that has no descriptor.
 const NoHandle = -1
 
-// Interest is what a sleeper waits for.
+// Interest is a set of conditions that a sleeper waits for.
 type Interest uint8
 
 // The conditions to wait for.
@@ -75,7 +75,7 @@ type Limits struct {
 	Batch  int // most slices that one Send or Recv uses; more are allowed
 	Stream int // bytes that the link takes before the peer receives any
 
-	// Memory says that Recv is as cheap as reading memory, and that Handle reports events
-	// only after Arm: a polling user should call Recv.
+	// Memory is set if Recv is as cheap as reading memory, and Handle reports events only after
+	// Arm: a polling user should call Recv.
 	Memory bool
 }

@@ -1,9 +1,9 @@
 package link
 
-// Memory is a Link through memory that both sides see. Besides Send and Recv, which copy,
-// it lets its user write and read bytes in place. The calls for sending count as Send,
-// those for receiving as Recv: two of one kind must not overlap. None of them returns
-// errors; Send and Recv do.
+// Memory is a Link through memory that both sides see. In addition to Send and Recv, which copy, it
+// lets its user write and read bytes in place. The calls for sending count as Send, those for
+// receiving as Recv: two of one kind must not overlap. None of them returns errors; Send and Recv
+// do.
 type Memory interface {
 	Link
 
@@ -24,6 +24,6 @@ type Memory interface {
 	// each must be read only once. They are valid until Discard or Recv.
 	Peek() []byte
 
-	// Discard says that the first n bytes of the last Peek are not needed any more.
+	// Discard releases the first n bytes of the last Peek, which are not needed any more.
 	Discard(n int)
 }

@@ -14,10 +14,10 @@ var ErrSilent = errors.New("its machine or the network between is down")
 // ErrBroken and ErrSilent.
 type SilentError struct {
 	Peer string        // as its link names it
-	For  time.Duration // how long the peer had for an answer; 0: not known
+	For  time.Duration // time that the peer had for an answer; 0: not known
 }
 
-// Error names the peer and the time.
+// Error returns a text with the peer and the time.
 func (e *SilentError) Error() string {
 	return fmt.Sprintf("nothing was heard from %s%s: %v", e.Peer, e.Time(), ErrSilent)
 }

@@ -26,10 +26,10 @@ const (
 	// DescriptorFD is the plugin's descriptor for its end of the descriptor channel.
 	DescriptorFD = 3
 
-	// MaxConfigure is the size of the largest ConfigureRequest, in bytes.
+	// MaxConfigure is the maximum size of a ConfigureRequest, in bytes.
 	MaxConfigure = 1 << 20
 
-	// MaxMessage is the size of the largest message that either side takes.
+	// MaxMessage is the maximum size of a message that either side accepts, in bytes.
 	MaxMessage = 2 << 20
 
 	// RingLayout is the version of the layout of rings (package plugins/sdk/support/ring),
@@ -37,12 +37,12 @@ const (
 	RingLayout = 1
 	WakeSocket = "socket"
 
-	// StreamWindow and ConnWindow are HTTP/2 windows in bytes: how much may be under way in
-	// one link with data plane "grpc", and in all of them together.
+	// StreamWindow and ConnWindow are HTTP/2 windows: the maximum bytes under way in one link with
+	// data plane "grpc", and in all of them together.
 	StreamWindow = 1 << 20
 	ConnWindow   = 8 << 20
 
-	// MaxWaiting is how many links that were not opened a plugin holds. Beyond that it
-	// accepts none until one of them is opened or closed.
+	// MaxWaiting is the maximum number of links that a plugin holds before they are opened. Beyond
+	// that it accepts none until one of them is opened or closed.
 	MaxWaiting = 256
 )

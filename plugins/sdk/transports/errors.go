@@ -10,8 +10,8 @@ type Code string
 
 // The codes. An unknown one is read as CodeInternal.
 const (
-	CodeRefused     Code = "refused"     // the peer refuses us
-	CodeUnreachable Code = "unreachable" // nobody listens there, or there is no route
+	CodeRefused     Code = "refused"     // the peer refuses this side
+	CodeUnreachable Code = "unreachable" // there is no listener, or no route
 	CodeTimeout     Code = "timeout"
 	CodeAuth        Code = "auth"     // the peer is not who it should be
 	CodeProtocol    Code = "protocol" // the peer broke the transport's rules
@@ -35,7 +35,7 @@ type Error struct {
 	Cause     error  // nil if the error came from a plugin
 }
 
-// Error names the transport, the call, the address and the reason.
+// Error returns a text with the transport, the call, the address and the reason.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s %s: %s (%s)", e.Transport, e.Op, e.Address, e.Reason, e.Code)
 }
@@ -51,9 +51,9 @@ func (e *Error) Unwrap() []error {
 // SettingError is an error in one setting of a transport's config block.
 type SettingError struct {
 	Name    string // of the setting
-	Problem string // what is wrong with it
+	Problem string
 	Remedy  string // what to write instead
 }
 
-// Error says what is wrong with which setting.
+// Error returns the setting's name, its problem and the remedy.
 func (e *SettingError) Error() string { return fmt.Sprintf("%s: %s; %s", e.Name, e.Problem, e.Remedy) }

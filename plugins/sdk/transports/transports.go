@@ -18,7 +18,7 @@ type Transport interface {
 	// Capabilities returns what the transport's links can do.
 	Capabilities() Capabilities
 
-	// Schema lists the settings that Configure takes.
+	// Schema lists the settings that Configure accepts.
 	Schema() []Setting
 
 	// Configure sets the transport's settings: names of Schema to string, float64, bool or
@@ -69,9 +69,9 @@ type Socket interface {
 type Memory interface {
 	link.Link
 
-	// Detach gives up the link. It returns the descriptors of the memory and of the socket
-	// beside it, which the caller then owns, and the side of the memory, 0 or 1, that is
-	// this one's. The link is closed. No other call may be in progress.
+	// Detach gives up the link. It returns the descriptors of the memory and of its socket, which
+	// the caller then owns, and the side of the memory, 0 or 1, that is this one's. The link is
+	// closed. No other call may be in progress.
 	Detach() (region, socket, side int, err error)
 }
 
@@ -100,7 +100,7 @@ type Piped interface {
 type Relayed interface {
 	link.Link
 
-	// Plane is "ring", "stream" or "grpc".
+	// Plane returns "ring", "stream" or "grpc".
 	Plane() DataPlane
 
 	// Detach gives up the link. It returns the descriptors from which another process can
@@ -116,24 +116,24 @@ type Info struct {
 	Vendor  string
 }
 
-// ListenSpec says where to listen. A transport uses the fields that it needs.
+// ListenSpec describes where to listen. A transport uses the fields that it needs.
 type ListenSpec struct {
 	Host string // numeric IP address that the site advertises
 	Port int    // 0: any
 	Dir  string // private directory, 0700, for socket files
 	Name string // short name, unique among this machine's listeners
 
-	// IPChannel asks for what FeatureIPChannelIfAsked offers.
+	// IPChannel requests addresses that FeatureIPChannelIfAsked offers.
 	IPChannel bool
 }
 
-// DialSpec says whom to dial.
+// DialSpec describes the listener to dial.
 type DialSpec struct {
 	Address string // a Listener's Address
 	From    string // numeric IP address to dial from, or empty
 }
 
-// Capabilities says what a transport's links can do.
+// Capabilities describes the properties of a transport's links.
 type Capabilities struct {
 	DataPlanes []DataPlane // how bytes may leave the plugin, best first
 	Features   []Feature
@@ -167,7 +167,7 @@ type Feature string
 
 // The features.
 const (
-	FeatureEncrypted Feature = "encrypted"  // nobody on the way can read the bytes
+	FeatureEncrypted Feature = "encrypted"  // no third party can read the bytes
 	FeaturePeerAuth  Feature = "peer-auth"  // the peer's identity was proven when the link was made
 	FeatureIPChannel Feature = "ip-channel" // addresses are "ip:port" of a TCP listener: fit for IMPI channels to foreign hosts
 

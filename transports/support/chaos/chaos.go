@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
-// Options say what to make.
+// Options describe the transport to make.
 type Options struct {
 	// Name is the transport's name in the config; "" means "chaos". If the name is "chaos-"
 	// and another name, that is the default of the setting "around"; otherwise the first of
@@ -27,7 +27,7 @@ type Options struct {
 	// The first is the default.
 	Around []transports.Transport
 
-	// Warn, unless nil, gets a sentence for the operator each time the transport is
+	// Warn, unless nil, is called with a sentence for the operator each time the transport is
 	// configured.
 	Warn func(text string)
 }
@@ -79,9 +79,9 @@ func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: t.name, Version: "1", Vendor: "openimpi"}
 }
 
-// Capabilities returns those of the wrapped transport, except that bytes pass through this
-// process. It makes no channels to foreign hosts: a site that runs another MPI did not ask
-// for faults.
+// Capabilities returns the capabilities of the wrapped transport, except that bytes pass through
+// this process. It makes no channels to foreign hosts: a site that runs another MPI did not ask for
+// faults.
 func (t *Transport) Capabilities() transports.Capabilities {
 	all := t.chosen().of.Capabilities()
 	all.DataPlanes = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}

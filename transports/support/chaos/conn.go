@@ -24,7 +24,7 @@ const linger = 10 * time.Second
 type disturbed struct {
 	transports.Conn
 	f   Faults
-	may func() bool // asked before the link is cut
+	may func() bool // reports whether the link may be cut
 
 	mu       sync.Mutex
 	change   sync.Cond // on mu: signals changes of the fields below
@@ -38,7 +38,7 @@ type disturbed struct {
 	closed   bool          // Close was called
 	err      error         // why the connection has ended
 	broken   chan struct{} // closed when err is set
-	gone     chan struct{} // closed when the connection is
+	gone     chan struct{} // closed when the connection is closed
 
 	alarm, age *time.Timer
 }
@@ -184,7 +184,7 @@ func (d *disturbed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite queues the end behind the bytes.
+// CloseWrite queues the end after the bytes.
 func (d *disturbed) CloseWrite() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,7 +21,7 @@ type Faults struct {
 	Seed uint64
 
 	Delay     time.Duration // added to the time of each byte
-	Jitter    time.Duration // at most this is added to each piece, without overtaking
+	Jitter    time.Duration // maximum additional delay of each piece, without overtaking
 	Bandwidth int64         // bytes per second; 0: no limit
 	Piece     int           // most bytes with the same jitter
 	Buffer    int           // most bytes under way in one direction
@@ -31,10 +31,10 @@ type Faults struct {
 
 	CutBytes int64         // the link breaks after half to one and a half of this many bytes; 0: never
 	CutAfter time.Duration // the link breaks at this age; 0: never
-	Cuts     int           // most links that are broken; 0: no limit
+	Cuts     int           // maximum number of links that are broken; 0: no limit
 }
 
-// String lists what is not zero, as in a config block.
+// String lists the fields that are not zero, as in a config block.
 func (f Faults) String() string {
 	var parts []string
 	add := func(name string, zero bool, value any) {

@@ -25,8 +25,8 @@ type Capture struct {
 	broken     bool
 }
 
-// NewCapture begins a section of a pcapng file on w, which may have other sections before.
-// about is a comment that says whose packets these are.
+// NewCapture begins a section of a pcapng file on w, which may have other sections before. about is
+// a comment that describes whose packets these are.
 func NewCapture(w io.Writer, about string) *Capture {
 	c := &Capture{w: w}
 	c.put(sectionBlock("impi", about))
@@ -96,7 +96,7 @@ type records struct {
 	block  []byte // of the present packet
 	open   bool
 	left   uint64 // bytes of its data still to come
-	cut    uint64 // bytes of it that have passed and were not kept
+	cut    uint64 // bytes of its data that have passed and were not kept
 	room   int    // bytes of data that may still be kept
 	offset uint64
 }

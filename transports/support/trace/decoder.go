@@ -14,7 +14,7 @@ type sink interface {
 	// header begins a packet; left bytes of data follow, in calls of data.
 	header(p *wire.Packet, raw []byte, left uint64)
 	data(b []byte)
-	// notice says how the stream ended, or that it is not IMPI.
+	// notice reports how the stream ended, or that it is not IMPI.
 	notice(text string)
 }
 
@@ -28,7 +28,7 @@ type decoder struct {
 	have   int    // bytes of head
 	left   uint64 // bytes of user data still to pass
 	skip   int    // bytes before the first packet that have not come yet
-	early  []byte // those that have come
+	early  []byte // bytes before the first packet that have come
 	offset uint64 // of the next byte in the stream
 	start  uint64 // offset of the present header
 	foreign,

@@ -32,7 +32,7 @@ func Greeting(dialled, accepted int) Option {
 	return func(o *options) { o.sent, o.received = dialled, accepted }
 }
 
-// Snap sets how many bytes of each packet's data a capture keeps, and so the memory for
+// Snap sets the number of bytes of each packet's data that a capture keeps, and so the memory for
 // each direction of a link; the default is DefaultSnap.
 func Snap(n int) Option { return func(o *options) { o.snap = max(n, 0) } }
 

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// The blocks and options of a pcapng file (IETF draft-ietf-opsawg-pcapng, "Section
-// Header Block", "Interface Description Block", "Enhanced Packet Block") that a
-// capture uses. Everything is little-endian, which the section header says. By hand: a packet's
-// bytes are appended to its block as they pass, where a writer of packets wants each one whole.
+// The blocks and options of a pcapng file (IETF draft-ietf-opsawg-pcapng, "Section Header Block",
+// "Interface Description Block", "Enhanced Packet Block") that a capture uses. Everything is
+// little-endian, as the section header says. There is no library for this here: a packet's bytes
+// are appended to its block as they pass, while a writer of packets needs each one whole.
 const (
 	blockSection   = 0x0a0d0d0a
 	blockInterface = 1

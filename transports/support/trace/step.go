@@ -19,7 +19,7 @@ type Step struct {
 // NoStep is the number of the begin and the end of a procedure.
 const NoStep = -1
 
-// String is the step as a line of text.
+// String returns the step as a line of text.
 func (s Step) String() string {
 	if s.Number == NoStep {
 		return s.Procedure + ": " + s.Text
@@ -27,7 +27,7 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s step %d: %s", s.Procedure, s.Number, s.Text)
 }
 
-// Show writes the step as one line to w, by one Write.
+// Show writes the step as one line to w, with one Write.
 func (s Step) Show(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", oneLine(s.String()))
 }
@@ -57,8 +57,8 @@ func (c *Capture) Step(rank int, s Step) {
 	r.write()
 }
 
-// A record of a step has its number, in 4 bytes, the length of the procedure's name, in
-// one, that name, and the text.
+// A record of a step consists of its number, in 4 bytes, the length of the procedure's name, in
+// one, the name, and the text.
 const (
 	stepHead     = 4 + 1
 	maxProcedure = 255

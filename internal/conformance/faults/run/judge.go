@@ -22,8 +22,8 @@ type judge struct {
 	faults   []faults.Fault
 	patience time.Duration
 
-	numbers []int    // of the faults that are tried
-	missed  []string // by number less 1: which cases, if any
+	numbers []int    // faults that are tried
+	missed  []string // by number less 1: cases that missed the fault, if any
 }
 
 func newJudge(all []faults.Fault) *judge {

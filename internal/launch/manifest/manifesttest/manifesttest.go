@@ -12,7 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// Checker builds the command of internal/launch/manifest/check. folder is where that is from the test.
+// Checker builds the command of internal/launch/manifest/check. folder is the path of its package
+// relative to the test.
 func Checker(tb daemons.TB, folder string) (path string) {
 	tb.Helper()
 	skips.Short(tb)
@@ -28,8 +29,8 @@ func Checker(tb daemons.TB, folder string) (path string) {
 	return path
 }
 
-// Objects gives what a manifest of a kind, "kubernetes" or "nomad", has, as the scheduler's own
-// types have understood it. With strict, what T does not have must not be set.
+// Objects returns the objects of a manifest of a kind, "kubernetes" or "nomad", as parsed into the
+// scheduler's own types. With strict, fields that T does not have must not be set.
 func Objects[T any](tb daemons.TB, checker, kind string, text []byte, strict bool) (objects []T) {
 	tb.Helper()
 	cmd := exec.Command(checker, kind)

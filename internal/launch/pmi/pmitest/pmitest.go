@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/launch/pmi"
 )
 
-// AbortVariable in the environment has the last process abort, with status 7.
+// AbortVariable in the environment makes the last process abort, with status 7.
 const AbortVariable = "IMPI_TEST_PMI_ABORT"
 
 // Conn is a connection to a process manager.
@@ -28,8 +28,8 @@ type Conn interface {
 	Close() error
 }
 
-// Process is a process of a job: each tells all others of itself, twice, and puts a value of some bytes
-// if that is not 0. It prints what it knows of itself.
+// Process runs a process of a job: each publishes data about itself for all others, twice, and a
+// value of long bytes if that is not 0. It prints what it knows of itself.
 func Process(c Conn, long int) error {
 	me := c.Me()
 	for round := range 2 {
@@ -72,8 +72,8 @@ func Process(c Conn, long int) error {
 	return c.Close()
 }
 
-// Want compares the lines that the processes have printed, in whatever order they came. What a process
-// manager says beside them, such as a warning, is not theirs.
+// Want compares the lines that the processes have printed, in any order. Other lines of a process
+// manager, such as a warning, are ignored.
 func Want(tb testing.TB, out string, lines ...string) {
 	tb.Helper()
 	got := strings.Split(strings.TrimSpace(out), "\n")

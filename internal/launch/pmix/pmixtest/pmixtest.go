@@ -12,13 +12,13 @@ import (
 // AsRoot are variables with which root may run mpirun.
 var AsRoot = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
 
-// Mpirun is the beginning of a command line of mpirun, and what it needs in its environment. It starts
-// more processes than there are cores, all on this machine. The test is skipped where Open MPI is not
-// installed.
+// Mpirun returns the beginning of a command line of mpirun, and the environment variables that it
+// needs. It starts more processes than there are cores, all on this machine. The test is skipped
+// where Open MPI is not installed.
 func Mpirun(tb testing.TB) (words, env []string) {
 	tb.Helper()
 	path := skips.ProgramOf(tb, "mpirun.openmpi", "openmpi-bin")
-	dir, err := os.MkdirTemp("", "mpirun") // of sockets, whose paths are short
+	dir, err := os.MkdirTemp("", "mpirun") // for sockets, whose paths must be short
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func Mpirun(tb testing.TB) (words, env []string) {
 	return words, AsRoot
 }
 
-// MpirunBySSH is the same for an mpirun that starts processes on several machines, each with a /tmp of
-// its own, by ssh with a config.
+// MpirunBySSH is Mpirun for processes on several machines, each with a /tmp of its own, which
+// mpirun starts by ssh with a config.
 func MpirunBySSH(tb testing.TB, config string) (words, env []string) {
 	tb.Helper()
 	path := skips.ProgramOf(tb, "mpirun.openmpi", "openmpi-bin")

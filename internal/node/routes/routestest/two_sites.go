@@ -23,13 +23,13 @@ type nothing struct {
 // Capabilities implements transports.Transport.
 func (x nothing) Capabilities() transports.Capabilities { return x.c }
 
-// Transport is one that has only capabilities, whose links are sockets.
+// Transport returns a transport that has only capabilities, whose links are sockets.
 func Transport(name string, reach transports.Reach, features ...transports.Feature) *routes.Transport {
 	c := transports.Capabilities{DataPlanes: []transports.DataPlane{transports.PlaneFD}, Features: features, Reach: reach}
 	return &routes.Transport{Transport: nothing{c: c}, Name: name}
 }
 
-// Job is the file of sites alpha and beta with two procs each.
+// Job returns the file of sites alpha and beta with two procs each.
 func Job() *config.Job {
 	job := &config.Job{Complete: true}
 	for i, name := range []string{"alpha", "beta"} {
@@ -42,8 +42,8 @@ func Job() *config.Job {
 	return job
 }
 
-// TwoSites are the routes of the first site of a job of two: it is client 0 with ranks 0 and 1;
-// client 1 has 2 and 3. site is its own copy of what the file says, and gets the routes.
+// TwoSites returns the routes of the first site of a job of two: it is client 0 with ranks 0 and 1;
+// client 1 has 2 and 3. site is its own copy from the file, and gets the routes.
 func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.Table {
 	site.Routes = own
 	rt := &routes.Table{Job: job, Site: site, World: &startup.Job{
@@ -65,7 +65,7 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.T
 	return rt
 }
 
-// Cards are those of the procs of ranks 0, 1, ...; nil: it has none.
+// Cards returns the cards of the procs of ranks 0, 1, ...; nil: a proc has none.
 func Cards(all ...*dynamic.Card) routes.Cards {
 	return func(rank wire.WorldRank) *dynamic.Card {
 		if rank < 0 || int(rank) >= len(all) {
@@ -86,7 +86,7 @@ func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.Card) {
 	}
 }
 
-// TwoHosts are those of the two sites, with their procs.
+// TwoHosts returns the hosts of the two sites, with their procs.
 func TwoHosts() ([]startup.HostInfo, startup.Procs) {
 	x, y := startup.ProcInfo{}, startup.ProcInfo{Client: 1, Host: 1}
 	return []startup.HostInfo{{}, {Client: 1}}, startup.ListProcs(x, x, y, y)

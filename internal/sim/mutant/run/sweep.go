@@ -19,7 +19,7 @@ type sweeper struct {
 	command      mutant.Command
 	first, seeds uint64
 	limit        time.Duration // for the seeds of one fault
-	hang         time.Duration // how long the last of them may take then
+	hang         time.Duration // maximum time of the last seed after limit has passed
 	asJSON       bool
 
 	numbers []int    // of the faults that are tried
@@ -32,8 +32,8 @@ type result struct {
 	What    string  `json:"what"`
 	Caught  bool    `json:"caught"`
 	By      string  `json:"by"`    // the checker that found it, "panic", "crash" or "hang"
-	Seeds   uint64  `json:"seeds"` // how many were run until then; 0: not known
-	Text    string  `json:"text"`  // what the checker said, in one line
+	Seeds   uint64  `json:"seeds"` // number of seeds that were run until then; 0: not known
+	Text    string  `json:"text"`  // the checker's message, in one line
 	Seconds float64 `json:"seconds"`
 }
 

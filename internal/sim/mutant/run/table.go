@@ -26,7 +26,7 @@ func (s *summary) caught() (n int) {
 func (s *summary) json(w io.Writer) {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "\t")
-	_ = e.Encode(s) // who closes standard output does not want it
+	_ = e.Encode(s) // fails only if standard output was closed: ignore it
 }
 
 // table prints all faults, and in the end those that nothing has found once more.
@@ -37,7 +37,7 @@ func (s *summary) table(w io.Writer) {
 		r := &s.Results[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.verdict(), cmp.Or(r.By, "-"), r.count(), r.What)
 	}
-	_ = t.Flush() // as above
+	_ = t.Flush() // as in json
 	fmt.Fprintf(w, "\n%d of %d faults caught", s.caught(), len(s.Results))
 	if m := s.median(); m > 0 {
 		fmt.Fprintf(w, ", half of them within %d seeds", m)

@@ -11,10 +11,12 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Asker is who makes a request: a job, with those that it has spawned, and the node of the proc.
+// Asker identifies who makes a request: a job, together with the jobs that it has spawned, and the
+// node of the proc.
 type Asker struct{ Job, Node int }
 
-// Name is a service in a scope, at the server of one job or, if Job is -1, of all.
+// Name is a service in a scope, at the server of one job or, if Job is -1, at the server that all
+// jobs share.
 type Name struct {
 	Job            int
 	Scope, Service string
@@ -25,9 +27,10 @@ func order(a, b Name) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Service, b.Service))
 }
 
-// Model is all servers and nodes. The zero value has no names, and room for any number.
+// Model is the state of all servers and nodes. The zero value has no names, and room for any
+// number.
 type Model struct {
-	Room  int // in one scope of a server; in all scopes twice as many; 0: any number
+	Room  int // names in one scope of a server; twice as many in all scopes; 0: any number
 	names map[Name]entry
 	nodes map[int]*node
 }
@@ -39,8 +42,8 @@ type entry struct {
 
 type node struct {
 	Asker
-	mine map[Name]string // what it has published
-	cut  bool            // it is not connected and cannot be
+	mine map[Name]string // ports that the node has published
+	cut  bool            // the node is not connected and cannot be
 }
 
 func (m *Model) node(by Asker) *node {
@@ -55,8 +58,8 @@ func (m *Model) node(by Asker) *node {
 	return n
 }
 
-// Publish returns the class of the request to publish a port. If the answer to it is lost it is made
-// once more on another connection.
+// Publish returns the class of the request to publish a port. If lost is set the answer is lost,
+// and the request is made again on another connection.
 func (m *Model) Publish(by Asker, name Name, port string, lost bool) mpi.Class {
 	n := m.node(by)
 	if n.cut {

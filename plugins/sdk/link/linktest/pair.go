@@ -91,7 +91,7 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 // Handle returns NoHandle: the kernel knows nothing of a pair.
 func (e *End) Handle() int { return link.NoHandle }
 
-// Arm reports whether one of want holds. As there is nothing to sleep on, false
+// Arm reports whether one of the interests in want holds. As there is nothing to sleep on, false
 // only means that a call now would move nothing.
 func (e *End) Arm(want link.Interest) bool {
 	e.s.mu.Lock()

@@ -100,7 +100,7 @@ func Open(ctx context.Context, rpc proto.TransportClient, link uint64) (*Client,
 	return &Client{half: half{frames: call}, call: call, cancel: cancel}, nil
 }
 
-// Close tells the plugin that the link was closed. What was written still arrives.
+// Close informs the plugin that the link was closed. Bytes that were written still arrive.
 func (c *Client) Close() (err error) {
 	c.ending.Do(func() { err = c.call.CloseSend() })
 	return err
@@ -132,7 +132,7 @@ type Server struct {
 	gone   atomic.Bool
 }
 
-// Accept takes a call and returns the number of its link.
+// Accept accepts a call and returns the number of its link.
 func Accept(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) (*Server, uint64, error) {
 	first, err := call.Recv()
 	if err != nil {
@@ -141,10 +141,10 @@ func Accept(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) (*Server, u
 	return &Server{half: half{frames: call}, broken: make(chan struct{})}, first.GetLinkId(), nil
 }
 
-// Outward writes to w what comes from the node.
+// Outward writes the bytes from the node to w.
 func (s *Server) Outward(w io.Writer) error { return pass(w, &s.half) }
 
-// Inward sends the node what r reads.
+// Inward sends the bytes of r to the node.
 func (s *Server) Inward(r io.Reader) error { return pass(&s.half, r) }
 
 func pass(to io.Writer, from io.Reader) error {
@@ -162,7 +162,7 @@ func (s *Server) Gone() error {
 	return nil
 }
 
-// Alive is true until Gone has returned or Break was called.
+// Alive reports whether neither Gone has returned nor Break was called.
 func (s *Server) Alive() bool {
 	select {
 	case <-s.broken:

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Conn returns a connection that writes to c and closes it if that fails, unless the other end is gone: then a read
-// finds that, too, behind what the other end has sent before.
+// Conn returns a connection that writes to c and closes it if that fails, unless the other end is
+// gone: then a read finds that, too, after the bytes that the other end has sent before.
 func Conn(c net.Conn) net.Conn { return conn{c} }
 
 type conn struct{ net.Conn }
@@ -30,7 +30,7 @@ func Ends(err error) bool {
 	return err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET)
 }
 
-// Listener returns a listener whose connections are those of l, as Conn makes them.
+// Listener returns a listener whose connections are those of l, wrapped by Conn.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }

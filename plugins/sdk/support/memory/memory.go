@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Transport connects those who listen and dial at the same Transport.
+// Transport connects listeners and diallers that use the same Transport.
 type Transport struct {
 	pair      func() (dialled, accepted link.Link)
 	mu        sync.Mutex

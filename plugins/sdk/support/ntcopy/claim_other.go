@@ -4,8 +4,8 @@ package ntcopy
 
 import "unsafe"
 
-// Claim does nothing on this processor, where nobody has measured what it gains.
+// Claim does nothing on this processor, where its gain was not measured.
 func Claim(unsafe.Pointer) {}
 
-// Fetch does nothing either.
+// Fetch does nothing on this processor.
 func Fetch(unsafe.Pointer) {}

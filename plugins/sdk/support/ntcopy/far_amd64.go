@@ -2,7 +2,8 @@ package ntcopy
 
 import "unsafe"
 
-// chunk is what lines copies at a time, and align at which multiple it begins to write.
+// chunk is the number of bytes that lines copies at a time, and align the alignment at which it
+// begins to write.
 const (
 	chunk = 64
 	align = 64

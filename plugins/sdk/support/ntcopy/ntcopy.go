@@ -11,11 +11,11 @@
 // (docs/decisions/0066-lines-are-fetched-early.md).
 package ntcopy
 
-// Least is from how many bytes on Copy uses non-temporal stores.
+// Least is the number of bytes from which on Copy uses non-temporal stores.
 const Least = 6 << 10
 
-// Copy copies as copy does. What it wrote is seen by whoever sees a later store of the caller.
-// dst and src must not overlap.
+// Copy copies as copy does. A thread that sees a later store of the caller also sees the bytes that
+// Copy wrote. dst and src must not overlap.
 func Copy(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	if n < Least {

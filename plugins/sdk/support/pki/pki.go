@@ -55,7 +55,7 @@ func NewAuthority(name string, now time.Time, validity time.Duration) (*Authorit
 	return Load(pair)
 }
 
-// Load takes an authority that was made before.
+// Load returns the authority whose certificate and key are in p.
 func Load(p Pair) (*Authority, error) {
 	cert, err := ParseCert(p.Cert)
 	if err != nil {
@@ -92,14 +92,14 @@ func ParseCert(b []byte) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// Pair is the authority's own certificate and key.
+// Pair returns the authority's own certificate and key.
 func (a *Authority) Pair() Pair { return a.pair }
 
-// Cert is the authority's own certificate.
+// Cert returns the authority's own certificate.
 func (a *Authority) Cert() *x509.Certificate { return a.cert }
 
-// Issue makes the certificate of a site, valid as long as said but no longer than
-// the authority's own.
+// Issue makes the certificate of a site, valid for the given time but no longer than the
+// authority's own.
 func (a *Authority) Issue(site string, now time.Time, validity time.Duration) (Pair, error) {
 	if !ValidName(site) {
 		return Pair{}, fmt.Errorf("%w: %q: use letters, digits, '-', '_' and '.'", ErrName, site)

@@ -75,15 +75,15 @@ const (
 // thread that was woken before one that only waits for its turn.
 type Spinner struct {
 	budget  time.Duration
-	fixed   bool          // the operator has set it
+	fixed   bool          // the operator has set the budget
 	shared  time.Duration // a yield and a poll that take longer let another thread run
 	polls   int           // polls before the first yield
 	unwoken bool          // nothing wakes the waiter
-	dozes   uint          // its sleeps
+	dozes   uint          // sleeps of the waiter
 	begun   uint          // waits since the core was first found to be shared
 	score   int           // see scoreStolen
 	start   time.Duration // when this wait first offered the core; 0: not yet
-	last    time.Duration // when it last did so
+	last    time.Duration // when it last offered the core
 }
 
 // origin is the start of time measurements, which are durations since it: they are cheaper
@@ -105,8 +105,8 @@ func NewSpinner(setting string) (Spinner, error) {
 	return Spinner{budget: d, fixed: true, polls: pollsMax, shared: shared()}, nil
 }
 
-// Begin says that a wait begins. Where cores are shared it offers the core at once, since
-// the peer that is waited for may be waiting for the core.
+// Begin starts a wait. Where cores are shared it offers the core at once, since the peer that is
+// waited for may be waiting for the core.
 func (s *Spinner) Begin() {
 	s.start = 0
 	if s.unwoken && s.Oversubscribed() {
@@ -189,7 +189,7 @@ func (s *Spinner) observe(yield time.Duration) {
 	s.score = max(s.score-1, 0)
 }
 
-// SetUnwoken says that nothing wakes the waiter, so that its sleeps are short and many.
+// SetUnwoken records that nothing wakes the waiter, so that its sleeps are short and many.
 func (s *Spinner) SetUnwoken() { s.unwoken = true }
 
 func (s *Spinner) sleep() bool {
@@ -210,8 +210,9 @@ func (s *Spinner) PollsBeforeYield() int {
 	return s.polls
 }
 
-// SetPolls sets how many polls a waiter makes before it offers the core, as found by somebody who has
-// waited by the same rules since PollsBeforeYield said so. It does nothing if no polls are made.
+// SetPolls sets how many polls a waiter makes before it offers the core, as found by a waiter that
+// has followed the same rules since PollsBeforeYield returned its number. It does nothing if no
+// polls are made.
 func (s *Spinner) SetPolls(n int) {
 	if s.Yields() {
 		s.polls = min(max(n, 0), pollsMax)
@@ -228,8 +229,8 @@ func (s *Spinner) Yields() bool { return s.budget > 0 && !s.Oversubscribed() }
 // have to wait for a core first.
 func (s *Spinner) Shared() bool { return s.budget > 0 && s.polls < pollsMax/2 }
 
-// Oversubscribed reports whether other threads compute on the cores, so that polling would keep
-// them from it.
+// Oversubscribed reports whether other threads compute on the cores, so that polling would keep the
+// cores from them.
 func (s *Spinner) Oversubscribed() bool { return !s.fixed && s.score >= scoreOversubscribed }
 
 // Yield lets another runnable thread of this core go first.

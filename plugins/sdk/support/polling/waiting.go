@@ -4,9 +4,9 @@ import "time"
 
 // Waiting describes how a Spinner waits at the moment.
 type Waiting struct {
-	Budget         time.Duration // of polling, for each wait
-	Fixed          bool          // the operator has set it
-	Oversubscribed bool          // other threads compute: it sleeps at once
+	Budget         time.Duration // time of polling, for each wait
+	Fixed          bool          // the operator has set Budget
+	Oversubscribed bool          // other threads compute: the Spinner sleeps at once
 	Score          int           // the score of oversubscription, 0 to 16
 }
 

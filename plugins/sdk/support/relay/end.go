@@ -15,7 +15,7 @@ import (
 type ringEnd struct{ *ring.Link }
 
 func (e ringEnd) alive() bool { return e.Alive() }
-func (e ringEnd) whole() bool { return true } // a ring shows that by itself
+func (e ringEnd) whole() bool { return true } // a ring shows the end of the stream by itself
 
 func (e ringEnd) detach() ([]int, int, error) {
 	region, sock, side, err := e.Detach()

@@ -95,7 +95,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
-// Recv returns the bytes that have come.
+// Recv returns the bytes that have arrived.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	e := l.end.Load()
 	if e == nil {
@@ -116,13 +116,13 @@ func (l *Link) Handle() int {
 	return link.NoHandle
 }
 
-// Arm says that the caller is about to sleep on Handle.
+// Arm announces that the caller is about to sleep on Handle.
 func (l *Link) Arm(want link.Interest) bool {
 	e := l.end.Load()
 	return e == nil || (*e).Arm(want)
 }
 
-// Limits returns those of the ring or the socket.
+// Limits returns the limits of the ring or the socket.
 func (l *Link) Limits() link.Limits { return l.limits }
 
 // CloseSend ends this side's stream.

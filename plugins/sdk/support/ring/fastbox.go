@@ -12,16 +12,16 @@ import (
 type boxes struct {
 	fastBoxes *link.FastBoxes // nil: this side does not use fast boxes
 	taker     *atomic.Uint32  // set by the other side if it takes fast-box messages
-	taken     bool            // the other side takes them
-	area      uint64          // memory for their data, once the other side takes such messages
-	answered  uint64          // how many had been taken when one was sent last
-	length    int             // of the message that was taken last
+	taken     bool            // the other side takes fast-box messages
+	area      uint64          // memory for data of fast-box messages, once the other side takes them
+	answered  uint64          // messages that had been taken when the last one was sent
+	length    int             // length of the message that was taken last
 }
 
 // The values of the word by which a reader says which fast-box messages it takes.
 const (
-	takesInBoxes = 1 // those whose data are in the boxes
-	takesAll     = 2 // those whose data are behind them, too
+	takesInBoxes = 1 // messages whose data are in the boxes
+	takesAll     = 2 // also messages whose data are behind the boxes
 )
 
 // TakeFastBoxes makes this side take fast-box messages, and send them once the other side
@@ -53,7 +53,7 @@ func (l *Link) TakeFastBoxes() bool {
 }
 
 // FastBoxRoom returns the place of the next fast-box message, of n bytes, to be filled in and
-// posted, or nil if none can be sent now behind the bytes that were sent.
+// posted, or nil if none can be sent now after the bytes that were sent.
 func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	if !l.FastBoxesAgreed() {
 		return nil
@@ -102,7 +102,7 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	return l.fastBoxes.Next(l.in.tail)
 }
 
-// BegunFastBox is NextFastBox for a message some of whose data may be missing.
+// BegunFastBox is like NextFastBox, but also returns a message some of whose data may be missing.
 func (l *Link) BegunFastBox() *link.EagerMessage {
 	if l.recvErr != nil || l.closed.Load() {
 		return nil
@@ -121,7 +121,7 @@ func (l *Link) BegunFastBox() *link.EagerMessage {
 // if there can be no such message.
 func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fastBoxes.Content(m, n) }
 
-// FastBoxTaken says that the message of NextFastBox is not needed any more.
+// FastBoxTaken releases the message that NextFastBox returned.
 func (l *Link) FastBoxTaken(n uint32) {
 	l.fastBoxes.Take(n)
 	l.idle, l.length = 0, int(n)
@@ -147,10 +147,10 @@ func (l *Link) MoveFastBoxes(to *link.FastBoxes) {
 // FastBoxesSent returns how many fast-box messages were sent.
 func (b *boxes) FastBoxesSent() uint64 { return b.fastBoxes.Sent }
 
-// FastBoxesCharged returns what those that were sent cost.
+// FastBoxesCharged returns the cost of the messages that were sent.
 func (b *boxes) FastBoxesCharged() uint64 { return b.fastBoxes.Charged }
 
-// FastBoxesTaken returns what those that were taken cost.
+// FastBoxesTaken returns the cost of the messages that were taken.
 func (b *boxes) FastBoxesTaken() uint64 { return b.fastBoxes.Received }
 
 // LimitFastBoxes stops sending fast-box messages before they cost more than charge.

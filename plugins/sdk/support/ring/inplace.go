@@ -6,11 +6,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Bytes can be read and written where they lie in the ring, by those for whom a copy
-// would be one too many. Peek, Reserve and Commit are for engines that look again and
-// again (link.Memory): they know of one piece and of no errors, which Recv and Send
-// tell. Bytes, Space and Fill are for pumps: they give all there is, in two pieces
-// where the ring wraps, and the errors. What is read leaves the ring by Discard.
+// Bytes can be read and written where they lie in the ring, without a copy. Peek, Reserve and
+// Commit are for engines that poll (link.Memory): they handle one piece and no errors, which Recv
+// and Send return. Bytes, Space and Fill are for pumps: they return everything, in two pieces where
+// the ring wraps, and the errors. Discard removes from the ring what was read.
 
 // Ready reports whether something has come, or an impossible counter, which Recv reports.
 func (l *Link) Ready() bool {

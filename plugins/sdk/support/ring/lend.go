@@ -34,15 +34,15 @@ type loan struct {
 type ledger struct {
 	table    *[loans]loan
 	given    uint64        // loans since the beginning
-	back     uint64        // those of them that were taken
+	back     uint64        // loans that were taken
 	memory   [loans][]byte // keeps the memory from the garbage collector
 	starts   [loans]uint64 // position of each loan in the stream
 	posted   uint64        // bytes of the stream, copied or lent
-	lent     uint64        // those of them that were lent
+	lent     uint64        // bytes of posted that were lent
 	returned uint64        // bytes of the stream that are the caller's again
 }
 
-// Lend is Send without copying long slices, if the other side can read this process's
+// Lend is like Send, but does not copy long slices if the other side can read this process's
 // memory.
 func (l *Link) Lend(batch [][]byte) (int, error) {
 	if l.out.b.takes.Load() == 0 && l.out.given == l.out.back {
@@ -85,7 +85,7 @@ func (w *writer) lend(batch [][]byte) (int, error) {
 			break
 		}
 	}
-	w.b.lent.Swap(w.given) // before head: a reader that sees bytes behind a loan must see the loan
+	w.b.lent.Swap(w.given) // before head: a reader that sees bytes after a loan must see the loan
 	if w.head != before {
 		w.b.head.Swap(w.head)
 	}

@@ -27,8 +27,8 @@ type Link struct {
 	bell
 
 	boxes
-	key   *[2]uint64 // read by the side that borrows from us
-	tried bool       // it was tried whether we can borrow
+	key   *[2]uint64 // read by the side that borrows from this one
+	tried bool       // borrowing was tried
 
 	idle    int   // receives in a row that brought nothing
 	dead    bool  // the socket has ended; used by Recv only
@@ -36,8 +36,8 @@ type Link struct {
 	recvErr error // returned by all further calls
 	ended   bool  // CloseSend was called
 
-	// The memory stays mapped as long as the link is referenced, so calls need no lock
-	// against Close. The bell has one.
+	// The memory stays mapped as long as the link is referenced, so calls need no lock against
+	// Close. The bell has such a lock.
 	closed atomic.Bool
 }
 
@@ -54,8 +54,7 @@ func New(file, sock, side int) (*Link, error) {
 	return l, nil
 }
 
-// NewDetachable is New for a link that may be passed on by Detach. It keeps the region's
-// descriptor.
+// NewDetachable is like New, for a link that Detach may hand on. It keeps the region's descriptor.
 func NewDetachable(file, sock, side int) (*Link, error) {
 	l, err := adopt(file, sock, side)
 	if err != nil {
@@ -218,7 +217,7 @@ func (l *Link) atEnd() error {
 	return l.recvErr
 }
 
-// Arm says that the caller is about to sleep on the socket.
+// Arm announces that the caller is about to sleep on the socket.
 func (l *Link) Arm(want link.Interest) bool {
 	if l.closed.Load() {
 		return true

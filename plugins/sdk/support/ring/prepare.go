@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// A box that is about to be written is still in the cache of the core that has read it, so that the store
-// waits for that core, and so does all that comes after it. These functions have lines fetched before, while
-// the program does something else. What they guess wrong costs some nanoseconds.
+// A box that is about to be written is still in the cache of the core that has read it, so that the
+// store waits for that core, and so does everything after it. These functions fetch cache lines
+// earlier, while the program does something else. A wrong guess costs some nanoseconds.
 
 const (
 	// inFirstLine is how many bytes of data are in the first line of a box.

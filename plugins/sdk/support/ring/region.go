@@ -55,7 +55,7 @@ const DefaultSize = 512 << 10
 // sides.
 func Create(size int) (fd int, err error) { return create(size, 0) }
 
-// CreateForProcs is Create for two processes that both use the link themselves. Their
+// CreateForProcs is like Create, for two processes that both use the link themselves. Their
 // fast-box messages have room for longer data.
 func CreateForProcs(size int) (fd int, err error) {
 	return create(size, min(size/areaShare, link.MaxFastBoxArea))

@@ -15,7 +15,7 @@ type writer struct {
 	head uint64 // as in block
 	tail uint64 // as last seen
 
-	placed uint64 // bytes behind head that are reserved
+	placed uint64 // bytes after head that are reserved
 	ledger
 }
 

@@ -15,8 +15,8 @@ import (
 type offer struct {
 	pid  int32
 	_    int32
-	addr uint64    // address of the key in that process's memory
-	key  [2]uint64 // the key
+	addr uint64 // address of the key in that process's memory
+	key  [2]uint64
 }
 
 // AllowLending allows lending in both directions (link.Lender), if the kernel lets one

@@ -8,8 +8,8 @@ type Limits struct {
 	Total     int
 }
 
-// Set holds the connections that have not proved themselves. Each call takes time
-// proportional to how many there are.
+// Set holds the connections that have not proved themselves. Each call takes time proportional to
+// their number.
 type Set[ID comparable] struct {
 	limits Limits
 	list   []waiting[ID] // the oldest first
@@ -26,7 +26,7 @@ func NewSet[ID comparable](l Limits) *Set[ID] {
 	return &Set[ID]{limits: l, count: make(map[Source]int)}
 }
 
-// Len is how many connections there are.
+// Len returns the number of connections.
 func (r *Set[ID]) Len() int { return len(r.list) }
 
 // All returns the connections, the oldest first.

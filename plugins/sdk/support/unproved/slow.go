@@ -2,17 +2,17 @@ package unproved
 
 import "time"
 
-// How long answers to wrong secrets are delayed.
+// Delays of answers to wrong secrets.
 const (
-	firstPause = 100 * time.Millisecond // for the second wrong one; doubled for each further one
+	firstPause = 100 * time.Millisecond // for the second wrong secret; doubled for each further one
 	lastPause  = 5 * time.Second
-	forget     = time.Minute // a source that has sent no wrong one for so long is forgotten
-	maxSources = 1024        // that are remembered
+	forget     = time.Minute // after this time without a wrong secret, a source is forgotten
+	maxSources = 1024        // sources that are remembered
 )
 
-// Slow remembers which sources have sent wrong secrets. Its zero value is ready. Only the
-// answer to a wrong secret is delayed, never that to a right one: several processes may
-// share an address.
+// Slow remembers which sources have sent wrong secrets. Its zero value is ready. Only the answer to
+// a wrong secret is delayed, never the answer to a right one: several processes may share an
+// address.
 type Slow struct{ bySource map[Source]wrongs }
 
 type wrongs struct {
@@ -20,8 +20,8 @@ type wrongs struct {
 	last time.Time
 }
 
-// Wrong records a wrong secret and returns how long the answer must be delayed: not at all
-// the first time, since people mistype, then longer each time.
+// Wrong records a wrong secret and returns the delay of the answer: none the first time, since
+// people mistype, then longer each time.
 func (s *Slow) Wrong(from Source, now time.Time) time.Duration {
 	w := s.bySource[from]
 	if w.n > 0 && now.Sub(w.last) >= forget {

@@ -14,7 +14,7 @@ import (
 const still = 1 << 10
 
 const (
-	onePoll    = 100 * time.Nanosecond // about what a poll of a proc takes
+	onePoll    = 100 * time.Nanosecond // approximate time of a poll of a proc
 	weighEvery = 64
 )
 
@@ -33,7 +33,7 @@ type hub struct {
 
 	// Used by the goroutine only.
 	awake  []*relay
-	weight int  // of a look, in polls
+	weight int  // cost of a look, in polls
 	weighs uint // looks until it is measured
 }
 
@@ -84,13 +84,13 @@ func (h *hub) run() {
 		if h.weighedLook() {
 			i = -h.weight
 			if h.spin.Yields() && h.spin.PollsBeforeYield() == 0 {
-				polling.Yield() // who waits for what was moved may share the core
+				polling.Yield() // a waiter for the moved bytes may share the core
 			}
 		} else if i == 0 {
 			h.spin.Begin()
 		}
 		if processors == 1 {
-			runtime.Gosched() // others have no processor
+			runtime.Gosched() // other goroutines have no processor
 		}
 		if len(h.awake) == 0 || i >= 0 && h.spin.Over(i) {
 			i = -h.weight
@@ -114,7 +114,7 @@ func (h *hub) weighedLook() bool {
 
 func (h *hub) weigh(look func() bool) (moved bool) {
 	before := time.Now()
-	if moved = look(); !moved { // one that was interrupted changes little
+	if moved = look(); !moved { // a look that was interrupted changes the weight little
 		h.weight = max(1, min(int(time.Since(before)/onePoll), 2*h.weight))
 	}
 	return moved

@@ -40,7 +40,7 @@ type use struct {
 // is used.
 func New(c transports.Conn) *Link { return &Link{conn: c, done: make(chan struct{})} }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr returns the peer's address.
 func (l *Link) RemoteAddr() net.Addr { return l.conn.RemoteAddr() }
 
 // Detach gives up the connection, if the link was not used.
@@ -144,13 +144,13 @@ func (l *Link) Handle() int {
 	return u.Handle()
 }
 
-// Arm says that the caller is about to sleep on Handle.
+// Arm announces that the caller is about to sleep on Handle.
 func (l *Link) Arm(want link.Interest) bool {
 	u, err := l.open()
 	return err != nil || u.Arm(want)
 }
 
-// Limits returns those of a ring.
+// Limits returns the limits of a ring.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: ring.DefaultSize, Memory: true} }
 
 // CloseSend ends this side's bytes.
@@ -181,7 +181,7 @@ func (l *Link) Close() error {
 		_ = u.Close()
 		_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
 	}
-	l.conn = nil // like use: TLS has much memory
+	l.conn = nil // freed early, too: TLS has much memory
 	return nil
 }
 

@@ -14,10 +14,10 @@ import (
 // goroutine calls Outward and Gone, another Inward and CloseWrite; the other methods may be
 // called at any time and repeatedly.
 type Near interface {
-	// Outward writes to w what comes from the user, until the user's end of stream.
+	// Outward writes the bytes from the user to w, until the user's end of stream.
 	Outward(w io.Writer) error
 
-	// Inward gives the user what r reads, until r's end of stream. ErrGone means that the
+	// Inward passes the bytes of r to the user, until r's end of stream. ErrGone means that the
 	// user has closed the link.
 	Inward(r io.Reader) error
 
@@ -55,16 +55,16 @@ type Pump struct {
 	near  nearEnd
 	far   farEnd
 	pass  func()      // passes bytes until the user has closed the link, or fail was called
-	left  atomic.Bool // the user has closed the link, and all was passed on
+	left  atomic.Bool // the user has closed the link, and all bytes were passed on
 	once  sync.Once
 	cause atomic.Pointer[error]
 
-	ending   func() // before the connection is closed; nil: nothing
+	ending   func() // called before the connection is closed; may be nil
 	ends     sync.Once
 	patience *time.Timer // ends a pump whose user has closed the link; used by Run only
 }
 
-// nearEnd and farEnd are what a pump needs of its sides beside passing bytes.
+// nearEnd and farEnd are what a pump needs of its sides, except for passing bytes.
 type (
 	nearEnd interface {
 		Alive() bool
@@ -89,7 +89,7 @@ func NewPump(near Near, far Far) *Pump {
 	return p
 }
 
-// OnEnd has f called once, before the connection is closed. It must come before Run.
+// OnEnd sets f to be called once, before the connection is closed. OnEnd must be called before Run.
 func (p *Pump) OnEnd(f func()) { p.ending = f }
 
 func (p *Pump) closing() {
@@ -109,8 +109,8 @@ func (p *Pump) Run() error {
 	return p.Err()
 }
 
-// Err is the failure that has ended the pump, or nil. It is set before either end can
-// notice the failure.
+// Err returns the failure that has ended the pump, or nil. It is set before either end can notice
+// the failure.
 func (p *Pump) Err() error {
 	if e := p.cause.Load(); e != nil {
 		return *e
@@ -183,9 +183,9 @@ func (p *Pump) inward(near Near, far Far) error {
 	return fmt.Errorf("from the connection: %w", err)
 }
 
-// Break ends a connection on which bytes were lost, so that its peer sees a failure and not
-// an end of stream. It uses what the connection has: a method Break, a connection below it
-// (the peer of TLS then misses the closing alert), or the reset of TCP.
+// Break ends a connection on which bytes were lost, so that its peer sees a failure and not an end
+// of stream. It uses what the connection supports: a method Break, a connection below it (the peer
+// of TLS then misses the closing alert), or the reset of TCP.
 func Break(c io.Closer) {
 	switch x := c.(type) {
 	case interface{ Break() }:

@@ -8,11 +8,12 @@ import (
 // Pumps are the pumps of a process that run. The zero value has none.
 type Pumps struct {
 	mu      sync.Mutex
-	running map[*Pump]chan struct{} // closed when it has ended
+	running map[*Pump]chan struct{} // closed when the pump has ended
 	closed  bool
 }
 
-// Run runs a pump until it ends, which after Close is at once. It returns what the pump's Run does.
+// Run runs a pump until it ends, which after Close is at once. It returns the result of the pump's
+// Run.
 func (r *Pumps) Run(p *Pump) error {
 	ended := make(chan struct{})
 	r.mu.Lock()
@@ -63,7 +64,7 @@ func (r *Pumps) Close() {
 	}
 }
 
-// Len is how many pumps run.
+// Len returns the number of pumps that run.
 func (r *Pumps) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,12 +15,13 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 )
 
-// Direct is a connection that a relay reads and writes without waiting, such as a socket.Link. SetLinger and
-// Close do what they do for a TCP connection of package net. A transports.Conn that is a Direct, too, gets a
-// relay for data plane "ring", and so does New inside a process. Its Recv is where it looks at what the hardware,
-// or a library, has completed: it is called from one goroutine, again and again as long as there is traffic.
-// Between an Arm that returns false and the next Send or Recv nobody looks at the connection: something of its
-// own must watch it then, and make Handle readable.
+// Direct is a connection that a relay reads and writes without waiting, such as a socket.Link.
+// SetLinger and Close behave as for a TCP connection of package net. A transports.Conn that is a
+// Direct, too, gets a relay for data plane "ring", and so does New inside a process. Recv checks
+// what the hardware, or a library, has completed: it is called from one goroutine, again and again
+// as long as there is traffic. Between an Arm that returns false and the next Send or Recv the
+// relay does not look at the connection: the connection must watch itself then, and make Handle
+// readable.
 type Direct interface {
 	link.Link
 	SetLinger(seconds int) error
@@ -67,10 +68,11 @@ type relay struct {
 	far   Direct
 	hubs  []*hub
 	rest  chan struct{} // has an element when a hub has polled for the last time
-	looks int           // in a row that have brought nothing
+	looks int           // consecutive looks that found nothing
 
-	// Where it sleeps: an epoll set of the two descriptors, which itself is in Go's network poller. They are
-	// in the set only while the relay sleeps, so that what comes while it polls wakes no thread.
+	// Where the relay sleeps: an epoll set of the two descriptors, which itself is in Go's network
+	// poller. They are in the set only while the relay sleeps, so that what comes while it polls
+	// wakes no thread.
 	set *os.File
 	raw syscall.RawConn
 	fd  int // of set
@@ -95,11 +97,11 @@ func (r *relay) openSet() error {
 	if err != nil {
 		return fmt.Errorf("a set of descriptors to wait for: %w", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // package os puts only such ones into its poller
+	if err := unix.SetNonblock(fd, true); err != nil { // package os puts only non-blocking descriptors into its poller
 		return errors.Join(fmt.Errorf("a set of descriptors to wait for: %w", err), unix.Close(fd))
 	}
 	r.fd, r.set = fd, os.NewFile(uintptr(fd), "relay")
-	err = r.set.SetReadDeadline(time.Time{}) // fails if package os could not put it into the poller
+	err = r.set.SetReadDeadline(time.Time{}) // fails if package os could not put the set into the poller
 	if err == nil {
 		r.raw, err = r.set.SyscallConn()
 	}
@@ -215,7 +217,7 @@ func (r *relay) unheard(why error) {
 }
 
 func (r *relay) sleep() error {
-	if r.gone && r.inFull { // and nobody makes room any more
+	if r.gone && r.inFull { // and no room will be made any more
 		r.unheard(ErrGone)
 	}
 	r.slept, r.failed = false, nil
@@ -255,7 +257,7 @@ func (r *relay) arm() (ready bool, err error) {
 	case !r.deaf:
 		far |= link.Readable
 	}
-	if !r.gone { // even if nothing is waited for but the user's end; once that has come, it would end each sleep
+	if !r.gone { // even if only the user's end is waited for; once that has come, it would end each sleep
 		err = r.add(r.l, near)
 	}
 	if err == nil && far != 0 { // otherwise a connection that has failed would end each sleep

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Within makes a call that reads from or writes to a connection, and ends it with the context. If that has
-// ended the call, the error has the context's as well, and the connection has a deadline in the past.
+// Within makes a call that reads from or writes to a connection, and ends the call with the
+// context. If the context has ended the call, the error includes the context's error, and the
+// connection has a deadline in the past.
 func Within(ctx context.Context, c net.Conn, call func() error) error {
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

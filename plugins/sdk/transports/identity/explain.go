@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// The alerts by which a peer says that it does not accept us, RFC 8446, Error
-// Alerts.
+// The alerts by which a peer reports that it does not accept us, RFC 8446, Error Alerts.
 const (
 	alertHandshakeFailure   = 40
 	alertBadCertificate     = 42
@@ -41,7 +40,7 @@ var alerts = map[uint8]string{
 	alertNoProtocol:         otherProtocol,
 }
 
-// ExplainAlert says what a peer means by a TLS alert, or "" if the alert is not about
+// ExplainAlert returns the meaning of a peer's TLS alert, or "" if the alert is not about
 // identities.
 func (id *Identity) ExplainAlert(alert uint8) string {
 	text := alerts[alert]
@@ -53,7 +52,7 @@ func (id *Identity) ExplainAlert(alert uint8) string {
 	return text
 }
 
-// Explain says what an error of a TLS handshake means, or "" if it is not about the two
+// Explain returns the meaning of an error of a TLS handshake, or "" if it is not about the two
 // identities.
 func (id *Identity) Explain(err error) string {
 	var verify *tls.CertificateVerificationError

@@ -44,8 +44,8 @@ func (id *Identity) Name() string { return nameOf(id.leaf()) }
 
 func (id *Identity) leaf() *x509.Certificate { return id.files.Load().leaf }
 
-// Replace has handshakes that begin from now on use what other was read from. Configurations that
-// were made before, and connections, keep what they have.
+// Replace makes handshakes that begin from now on use the certificates and key of other.
+// Configurations that were made before, and connections, keep what they have.
 func (id *Identity) Replace(other *Identity) { id.files.Store(other.files.Load()) }
 
 // Server returns the TLS configuration of the accepting side. protocol is the ALPN name
@@ -83,8 +83,8 @@ func (id *Identity) Judge(shown []*x509.Certificate, use x509.ExtKeyUsage) error
 	return id.verify(shown, use)
 }
 
-// WithOwn returns the same identity, which accepts the names in its own certificate besides those of
-// the setting peers: the hosts of one site need not be among the site's peers.
+// WithOwn returns the same identity, which accepts the names in its own certificate in addition to
+// those of the setting peers: the hosts of one site need not be among the site's peers.
 func (id *Identity) WithOwn() *Identity {
 	other := *id
 	other.withOwn = true
@@ -201,8 +201,8 @@ func nameOf(c *x509.Certificate) string {
 
 func describe(c *x509.Certificate) string { return fmt.Sprintf("%q", nameOf(c)) }
 
-// Secret is a number that only a process with the site's key can compute, for deriving
-// keys. It is the same in all processes of the site.
+// Secret returns a number that only a process with the site's key can compute, for deriving keys.
+// It is the same in all processes of the site.
 func (id *Identity) Secret() []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(id.Certificate().PrivateKey)
 	if err != nil {

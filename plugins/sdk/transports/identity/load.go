@@ -124,7 +124,7 @@ func read(setting, path string) ([]byte, error) {
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || keyfile.Private(info) {
-		return nil // it was read, but has been removed since
+		return nil // the file was read, but has been removed since
 	}
 	return &transports.SettingError{
 		Name: "key", Problem: fmt.Sprintf("others than its owner can read %s: its mode is %04o", path, info.Mode().Perm()), Remedy: "chmod 600 " + path}

@@ -57,7 +57,7 @@ func Explain(c net.Conn, err error) error {
 	return e
 }
 
-// KeepAlive is SetSilence in the form for package net's listeners and dialers.
+// KeepAlive returns the settings of SetSilence in the form for package net's listeners and dialers.
 func KeepAlive(silence time.Duration) net.KeepAliveConfig {
 	a := askingFor(min(max(silence, MinSilence), MaxSilence))
 	return net.KeepAliveConfig{
@@ -74,7 +74,7 @@ func (h *heard) hear(limit time.Duration) {
 	}
 	_ = raw.Control(func(fd uintptr) { // fails if it is closed
 		if fallen(int(fd), limit) {
-			h.lost.Store(true) // before the shutdown, by which a reader finds the end at once
+			h.lost.Store(true) // before the shutdown, which makes a reader find the end at once
 			_ = unix.Shutdown(int(fd), unix.SHUT_RDWR)
 		}
 	})

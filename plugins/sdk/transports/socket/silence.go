@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// DefaultSilence is how long a peer may be silent by default.
+// DefaultSilence is the default time for which a peer may be silent.
 const DefaultSilence = 10 * time.Second
 
 // MaxSilence is the longest time that SetSilence accepts, and MinSilence the shortest.
@@ -28,7 +28,7 @@ func SilenceSetting() transports.Setting {
 	}
 }
 
-// Silence returns the value of that setting: whole seconds, or 0.
+// Silence returns the value of the setting of SilenceSetting: whole seconds, or 0.
 func Silence(settings map[string]any) (time.Duration, error) {
 	s, err := Whole(settings, SilenceSetting(), 0, int(MaxSilence/time.Second))
 	d := time.Duration(s) * time.Second

@@ -31,7 +31,7 @@ type Link struct {
 
 	peer    string
 	source  unproved.Source // of the peer
-	silence time.Duration   // after which a silent peer is lost; 0: never, or another process checks
+	silence time.Duration   // time after which a silent peer is lost; 0: never, or another process checks
 	limits  link.Limits
 	preread []byte // used by Recv only
 	send    half   // used by Send only
@@ -80,7 +80,7 @@ func (l *Link) hear(limit time.Duration) {
 func (l *Link) giveUp() {
 	var err error = &link.SilentError{Peer: l.peer, For: l.silence}
 	l.reset.CompareAndSwap(nil, &err)
-	_ = unix.Shutdown(int(l.fd.Load()), unix.SHUT_RDWR) // fails if the kernel has given it up by now
+	_ = unix.Shutdown(int(l.fd.Load()), unix.SHUT_RDWR) // fails if the kernel has already given up the connection
 }
 
 func adopt(fd int, preread []byte) (*Link, error) {
@@ -103,7 +103,7 @@ func adopt(fd int, preread []byte) (*Link, error) {
 	}
 	l := &Link{peer: describe(fd, far), source: sourceOfPeer(far), preread: preread}
 	l.limits.Batch = maxSlices
-	// The kernel returns twice the size that was asked for; half of it is overhead.
+	// The kernel returns twice the size that was requested; half of it is overhead.
 	if size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err == nil {
 		l.limits.Stream = size / 2
 	}
@@ -124,16 +124,16 @@ func (l *Link) Peer() string { return l.peer }
 // Handle returns the socket, or NoHandle after Close or Detach.
 func (l *Link) Handle() int { return int(l.fd.Load()) }
 
-// Arm returns true for a reader as long as there are bytes that poll(2) does not know of:
-// those that New was given.
+// Arm returns true for a reader as long as there are bytes that poll(2) does not report: the
+// preread bytes of New.
 func (l *Link) Arm(want link.Interest) bool {
 	return want&link.Readable != 0 && l.unread.Load()
 }
 
-// AckAtOnce makes TCP acknowledge what Recv has taken at once, without the usual delay in
-// which it hopes for an answer that can carry the acknowledgement. It is for peers that
-// write a message in pieces with Nagle's algorithm on: each message would cost 40 ms. Recv
-// then makes one more system call. On other sockets it has no effect.
+// AckAtOnce makes TCP acknowledge at once what Recv has taken, without the usual delay in which it
+// waits for an answer that can carry the acknowledgement. It is for peers that write a message in
+// pieces with Nagle's algorithm on: each message would cost 40 ms. Recv then makes one more system
+// call. On other sockets it has no effect.
 func (l *Link) AckAtOnce() { l.prompt.Store(true) }
 
 // Limits returns the socket's send buffer as Stream.
@@ -166,9 +166,9 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// SetLinger says what becomes of bytes that the kernel has not sent when the socket is closed, also by the
-// death of the process: with 0 they are dropped, and the peer of a TCP connection sees a reset and no end
-// of stream; with -1 they are still sent.
+// SetLinger sets what happens to bytes that the kernel has not sent when the socket is closed, also
+// by the death of the process: with 0 they are dropped, and the peer of a TCP connection sees a
+// reset and no end of stream; with -1 they are still sent.
 func (l *Link) SetLinger(seconds int) error {
 	if !l.enter(closed) {
 		return link.ErrClosed

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	slotSize = 64 << 10 // what one sendfile(2) moves at once
-	maxSlots = 34       // for all of a send buffer of 2 MiB, what Linux makes of 1 MiB
-	minPiece = 32 << 10 // the least that is worth a slot
+	slotSize = 64 << 10 // bytes that one sendfile(2) moves at once
+	maxSlots = 34       // enough for a send buffer of 2 MiB, which Linux makes of 1 MiB
+	minPiece = 32 << 10 // minimum bytes that are worth a slot
 	// oneWay bounds the difference between the bytes sent and twice those received: above
 	// it a link is a stream. The difference never exceeds twice this, so that a stream ends
 	// soon.
@@ -41,7 +41,7 @@ type stage struct {
 	refused bool   // never used on this link
 
 	ahead    int          // the difference of oneWay, never below zero
-	seen     uint64       // how much of sent is in ahead
+	seen     uint64       // bytes of sent that are in ahead
 	received atomic.Int64 // bytes of Recv that are not in ahead yet
 
 	sent uint64           // bytes that the socket took, staged or not

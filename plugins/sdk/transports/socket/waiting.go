@@ -10,16 +10,16 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/unproved"
 )
 
-// Limits of the connections of a Waiting. A job's procs greet within milliseconds, so even
-// if all dial at once fewer of theirs wait at a time.
+// Limits of the connections of a Waiting. A job's procs greet within milliseconds, so even if all
+// dial at once fewer of their connections wait at a time.
 const (
 	waitingThere = 128 // from one address
 	waitingAll   = 256
 )
 
-// Waiting bounds the accepted connections whose peers have not proved yet that they belong
-// to the job (docs/decisions/0033-unproved-connections.md). If there is no room for a new
-// one, it closes the oldest from the same address, or from the address that has most.
+// Waiting limits the accepted connections whose peers have not proved yet that they belong to the
+// job (docs/decisions/0033-unproved-connections.md). If there is no room for a new one, it closes
+// the oldest from the same address, or from the address that has most.
 type Waiting struct {
 	mu   sync.Mutex
 	room *unproved.Set[*waiter]

@@ -9,7 +9,7 @@ import (
 // mark precedes, in an address, the number of connections that a link may have.
 const mark = "/"
 
-// Address adds to the address of a listener how many connections a link to it may have.
+// Address adds the maximum number of connections of a link to the address of a listener.
 func Address(at string, count int) string {
 	if count == 1 {
 		return at
@@ -17,7 +17,8 @@ func Address(at string, count int) string {
 	return at + mark + strconv.Itoa(count)
 }
 
-// ParseAddress takes an address of Address apart. An address without a number is for one connection.
+// ParseAddress splits an address that Address returned. An address without a number is for one
+// connection.
 func ParseAddress(text string) (at string, count int, err error) {
 	at, number, several := strings.Cut(text, mark)
 	if !several {

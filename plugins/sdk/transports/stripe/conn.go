@@ -36,15 +36,15 @@ type Conn struct {
 	out    output
 	in     input
 	moved  atomic.Int64 // bytes of blocks in both directions
-	grows  *growth      // of the side that dialled; nil: it adds no connections
-	forget func()       // called when nothing can be added any more, perhaps several times; nil: nobody cares
-	most   int          // connections, of the side that accepted
+	grows  *growth      // on the dialling side; nil: the side adds no connections
+	forget func()       // called when nothing can be added any more, perhaps several times; may be nil
+	most   int          // maximum number of connections, on the accepting side
 
 	mu      sync.Mutex
 	conns   []transports.Conn
-	claimed uint32         // those that the peer has made, a bit for each, of the side that accepted
-	failed  error          // why it is broken, or that it is closed
-	broken  chan struct{}  // closed when it is
+	claimed uint32         // connections that the peer has made, a bit for each, on the accepting side
+	failed  error          // why the Conn is broken, or that it is closed
+	broken  chan struct{}  // closed when the Conn is broken
 	full    bool           // no further connection may begin to be added
 	pending sync.WaitGroup // connections that are being added
 	close   sync.Once
@@ -157,7 +157,7 @@ func (c *Conn) Close() error {
 		}
 		if c.end(net.ErrClosed) {
 			for _, x := range c.Parts() {
-				_ = x.Close() // all has left
+				_ = x.Close() // all bytes have left
 			}
 		}
 		c.stopTimers()
@@ -174,10 +174,10 @@ func (c *Conn) Parts() []transports.Conn {
 	return slices.Clone(c.conns)
 }
 
-// LocalAddr is that of the first connection.
+// LocalAddr returns the local address of the first connection.
 func (c *Conn) LocalAddr() net.Addr { return c.first.LocalAddr() }
 
-// RemoteAddr is that of the first connection.
+// RemoteAddr returns the remote address of the first connection.
 func (c *Conn) RemoteAddr() net.Addr { return c.first.RemoteAddr() }
 
 // SetDeadline bounds reading and writing.

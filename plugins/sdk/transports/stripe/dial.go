@@ -10,9 +10,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
-// Dial makes a stripe of count connections: the first, and once the peer has taken that (Groups.Accept) the
-// others at the same time. It returns when the peer has them all. If count is 1 it returns the connection itself. After an error all
-// are closed; it is that of a dial if one has failed.
+// Dial makes a stripe of count connections: the first, and once the peer has taken that
+// (Groups.Accept) the others at the same time. It returns when the peer has them all. If count is 1
+// it returns the connection itself. After an error all connections are closed; if a dial has
+// failed, the error is that dial's.
 func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) (transports.Conn, error)) (transports.Conn, error) {
 	x, err := Begin(ctx, Plan{Most: count, Dial: dial})
 	c, several := x.(*Conn)
@@ -26,17 +27,18 @@ func Dial(ctx context.Context, count int, dial func(ctx context.Context, i int) 
 	return c, nil
 }
 
-// Plan says how a stripe is made.
+// Plan describes how a stripe is made.
 type Plan struct {
-	Most int // connections, as the peer's address says
+	Most int // maximum number of connections, from the peer's address
 
-	// Dial makes connection i, from 0. It is called with 0 first, and with the others at the same time once
-	// much has gone over that, at most once for each.
+	// Dial makes connection i, from 0. It is called with 0 first, and with the others at the same
+	// time once many bytes have gone over connection 0, at most once for each.
 	Dial func(ctx context.Context, i int) (transports.Conn, error)
 }
 
-// Begin makes the first connection of a stripe, and waits until the peer has taken it (Groups.Accept). If
-// there is to be one alone, it returns that itself. After an error it is closed.
+// Begin makes the first connection of a stripe, and waits until the peer has taken it
+// (Groups.Accept). If the plan has only one connection, Begin returns that connection itself. After
+// an error the connection is closed.
 func Begin(ctx context.Context, p Plan) (transports.Conn, error) {
 	x, err := p.Dial(ctx, 0)
 	if err != nil {

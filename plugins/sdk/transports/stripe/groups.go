@@ -15,9 +15,10 @@ type Groups struct {
 	live map[[16]byte]*Conn
 }
 
-// Accept takes a connection that was accepted. It returns a stripe if that is its first one, or c itself if
-// it is to stay the only one, and nil without an error if c was added to a stripe that there is. A stripe
-// may have most connections. After an error c is closed. Bound the time by ctx, and the number of callers.
+// Accept handles a connection that was accepted. It returns a stripe if c is the stripe's first
+// connection, c itself if it is to stay the only one, and nil without an error if c was added to an
+// existing stripe. A stripe may have most connections. After an error c is closed. Bound the time
+// by ctx, and the number of callers.
 func (g *Groups) Accept(ctx context.Context, most int, c transports.Conn) (transports.Conn, error) {
 	made, err := g.take(ctx, most, c)
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *Conn) grow() {
 		}
 		go func() {
 			defer c.pending.Done()
-			_ = c.addDialled(context.Background(), i) // those that there are do
+			_ = c.addDialled(context.Background(), i) // the existing connections suffice
 		}()
 	}
 }
@@ -56,7 +56,7 @@ func (c *Conn) growNow(ctx context.Context) error {
 	for i := 1; i < len(errs); i++ {
 		wg.Go(func() {
 			if errs[i] = c.addDialled(ctx, i); errs[i] != nil {
-				cancel() // the others have no use without it
+				cancel() // without one connection the others are useless
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// MaxConnections is the most connections of a stripe.
+// MaxConnections is the maximum number of connections of a stripe.
 const MaxConnections = 32
 
 const (
@@ -19,8 +19,8 @@ const (
 // ErrProtocol is wrapped by errors about a peer that breaks the rules of this package.
 var ErrProtocol = errors.New("the peer does not follow the protocol of several connections for a link")
 
-// ErrGivenUp is wrapped by the error of Dial or Begin if the peer has closed the connection before it took it: it
-// has too many that are no links yet, or does not listen any more.
+// ErrGivenUp is wrapped by the error of Dial or Begin if the peer has closed the connection before
+// it took it: the peer has too many connections that are no links yet, or does not listen any more.
 var ErrGivenUp = errors.New("the peer gave up the connection before it was a link")
 
 // ErrIncomplete is wrapped by no error any more.

@@ -15,19 +15,19 @@ import (
 type inBlock struct {
 	home  chan *inBlock
 	bytes []byte // allocated when it is used first
-	n     int    // of the block
-	read  int    // of these
+	n     int    // bytes of the block
+	read  int    // bytes of the block that were read
 }
 
 type input struct {
 	mu       sync.Mutex
 	news     sync.Cond
 	started  bool                // connections are read
-	waiting  []transports.Conn   // those that are read once started is set
-	blocks   map[uint64]*inBlock // those that were received, by their numbers
-	next     uint64              // which is read next
-	open     int                 // connections that bring more of them, or may
-	end      uint64              // how many there are in all, once ended is set
+	waiting  []transports.Conn   // connections that are read once started is set
+	blocks   map[uint64]*inBlock // blocks that were received, by their numbers
+	next     uint64              // number of the block that is read next
+	open     int                 // connections that bring more blocks, or may
+	end      uint64              // total number of blocks, once ended is set
 	ended    bool
 	late     bool // the deadline has passed
 	deadline *time.Timer
@@ -120,7 +120,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			if b.read += n; b.read == b.n {
 				delete(in.blocks, in.next)
 				in.next++
-				b.home <- b // which has room for all that it has lent
+				b.home <- b // home has room for all blocks that it has lent
 			}
 			return n, nil
 		case in.open == 0 && in.next == in.end: // all connections say so
@@ -154,7 +154,7 @@ func (c *Conn) receive(x transports.Conn) {
 	for first, last := true, uint64(0); ; first = false {
 		if _, err := io.ReadFull(x, head[:]); err != nil {
 			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF // what ends in order has said so
+				err = io.ErrUnexpectedEOF // a stream that ends in order has announced its end
 			}
 			c.fail(err)
 			return

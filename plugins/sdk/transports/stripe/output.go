@@ -22,12 +22,12 @@ type outBlock struct {
 
 type outQueue struct {
 	conn   transports.Conn
-	blocks chan *outBlock // with room for all that there are, and one that ends the stream
+	blocks chan *outBlock // with room for all blocks that exist, and one that ends the stream
 	done   chan struct{}  // closed once the connection's own stream has ended
 }
 
 type output struct {
-	free    chan *outBlock // those of connections that can send another one
+	free    chan *outBlock // blocks of connections that can send another one
 	closing chan struct{}  // closed by Close
 
 	write  sync.Mutex // held during Write and CloseWrite; guards what follows
@@ -130,7 +130,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		n += b.n
 		b.head(o.number, b.n)
 		o.number++
-		c.note(b.n) // b is the connection's from the next line on
+		c.note(b.n) // b belongs to the connection from the next line on
 		b.queue.blocks <- b
 	}
 	return n, nil
@@ -138,7 +138,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 
 // place waits for memory for a block.
 func (c *Conn) place() (*outBlock, error) {
-	select { // these count also if there is memory
+	select { // check these first, even if there is memory
 	case <-c.broken:
 		return nil, c.failure()
 	case <-c.out.closing:

@@ -18,22 +18,21 @@ const (
 	Skip Verdict = "skip" // the rule says nothing about this transport
 )
 
-// Outcome is what Check found.
+// Outcome is the result of Check.
 type Outcome struct {
 	Verdict Verdict
 	Reason  string   // what was violated, or why the case was skipped
-	Log     []string // what the case had to say
+	Log     []string // messages of the case
 	Took    time.Duration
 }
 
-// Check runs a case outside of package testing. A panic is a failure. A case that
-// has not ended within limit is one too, and is left behind; zero means no limit.
+// Check runs a case outside of package testing. A panic is a failure. A case that has not ended
+// within limit is a failure, too, and is left running; zero means no limit.
 func (c Case) Check(h Harness, limit time.Duration) Outcome {
 	return Record(func(t T) { c.Run(t, h) }, limit)
 }
 
-// Record runs any function that wants a T, and does with it what Check does with a
-// case.
+// Record runs any function that needs a T, and handles it as Check handles a case.
 func Record(f func(T), limit time.Duration) Outcome {
 	r := &recorder{Outcome: Outcome{Verdict: Pass}, ended: make(chan struct{})}
 	begin := time.Now()

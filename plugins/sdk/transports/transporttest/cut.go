@@ -51,7 +51,8 @@ type relayed struct {
 
 func (r relayed) Address() string { return r.address }
 
-// Accept passes over what came of links that were cut: connections that became no part of one in time.
+// Accept skips the remains of links that were cut: connections that became no part of a link in
+// time.
 func (r relayed) Accept(ctx context.Context) (l link.Link, err error) {
 	for range mostRefused {
 		var te *transports.Error

@@ -25,7 +25,7 @@ func firstBytes(e *env) {
 	e.together(func() error {
 		l, err := e.dial(ctx, ln.Address())
 		if err != nil {
-			stop() // nobody comes
+			stop() // no peer comes
 			return err
 		}
 		defer l.Close()

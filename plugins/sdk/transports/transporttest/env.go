@@ -61,7 +61,7 @@ func (e *env) pairAt(ln transports.Listener) (dialled, accepted link.Link) {
 	e.together(
 		func() (err error) {
 			if dialled, err = e.dial(ctx, ln.Address()); err != nil {
-				stop() // nobody comes
+				stop() // no peer comes
 			}
 			return err
 		},

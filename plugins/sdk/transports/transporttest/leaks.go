@@ -23,13 +23,13 @@ func noDescriptorsLeft(e *env) {
 		}
 		e.must(ln.Close())
 	}
-	round() // what is opened once and for all is open now
+	round() // descriptors that stay open are open after this round
 	before := descriptors(e)
 	for range 10 {
 		round()
 	}
-	// 400 descriptors were open meanwhile; a few may be somebody else's. Links may end what they have
-	// under way in the background.
+	// 400 descriptors were open meanwhile; a few may belong to other code. Links may end what they
+	// have under way in the background.
 	after := descriptors(e)
 	for deadline := time.Now().Add(e.h.Patience); after > before+10; after = descriptors(e) {
 		if time.Now().After(deadline) {
@@ -52,8 +52,8 @@ type holdings struct {
 	heap                 uint64
 }
 
-// Links that were closed may hold so much more than others before: it is far less
-// than what 200 links hold, and more than what somebody else takes meanwhile.
+// Closed links may hold this much more than earlier ones did: far less than 200 links hold, and
+// more than other code takes meanwhile.
 const (
 	spareGoroutines = 50
 	spareMappings   = 50

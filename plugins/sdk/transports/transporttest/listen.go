@@ -134,7 +134,7 @@ func manyDials(e *env) {
 		work = append(work, func() error {
 			l, err := e.dial(ctx, ln.Address())
 			if err != nil {
-				stop() // one comes less
+				stop() // one link fewer comes
 				return err
 			}
 			defer l.Close()

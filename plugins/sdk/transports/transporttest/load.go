@@ -34,7 +34,7 @@ func (e *env) shortLink(ln transports.Listener) error {
 	go func() {
 		l, err := e.dial(ctx, ln.Address())
 		if err != nil {
-			cancel() // nobody comes
+			cancel() // no peer comes
 		}
 		dialled <- end{l, err}
 	}()

@@ -32,7 +32,7 @@ func lossyPath(e *env) {
 	}
 }
 
-// One packet of so many is lost, doubled, or passed on behind the next one.
+// One packet of this many is lost, duplicated, or sent after the next one.
 const (
 	lossOf    = 40
 	doubleOf  = 40
@@ -46,7 +46,7 @@ type lossy struct {
 
 	mu                sync.Mutex
 	rng               *rand.Rand
-	peers             map[string]*net.UDPConn // towards the listener, by who dials
+	peers             map[string]*net.UDPConn // sockets towards the listener, by dialler
 	lost, twice, late int
 	all               sync.WaitGroup
 }
@@ -94,7 +94,7 @@ func (r *lossy) outward() {
 			if to == nil {
 				continue
 			}
-			w = &way{r: r, write: func(b []byte) { _, _ = to.Write(b) }} // what is not sent is lost, as others are
+			w = &way{r: r, write: func(b []byte) { _, _ = to.Write(b) }} // a packet that is not sent is lost, like other lost ones
 			ways[from.String()] = w
 		}
 		w.pass(buf[:n])
@@ -132,7 +132,7 @@ func (r *lossy) peer(from net.Addr) *net.UDPConn {
 type way struct {
 	r     *lossy
 	write func([]byte)
-	held  []byte // passed on behind the next packet
+	held  []byte // packet to be sent after the next one
 }
 
 func (w *way) pass(b []byte) {

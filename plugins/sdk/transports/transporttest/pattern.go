@@ -98,7 +98,7 @@ func (e *env) stream(from, to link.Link, total int64, out, in cut) (send, recv f
 			if err := e.send(from, batch...); err != nil {
 				return err
 			}
-			clear(buf[:n]) // a link that still needs it fails the check
+			clear(buf[:n]) // a link that still needs the bytes fails the check
 			left -= int64(n)
 		}
 		return nil

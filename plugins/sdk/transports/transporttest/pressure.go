@@ -31,21 +31,21 @@ func backPressure(e *env) {
 	e.must(e.greet(a, b, "and on it goes"))
 }
 
-// Pauses tells when a link that takes bytes now and then will take no more. Its zero value is
+// Pauses finds out when a link that takes bytes now and then will take no more. Its zero value is
 // ready for use.
 type Pauses struct {
 	since   time.Time     // when bytes were taken last
-	longest time.Duration // after which some more were taken
+	longest time.Duration // longest pause after which more bytes were taken
 }
 
-// A link is full when it has taken nothing for this time, and for so many times the longest pause
-// that it has made. One that hoards what its peer does not read takes it in bursts.
+// A link is full when it has taken nothing for this time, and for this multiple of its longest
+// pause so far. A link that hoards bytes which its peer does not read takes them in bursts.
 const (
 	shortestPause = 1500 * time.Millisecond
 	longerPause   = 5
 )
 
-// Moved notes that bytes were taken.
+// Moved records that bytes were taken.
 func (p *Pauses) Moved() {
 	if p.since.IsZero() {
 		p.since = time.Now()

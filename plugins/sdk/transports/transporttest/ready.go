@@ -53,7 +53,7 @@ func readable(e *env) {
 		e.must(e.send(a, []byte(text)))
 		e.becomes(b, link.Readable, "bytes have come")
 		got := make([]byte, len(text))
-		for i := range got { // one by one: it stays readable
+		for i := range got { // one by one: the handle stays readable
 			e.becomes(b, link.Readable, "bytes are left")
 			e.must(e.recv(b, got[i:i+1]))
 		}

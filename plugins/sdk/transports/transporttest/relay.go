@@ -28,13 +28,13 @@ func (e *env) relay(address string) *relay {
 	if target == "" {
 		e.Skipf("%q is not reached by TCP on this machine", address)
 	}
-	// Somebody else may listen for TCP at a UDP port's number.
+	// Another process may listen for TCP at a UDP port's number.
 	if free, err := net.ListenPacket("udp", target); err == nil {
 		_ = free.Close()
 	} else {
 		e.Skipf("%s is a UDP port", target)
 	}
-	// A connection made to find out would be one that the listener has to judge.
+	// A trial connection would be one that the listener has to judge.
 	if free, err := net.Listen("tcp", target); err == nil {
 		_ = free.Close()
 		e.Skipf("nobody listens for TCP at %s", target)

@@ -24,8 +24,8 @@ type Harness struct {
 	// Dialler dials: another object or another plugin process; or nil.
 	Dialler transports.Transport
 
-	// Listen is where listeners are opened, with Port 0. The suite opens several
-	// at once and puts a number behind Name.
+	// Listen is where listeners are opened, with Port 0. The suite opens several at once and
+	// appends a number to Name.
 	Listen transports.ListenSpec
 
 	// From is the From of each DialSpec.
@@ -34,16 +34,15 @@ type Harness struct {
 	// Large is the number of bytes of the large transfer; 0 means 64 MiB.
 	Large int64
 
-	// Links is how many short links are made one after another; 0 means 500.
+	// Links is the number of short links that are made one after another; 0 means 500.
 	Links int
 
 	// Patience bounds each wait for something to move; 0 means 30 seconds.
 	Patience time.Duration
 }
 
-// T is what a case needs of *testing.T, so that a program that is no test can
-// run the suite too. Fatalf and Skipf must not return; Cleanup may be called from
-// several goroutines at once.
+// T is the part of *testing.T that a case uses, so that a program that is no test can run the suite
+// too. Fatalf and Skipf must not return; Cleanup may be called from several goroutines at once.
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -70,7 +69,7 @@ func (c Case) Run(t T, h Harness) {
 	c.run(&env{T: t, c: c, h: h})
 }
 
-// Cases is the whole suite, in the order in which it is best read.
+// Cases returns the whole suite, in the order in which it is best read.
 func Cases() []Case {
 	var all []Case
 	for _, part := range [][]Case{aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, cutCases, lossCases, listenCases, loadCases, leakCases, socketCases} {

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/pki"
 )
 
-// Authority makes a CA that has just begun.
+// Authority makes a CA whose validity has just begun.
 func Authority(t testing.TB) *pki.Authority {
 	t.Helper()
 	ca, err := pki.NewAuthority("test", time.Now(), time.Hour)
@@ -32,7 +32,7 @@ func Site(t testing.TB, name string, ca, trusted *pki.Authority, more map[string
 	return Files(t, pair, trusted, more)
 }
 
-// Files are the same for a certificate that was made elsewhere.
+// Files returns the same settings as Site, for a certificate that was made elsewhere.
 func Files(t testing.TB, pair pki.Pair, trusted *pki.Authority, more map[string]any) map[string]any {
 	t.Helper()
 	settings := map[string]any{
