@@ -6,7 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/membership"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )

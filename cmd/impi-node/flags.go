@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/mpiexec"
-	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/site/report"
 )
 
 type options struct {

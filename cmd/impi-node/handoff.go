@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/procs"
 )
 
 // order is the launcher's message to each of its nodes. It is sent over an inherited socket, as no

@@ -14,7 +14,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch/engine"
-	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 // hostVerb is the command with which the head of a site starts impi-node for another host.

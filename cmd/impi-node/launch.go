@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/mpiexec"
 	"github.com/openimpi/impi/internal/node"
-	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/procs"
 )
 
 type siteProcess struct {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/skips"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/reload"
+	"github.com/openimpi/impi/internal/operator/reload"
+	"github.com/openimpi/impi/internal/site/member"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/launch/manifest"
-	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/site/report"
 )
 
 // resolver returns the addresses of host names. net.Resolver implements it.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/node/dial"
 )
 
 // The ports of each host of fixedPorts.

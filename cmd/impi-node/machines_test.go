@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
-	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/hostlist"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/reload"
+	"github.com/openimpi/impi/internal/operator/reload"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 // nodeSpec is what one node runs: a site, or one host of a site that has others on other machines.

@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch/engine"
 	"github.com/openimpi/impi/internal/listen"
-	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 // hostOrder is the head's order to the node of another host: everything that the node needs to

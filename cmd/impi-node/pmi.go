@@ -19,10 +19,10 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/launch/engine"
+	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/node"
-	"github.com/openimpi/impi/internal/node/lifetime"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 // runManaged runs the node of the procs that a process manager has started on one machine. The

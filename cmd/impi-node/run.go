@@ -15,8 +15,8 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/node"
-	"github.com/openimpi/impi/internal/node/lifetime"
 )
 
 // runJob runs a job: one site in this process, or a process for each of several sites.

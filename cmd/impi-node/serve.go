@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/loglimit"
-	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/site/server"
 )
 
 // serving is the job's server in the launcher, if one of the sites embeds it, and what all sites

@@ -1,6 +1,6 @@
 // Package meetings decides what a node does with what its procs say about other worlds: ports, calls
 // of ports and links between procs of different worlds (MPI-4.1, 11.8). It is pure.
-// internal/node/meet carries the decisions out with plugins and sockets, internal/sim/job with
+// internal/connmgr/meet carries the decisions out with plugins and sockets, internal/sim/job with
 // simulated links.
 package meetings
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/board"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/routes/routestest"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 

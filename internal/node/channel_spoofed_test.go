@@ -17,11 +17,11 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/channel"
-	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/meet"
-	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/connmgr/channel"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/connmgr/meet"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/site"
 )
 
 // spoofed binds the address of a host and connects to the channel port of a site.

@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	rules "github.com/openimpi/impi/core/route"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/routes/routestest"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 

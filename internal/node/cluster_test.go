@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 func init() {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/direct"
 )
 
 func init() {

@@ -1,7 +1,8 @@
 // Package node is the agent process of a site: it finds the job's other sites through the server,
 // starts the site's transport plugins and procs, connects its hosts with all others, switches their
-// packets, makes direct links between procs, and ends everything when the job ends. Each of the
-// packages below it does one of these things; this one calls them in the order of a job's life.
+// packets, makes direct links between procs, and ends everything when the job ends. Each of the rooms
+// beside it (internal/site, procs, connmgr, ...) does one of these things; this package calls them in
+// the order of a job's life.
 //
 // A node is one operating-system process and has, for each host of its site, a packet
 // switch (internal/packetswitch): one goroutine that reads, routes and writes packets. Links are made in

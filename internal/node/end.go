@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/lifetime"
 )
 
 // finish waits until all packets are delivered, then for the end of the procs, then for the end of
@@ -19,7 +19,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	n.recorder.last(ctx)
+	n.recorder.Last(ctx)
 	for _, p := range n.procs.All() {
 		select {
 		case <-p.Judged():

@@ -15,7 +15,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/direct"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/soak"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
+	"github.com/openimpi/impi/internal/routes/routestest"
 )
 
 // survey waits until all procs of a job have talked to each other, and asks its

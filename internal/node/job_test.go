@@ -7,8 +7,8 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/routes/routestest"
+	"github.com/openimpi/impi/internal/site"
 )
 
 // TestDataOfForeignSites: what the file says of a site that somebody else runs

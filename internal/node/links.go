@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/internal/node/accept"
-	"github.com/openimpi/impi/internal/node/channel"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/inspect"
-	"github.com/openimpi/impi/internal/node/meet"
-	"github.com/openimpi/impi/internal/node/probe"
-	"github.com/openimpi/impi/internal/node/site"
-	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/channel"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/connmgr/meet"
+	"github.com/openimpi/impi/internal/lifetime"
+	"github.com/openimpi/impi/internal/operator/inspect"
+	"github.com/openimpi/impi/internal/operator/probe"
+	"github.com/openimpi/impi/internal/site"
 )
 
 // open makes everything by which links are made, and the Arrivals that accept them. A spawned world has
@@ -21,7 +21,7 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	if n.opt.spawned != nil {
 		root = n.opt.root
 	}
-	n.tasks = tasks.New(ctx)
+	n.tasks = lifetime.NewGroup(ctx)
 	n.direct = direct.New(direct.Settings{
 		Routes: n.routes, Procs: n.procs, Token: n.job.Token, Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log,
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/site/server"
 	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/plugins/sdk/transports"

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/connmgr/meet"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )

@@ -21,9 +21,9 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/native"
-	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/wireup"
 )

@@ -14,26 +14,26 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/channel"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/connmgr/meet"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/metrics"
-	"github.com/openimpi/impi/internal/node/channel"
-	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/inspect"
-	"github.com/openimpi/impi/internal/node/lifetime"
-	"github.com/openimpi/impi/internal/node/meet"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/nativelaunch"
-	"github.com/openimpi/impi/internal/node/probe"
-	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/node/report"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/server"
-	"github.com/openimpi/impi/internal/node/site"
-	"github.com/openimpi/impi/internal/node/spares"
-	"github.com/openimpi/impi/internal/node/spawner"
-	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/operator/inspect"
+	"github.com/openimpi/impi/internal/operator/probe"
+	"github.com/openimpi/impi/internal/operator/record"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/site"
+	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/nativelaunch"
+	"github.com/openimpi/impi/internal/site/report"
+	"github.com/openimpi/impi/internal/site/server"
+	"github.com/openimpi/impi/internal/spawner"
+	"github.com/openimpi/impi/internal/spawner/spares"
 	"github.com/openimpi/impi/internal/ui"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk/link"
@@ -63,9 +63,9 @@ type node struct {
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
-	table     *os.File     // what procs get of the job; open until all have it
-	world     []byte       // head of the job's description for other worlds; nil: it cannot meet any
-	tasks     *tasks.Group // tasks that end when the procs are gone; nil until startup is over
+	table     *os.File        // what procs get of the job; open until all have it
+	world     []byte          // head of the job's description for other worlds; nil: it cannot meet any
+	tasks     *lifetime.Group // tasks that end when the procs are gone; nil until startup is over
 	direct    *direct.Links
 	channels  *channel.Channels
 	meetings  *meet.Meetings
@@ -75,9 +75,9 @@ type node struct {
 	spare     *spareNode       // nil: this is not the node of a spare site
 	fallBacks dial.FallBacks
 	control   *inspect.Control
-	metrics   *metrics.Server // nil: none are served
-	recorder  *recorder       // nil: no record of the job is written
-	ui        *ui.Server      // nil: no page is served
+	metrics   *metrics.Server  // nil: none are served
+	recorder  *record.Recorder // nil: no record of the job is written
+	ui        *ui.Server       // nil: no page is served
 	spans     spans
 	survival  survival
 
@@ -128,7 +128,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	err := lives(ctx, n)
 	f := n.verdict(ctx, err)
-	n.recorder.ending()
+	n.recorder.Ending()
 	if f != nil {
 		f.Early = !n.isReady()
 		if n.opt.Failing != nil {
@@ -144,9 +144,21 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if o.Failure == nil {
 		o.Failure = incomplete
 	}
-	n.recorder.write(o)
+	n.recorder.Write(o)
 	n.spans.over(n, o)
 	return o
+}
+
+// lastLook bounds how long to wait at the end for the answers of other sites that a report needs. Tests
+// raise it, as their machines are slow.
+var lastLook = 2 * time.Second
+
+// newRecorder returns nil if no report is wanted, or another node writes it.
+func newRecorder(n *node) *record.Recorder {
+	if n.opt.spawned != nil || n.spare != nil || !n.cluster.IsHead() {
+		return nil
+	}
+	return record.New(record.Settings{Job: n.opt.Job, Name: n.name(), Site: n.opt.Site.Name, Routes: n.routes, Log: n.log, Patience: lastLook})
 }
 
 func newNode(opt Options) *node {
@@ -278,7 +290,7 @@ func (n *node) run(ctx context.Context) error {
 	close(n.ready)
 	member.GoOn(n.cluster)
 	n.control.TellJob()
-	n.recorder.begin(ctx)
+	n.recorder.Begin(ctx, n.control)
 	return n.spans.step("run", func() error { return n.finish(ctx) })
 }
 

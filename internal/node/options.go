@@ -11,10 +11,10 @@ import (
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/node/reload"
-	"github.com/openimpi/impi/internal/node/spawner"
+	"github.com/openimpi/impi/internal/operator/reload"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/spawner"
 )
 
 // Options define what a node runs and where its output goes.

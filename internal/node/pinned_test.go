@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 

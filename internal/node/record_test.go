@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/jobreport"
@@ -90,29 +89,6 @@ func TestReportOfSitesApart(t *testing.T) {
 		if r.Whole || len(r.Ranks) != job.Sites[i].Procs() || !strings.HasPrefix(r.Sites[1-i].Known, "nothing: its nodes have not answered") {
 			t.Errorf("%+v", r)
 		}
-	}
-}
-
-// TestSilences: a site that does not answer is waited for from the first question on, not again each time,
-// and one that never asks no longer than it takes to be sure of that.
-func TestSilences(t *testing.T) {
-	const client = 1
-	s, now := make(silences), time.Now()
-	if s.gone(client, true, time.Hour, now) || s.asked(client, now) != lastLook || s.gone(client, true, time.Hour, now.Add(lastLook-1)) {
-		t.Error("a site is given up before it has had time to answer")
-	}
-	if left := s.asked(client, now.Add(lastLook/2)); left != lastLook-lastLook/2 {
-		t.Errorf("a second question is given %v", left)
-	}
-	if left := s.asked(client, now.Add(2*lastLook)); left != leastLook || !s.gone(client, true, 0, now.Add(lastLook)) {
-		t.Errorf("a silent site is given %v", left)
-	}
-	delete(s, client) // it has answered
-	if s.gone(client, true, time.Hour, now.Add(time.Hour)) {
-		t.Error("a site that has answered is gone")
-	}
-	if ran := firstLook + lastLook; s.gone(client, false, ran-1, now) || !s.gone(client, false, ran, now) {
-		t.Error("when is a site gone that has never asked?")
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/direct"
 )
 
 // ticking starts a job of two sites, of which each line that is written makes a

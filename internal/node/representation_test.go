@@ -6,7 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/routes"
 )
 
 func TestRepresentationsAreOnTheCard(t *testing.T) {

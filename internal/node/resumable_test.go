@@ -17,10 +17,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/resumable"
+	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 

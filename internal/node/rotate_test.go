@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/reload"
+	"github.com/openimpi/impi/internal/operator/reload"
 	"github.com/openimpi/impi/plugins/sdk/support/pki"
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/routes/routestest"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 

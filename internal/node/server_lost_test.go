@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+	"github.com/openimpi/impi/internal/site/server"
 )
 
 // goesOn is what a site says of its server.

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/internal/loglimit"
-	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/site/member"
 )
 
 // passSignals passes the operator's signals on to the procs until stop is called. Signals wait

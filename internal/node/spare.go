@@ -16,13 +16,13 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/accept"
-	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/site"
-	"github.com/openimpi/impi/internal/node/spares"
-	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/site"
+	"github.com/openimpi/impi/internal/spawner/spares"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -124,7 +124,7 @@ func (s *spareNode) run(ctx context.Context) error {
 	}
 	n.routes.World = s.world(token)
 	n.job = n.routes.World
-	n.tasks = tasks.New(ctx)
+	n.tasks = lifetime.NewGroup(ctx)
 	close(s.there)
 	if job == nil {
 		return n.member.AwaitHead(ctx)

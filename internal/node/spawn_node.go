@@ -9,12 +9,12 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/node/member"
-	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/node/report"
-	"github.com/openimpi/impi/internal/node/server"
-	"github.com/openimpi/impi/internal/node/spares"
-	"github.com/openimpi/impi/internal/node/spawner"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/report"
+	"github.com/openimpi/impi/internal/site/server"
+	"github.com/openimpi/impi/internal/spawner"
+	"github.com/openimpi/impi/internal/spawner/spares"
 )
 
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch/launchtest"
-	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/transcript"
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )

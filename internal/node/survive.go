@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/node/spawner"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/spawner"
 	"github.com/openimpi/impi/internal/telemetry"
 	"github.com/openimpi/impi/internal/version"
 )

@@ -5,10 +5,10 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/procs"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
-	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/routes/routestest"
+	"github.com/openimpi/impi/internal/site"
 )
 
 // twoSites is a node of client 0 with ranks 0 and 1; client 1 has 2 and 3.

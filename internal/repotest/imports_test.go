@@ -23,6 +23,32 @@ var layers = map[string]int{
 	"internal/engine/meet": 4, "internal/engine/window": 4, "internal/engine/file": 4, "internal/engine/tool": 4, "internal/engine/life": 5,
 }
 
+// rooms are what a node is put together of, lowest first, and which others of them each may import.
+// Beside them only commands do.
+var rooms = map[string][]string{
+	"internal/lifetime": nil,
+	"internal/routes":   nil,
+	"internal/procs":    {"internal/lifetime", "internal/routes"},
+	"internal/site":     {"internal/lifetime", "internal/routes", "internal/procs"},
+	"internal/connmgr":  {"internal/lifetime", "internal/routes", "internal/procs", "internal/site"},
+	"internal/spawner":  {"internal/lifetime", "internal/routes", "internal/procs", "internal/connmgr"},
+	"internal/operator": {"internal/routes", "internal/procs", "internal/site", "internal/connmgr"},
+	host:                {"internal/lifetime", "internal/routes", "internal/procs", "internal/site", "internal/connmgr", "internal/spawner", "internal/operator"},
+}
+
+// host is the room at the top, which puts the others together.
+const host = "internal/node"
+
+// roomOf returns the room that a package is in, or "".
+func roomOf(dir string) string {
+	for room := range rooms {
+		if fits(room+"/...", dir) {
+			return room
+		}
+	}
+	return ""
+}
+
 // direction says what the packages of a subtree may import. A pattern is a
 // folder, or a folder and all below it if it ends in "/...".
 type direction struct {
@@ -41,6 +67,12 @@ var pure = []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy", "plugins/s
 
 // isPure reports whether what a package does must not depend on the machine.
 func isPure(dir string) bool { return fits("core/...", dir) || slices.Contains(pure, dir) }
+
+// ofNode is what the node's process may import: it knows the contract and no transport.
+var ofNode = []string{
+	"core/...", "plugins/sdk/link", "plugins/sdk/support/polling", "plugins/sdk/support/unproved", "plugins/sdk/support/pki", "plugins/sdk/transports", "plugins/sdk/transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/sdk/proto/...",
+	"internal/...",
+}
 
 // directions: the first one whose from fits counts.
 var directions = []direction{
@@ -107,14 +139,14 @@ var directions = []direction{
 		from: "internal/conformance/...",
 		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/conformance/..."},
 	},
-	{
-		// The agent process knows the contract and no transport.
-		from: "internal/node/...",
-		ours: []string{
-			"core/...", "plugins/sdk/link", "plugins/sdk/support/polling", "plugins/sdk/support/unproved", "plugins/sdk/support/pki", "plugins/sdk/transports", "plugins/sdk/transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/sdk/proto/...",
-			"internal/...",
-		},
-	},
+	{from: "internal/lifetime", ours: []string{"core/ending", "internal/launch"}, others: noOthers},
+	{from: "internal/routes/...", ours: ofNode},
+	{from: "internal/procs/...", ours: ofNode},
+	{from: "internal/site/...", ours: ofNode},
+	{from: "internal/connmgr/...", ours: ofNode},
+	{from: "internal/spawner/...", ours: ofNode},
+	{from: "internal/operator/...", ours: ofNode},
+	{from: "internal/node/...", ours: ofNode},
 	{from: "internal/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "include", "internal/..."}},
 	{from: "examples/...", ours: []string{"core/mpi", "examples/..."}, others: noOthers},
 	{from: "cmd/...", ours: []string{"core/...", "transports/...", "plugins/...", "config", "include", "internal/..."}},
@@ -170,7 +202,18 @@ func (d direction) forbids(dir, name string) string {
 	case fits("core/...", dir) && fits("core/...", ours), fits(engine, dir) && fits(engine, ours):
 		return forbidsLayer(dir, ours)
 	}
-	return ""
+	return forbidsRoom(roomOf(dir), roomOf(ours), fits("cmd/...", dir))
+}
+
+// forbidsRoom returns the reason why a package of the room from, or of none, may not import one of the room to.
+func forbidsRoom(from, to string, command bool) string {
+	switch {
+	case to == "" || to == from || command || slices.Contains(rooms[from], to):
+		return ""
+	case from == "":
+		return to + " is for the node alone"
+	}
+	return "the rooms of the node go down only, and internal/repotest does not say that " + from + " may import " + to
 }
 
 func forbidsLayer(dir, name string) string {

@@ -8,7 +8,7 @@ import (
 )
 
 // mapped are the folders whose own folders are in the map of docs/architecture.md.
-var mapped = []string{"core", "internal", "internal/engine", "internal/node", "plugins", "plugins/sdk", "plugins/sdk/support", "plugins/sdk/transports"}
+var mapped = []string{"core", "internal", "internal/engine", "internal/site", "internal/connmgr", "internal/spawner", "internal/operator", "plugins", "plugins/sdk", "plugins/sdk/support", "plugins/sdk/transports"}
 
 const (
 	architecture = "docs/architecture.md"

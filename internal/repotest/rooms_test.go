@@ -16,22 +16,29 @@ const (
 	MaxFiles   = 30
 )
 
-// Rooms wants packages with few files, and types with few methods. core/mpi is the list of what MPI
-// has: its methods are counted by the standard, and Face wants them short.
+// MaxHost is the most lines of internal/node and all below it: it puts the rooms beside it together, and
+// what is a subject of its own is one of them.
+const MaxHost = 4999
+
+// Rooms wants packages with few files, types with few methods, and a small node. core/mpi is the list of
+// what MPI has: its methods are counted by the standard, and Face wants them short.
 func Rooms(r *Repo) []Problem {
-	files, methods := map[string]int{}, map[string]int{}
+	files, methods, lines := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, f := range r.Go {
 		if f.Test || f.Generated {
 			continue
 		}
 		files[f.Dir]++
+		if fits(host+"/...", f.Dir) {
+			lines[host] += f.Lines
+		}
 		for _, d := range f.AST.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && f.Dir != "core/mpi" {
 				methods[f.Dir+"."+receiver(fn)]++
 			}
 		}
 	}
-	return append(tooMany(files, MaxFiles, "files"), tooMany(methods, MaxMethods, "methods")...)
+	return slices.Concat(tooMany(files, MaxFiles, "files"), tooMany(methods, MaxMethods, "methods"), tooMany(lines, MaxHost, "lines"))
 }
 
 func tooMany(counts map[string]int, most int, what string) []Problem {

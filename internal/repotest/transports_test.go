@@ -11,7 +11,7 @@ import (
 
 // nameless are the packages that treat all transports alike: they know what a transport
 // says of itself, and never its name.
-var nameless = []string{"core/...", "internal/node/...", "internal/links/...", "internal/rendezvous/...", "internal/names/...", "plugins/host/...", "plugins/sdk/proto/..."}
+var nameless = []string{"core/...", "internal/routes/...", "internal/procs/...", "internal/site/...", "internal/connmgr/...", "internal/spawner/...", "internal/operator/...", "internal/node/...", "internal/links/...", "internal/rendezvous/...", "internal/names/...", "plugins/host/...", "plugins/sdk/proto/..."}
 
 // TransportNames wants a further built-in transport to be a folder and an entry of one list:
 // no other code names one, but for tests and the packages that help them, whose names end in

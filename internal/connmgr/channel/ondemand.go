@@ -1,0 +1,206 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// OnDemand reports whether the channel between one of the site's hosts and another host is made when
+// the first packet needs it.
+func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
+	c.with(func(m *agent.Channels) { yes = m.OnDemand(c.ends[host].Rank, peer) })
+	return yes
+}
+
+// Use sets the switch of a host, which does not run yet.
+func (c *Channels) Use(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
+
+type making struct {
+	*dial.Search
+	c     *Channels
+	h     *end
+	peer  wire.HostRank
+	must  bool // only transports of the route are dialled
+	began time.Time
+}
+
+// Want makes the channel from one of the site's hosts to another host, in the background. It does
+// nothing if that is under way, or if the other host makes it.
+func (c *Channels) Want(host int, peer wire.HostRank) {
+	c.Tasks.Go(func() { c.make(c.ends[host], peer) })
+}
+
+func (c *Channels) make(h *end, peer wire.HostRank) {
+	ways, must := c.Routes.ChannelWays(h.Rank, h.Config.Address.String(), peer)
+	if !must {
+		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
+	}
+	var m *dynamic.Search
+	// A host that accepts connections and does not greet may be busy: its limit is that of a
+	// channel to be resumed.
+	limit := max(reachLimit, time.Until(c.Deadline), routes.ResumeNow(c.Routes))
+	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), limit) })
+	if m == nil {
+		return
+	}
+	x := &making{c: c, h: h, peer: peer, must: must, began: time.Now()}
+	x.Search = &dial.Search{
+		Search: m, Lock: &c.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Way))
+		},
+	}
+	x.run()
+}
+
+// limit is how long a dial by a way may take. All ways of the first round together have dial.Reach,
+// so that a host that cannot be reached is given up then; those of a later round have as much.
+func (x *making) limit(way int) time.Duration {
+	left := time.Until(x.began.Add(dial.Reach))
+	if left <= 0 {
+		left = dial.Reach
+	}
+	return dial.Share(left, x.Ways[way:])
+}
+
+func (x *making) run() {
+	ctx, cancel := context.WithCancel(x.c.Tasks)
+	defer cancel()
+	given, heard := false, hearing{must: x.must}
+	x.Rests = func() {
+		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
+		if time.Since(x.began) >= dial.Reach {
+			slow := heard.slow
+			given = heard.nothing(x.FailedWays())
+			if heard.slow && !slow && x.c.Routes.World.Listens(x.c.Routes.World.Hosts[x.peer].Client) {
+				x.c.noAnswerYet(x.h, x.peer, x.Ways, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.Reach))
+			}
+		}
+		if given || !x.wanted() {
+			cancel()
+		}
+	}
+	l, w, last := x.Run(ctx)
+	switch {
+	case l != nil:
+		x.c.FallBacks.Warn("channel", x.c.Routes.World.Hosts[x.peer].Client, w, x.Search)
+		x.c.begin(x.h, x.peer, l)
+	case last.Action != dynamic.GiveUp:
+	case ctx.Err() != nil && !given:
+		x.c.with(func(m *agent.Channels) { m.Stop(x.h.Rank, x.peer) })
+	case last.Verdict == dynamic.Leaving:
+		x.h.loop.Post(func() { x.h.loop.Agent.NoChannel(x.peer, nil) })
+	default:
+		err := x.why(last)
+		x.h.loop.Post(func() { x.h.loop.Agent.NoChannel(x.peer, err) })
+	}
+}
+
+func (x *making) wanted() bool {
+	yes := make(chan bool, 1)
+	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.NotYet(x.peer) }) {
+		return false
+	}
+	select {
+	case v := <-yes:
+		return v
+	case <-x.h.loop.Done():
+		return false
+	}
+}
+
+type hearing struct {
+	must bool // only transports of the route are dialled
+	slow bool // nothing came in time in the last round, which may be for other reasons
+}
+
+// nothing reports whether the host is given up, after a round in which all ways have failed with
+// missed. If only time ran out, perhaps because a process was busy with its handshake, there is one
+// more round, as at the start of the job.
+func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
+	for _, m := range missed {
+		var failed *transports.Error
+		if m.Verdict != dynamic.Accepted || !errors.As(m.Err, &failed) || failed.Op != "dial" {
+			h.slow = false
+			return false
+		}
+	}
+	if answerOf(missed, h.must) == mayBeSlow && !h.slow {
+		h.slow = true
+		return false
+	}
+	return true
+}
+
+func (x *making) why(last dynamic.SearchStep) error {
+	err := x.Errors()
+	client := x.c.Routes.World.Hosts[x.peer].Client
+	switch {
+	case last.Verdict != dynamic.Accepted:
+		return fmt.Errorf("no channel from %v is possible: its node answers: %v", x.h.Config.Address, last.Verdict)
+	case x.must:
+		_, says := x.c.Routes.ForbidsPlain(client)
+		return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, x.c.Routes.Remedy(client, err))
+	}
+	err = x.c.withRemedy(err, client, x.Ways)
+	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.began).Round(time.Second), err)
+}
+
+func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {
+	from := dial.OriginOf(l)
+	c.Log.Debug("channel", "from", h.Rank, "to", peer, "transport", from.Transport, "data_plane", from.Plane, "on_demand", true)
+	ok := h.loop.Post(func() {
+		if err := c.Attach(h.Index, h.loop, peer, l); err != nil {
+			c.Log.Debug("cannot use a channel", "from", h.Rank, "to", peer, "reason", err)
+			_ = l.Close()
+			h.loop.Agent.NoChannel(peer, err)
+		}
+	})
+	if !ok {
+		_ = l.Close()
+	}
+}
+
+// expects asks the agent whether it takes a channel that another host has made.
+func (h *end) expects(peer wire.HostRank) bool {
+	yes := make(chan bool, 1)
+	if !h.loop.Post(func() { yes <- h.loop.Agent.ExpectHost(peer) }) {
+		return false
+	}
+	select {
+	case v := <-yes:
+		return v
+	case <-h.loop.Done():
+		return false
+	}
+}
+
+// acceptHost takes a connection that is the channel to the host that has made it.
+func (c *Channels) acceptHost(ctx context.Context, h *end, a *accept.Arrival) error {
+	peer, v := wire.HostRank(a.Hello.Src), dynamic.Accepted
+	if !h.expects(peer) {
+		v = dynamic.Leaving
+	}
+	err := a.Answer(ctx, v)
+	if err == nil && v == dynamic.Accepted {
+		c.begin(h, peer, a.Link)
+		return nil
+	}
+	c.with(func(m *agent.Channels) { m.Drop(a.Hello) })
+	if v == dynamic.Accepted {
+		h.loop.Post(func() { h.loop.Agent.Unexpect(peer) })
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package dial
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// Time limits of one try.
+const (
+	Limit      = 10 * time.Second // for one transport's dial
+	GreetLimit = 10 * time.Second // for the greeting after it
+)
+
+// Errors of dials that AnswerOf tells apart.
+var (
+	// ErrNoRoom is wrapped when the acceptor hung up before our greeting identified us.
+	ErrNoRoom = errors.New("the peer had no room for a greeting")
+	// ErrUncertain is wrapped when a connection broke in its greeting: the peer's node may
+	// have given its end to the proc, or not.
+	ErrUncertain = errors.New("lost in the greeting")
+)
+
+// AnswerOf describes the outcome of a dial to a search.
+func AnswerOf(err error) dynamic.Answer {
+	a := dynamic.Answer{Err: err, Verdict: Refused(err)}
+	var te *transports.Error
+	if errors.As(err, &te) {
+		switch te.Code {
+		case transports.CodeRefused:
+			a.Fault |= dynamic.NotListening
+		case transports.CodeResource:
+			a.Fault |= dynamic.NoRoom
+		case transports.CodeAddress, transports.CodeUnsupported, transports.CodeAuth:
+			a.Fault |= dynamic.Impossible
+		default: // it may be temporary
+		}
+	}
+	if errors.Is(err, ErrNoRoom) {
+		a.Fault |= dynamic.NoRoom
+	}
+	if errors.Is(err, ErrUncertain) {
+		a.Fault |= dynamic.Uncertain
+	}
+	return a
+}
+
+// Refused returns the verdict of a peer that has proved itself, or Accepted if err is any other
+// error.
+func Refused(err error) dynamic.Verdict {
+	var r *dynamic.RefusedError
+	if errors.As(err, &r) && r.Proven {
+		return r.Verdict
+	}
+	return dynamic.Accepted
+}
+
+// Greeted makes a link by a way and greets the other node, by a greeting that token keys. It
+// removes the session from hello for a link that cannot break while both its ends live.
+func Greeted(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(within, Limit)
+	defer cancel()
+	l, err := t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
+	if err != nil {
+		return nil, err
+	}
+	if !hello.Again && !hello.Lost && !breakable(l) {
+		hello.Session = dynamic.Session{}
+	}
+	ctx, stop := context.WithTimeout(within, GreetLimit)
+	defer stop()
+	g := dynamic.NewDialler(token, Nonce(), *hello)
+	if err := Greet(ctx, l, g, g.Done); err != nil {
+		_ = l.Close()
+		if Refused(err) != dynamic.Accepted {
+			return nil, err
+		}
+		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // the peer cannot have accepted
+			err = fmt.Errorf("%w: %w", ErrNoRoom, err)
+		}
+		if hello.Session != (dynamic.Session{}) {
+			err = fmt.Errorf("%w: %w", ErrUncertain, err)
+		}
+		return nil, err
+	}
+	if IsForJob(hello) {
+		w.T.Plugin.CountLink()
+	}
+	return l, nil
+}
+
+// IsForJob reports whether a link is for the job, and not for an inspection or a measurement.
+func IsForJob(h *dynamic.Hello) bool { return !h.Status && !h.Probe && !h.Lost }
+
+// breakable reports whether a link can be lost although both its ends live, so that there is
+// something to resume. A link that the two procs keep in memory cannot be lost.
+func breakable(l link.Link) bool {
+	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM
+}
+
+type greeting interface {
+	Output() []byte
+	Input(b []byte) (consumed int, err error)
+}
+
+// Greet runs a greeting until enough returns true. It reads byte by byte, as the bytes after the
+// greeting are for the proc.
+func Greet(ctx context.Context, l link.Link, g greeting, enough func() bool) error {
+	t, err := NewBlocking(ctx, l)
+	if err != nil {
+		return err
+	}
+	var b [1]byte
+	for {
+		if err := t.WriteAll(g.Output()); err != nil {
+			return err
+		}
+		if enough() {
+			return nil
+		}
+		if err := t.ReadFull(b[:]); err != nil {
+			return err
+		}
+		if _, err := g.Input(b[:]); err != nil {
+			_ = t.WriteAll(g.Output()) // the refusal; the peer may be gone
+			return err
+		}
+	}
+}
+
+// Nonce returns a number that cannot be predicted.
+func Nonce() (n dynamic.Nonce) {
+	_, _ = rand.Read(n[:]) // never fails
+	return n
+}
+
+// Answer sends the verdict to a dialler. It returns an error if the verdict is a refusal.
+func Answer(ctx context.Context, l link.Link, g *dynamic.Acceptor, verdict dynamic.Verdict) error {
+	if verdict == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(verdict)
+	}
+	return Greet(ctx, l, g, g.Done)
+}

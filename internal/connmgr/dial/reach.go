@@ -1,0 +1,91 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// Reach is the maximum time of attempts to connect by all ways to a host that runs impi and has not
+// answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one of
+// these attempts.
+const (
+	Reach      = 4500 * time.Millisecond
+	leastShare = 200 * time.Millisecond
+)
+
+// Share returns the maximum time for the first of the ways to a host, of the time that is left for
+// all of them. A way that stays on a machine gets the whole Limit, since no firewall delays an
+// answer.
+func Share(left time.Duration, ways []routes.Way) time.Duration {
+	if ways[0].T.Machine() {
+		return Limit
+	}
+	away := 0
+	for _, w := range ways {
+		if !w.T.Machine() {
+			away++
+		}
+	}
+	return max(left/time.Duration(away), leastShare)
+}
+
+// Limited returns a transport whose dials take no longer than a limit.
+func Limited(t transports.Transport, limit time.Duration) transports.Transport {
+	return limited{t, limit}
+}
+
+type limited struct {
+	transports.Transport
+	limit time.Duration
+}
+
+// Dial dials by the transport, within the limit.
+func (l limited) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	defer cancel()
+	return l.Transport.Dial(ctx, to)
+}
+
+// Unreached reports whether a dial failed since there is no way to the address, nobody listens there, or
+// nothing came in time.
+func Unreached(err error) bool {
+	var failed *transports.Error
+	if !errors.As(err, &failed) || failed.Op != "dial" {
+		return false
+	}
+	switch failed.Code {
+	case transports.CodeUnreachable, transports.CodeRefused, transports.CodeTimeout:
+		return true
+	case transports.CodeResource: // of which a firewall that refuses is one that does not pass
+		return !failed.Retryable
+	}
+	return false
+}
+
+// Remedy returns what to do about hosts of an own client that are not reached by a way: the port of
+// a host block is that of IMPI's own way. It returns "" if that is not known, as the client is
+// foreign.
+func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Way) string {
+	ports := "write port = N in their host blocks and open that"
+	if !by.Plain {
+		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", by.T.Name)
+	}
+	if s, ok := rt.Job.Site(rt.SiteName(int(client))); ok && !s.Ports.IsZero() {
+		return fmt.Sprintf("Hosts of %s take connections at ports %v, by TCP, and by UDP for quic: let those through between all hosts; impi-node ports prints the rules", rt.ClientName(client), s.Ports)
+	}
+	const which = "at free TCP ports, or UDP ports by quic: remove firewalls between them, or"
+	switch {
+	case client == rt.World.Self:
+		return fmt.Sprintf("Hosts of a site connect to each other %s %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", which, ports)
+	case rt.World.Listens(client):
+		return fmt.Sprintf("Hosts of %s connect to those of %s %s %s", rt.ClientName(rt.World.Self), rt.ClientName(client), which, ports)
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+// Package direct makes the links between procs that pass the agents by, resumes them, and knows
+// what was tried for whoever asks why a pair is linked as it is.
+package direct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/lifetime"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/resumable"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
+)
+
+// Pair is a local proc and another, perhaps on the same node.
+type Pair struct{ Local, Peer wire.WorldRank }
+
+// Settings are what links between procs need of a node.
+type Settings struct {
+	Routes    *routes.Table
+	Procs     *procs.Set
+	Token     dynamic.Token // zero: no direct link is possible
+	Tasks     *lifetime.Group
+	FallBacks *dial.FallBacks
+	Log       hclog.Logger
+}
+
+// Links are the direct links of a site's procs. If both ends dial at the same time, the link of the
+// lower rank is used.
+type Links struct {
+	Settings
+	past history
+
+	mu       sync.Mutex
+	links    dynamic.DirectLinks[Pair]
+	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
+	proofs   map[leg]proof
+	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see Leave
+}
+
+// New returns Links without any link.
+func New(s Settings) *Links {
+	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.SessionState]move)}
+}
+
+func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(&d.links)
+}
+
+// Open makes a link for a proc that asks for one.
+func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
+	x := Pair{p.Rank(), peer}
+	if peer < 0 || int(peer) >= d.Routes.World.Procs.Len() || peer == x.Local {
+		d.Log.Warn("a proc asks for a link to a rank that does not exist", "rank", x.Local, "peer", peer)
+		return
+	}
+	var dials bool
+	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Pairs.Want(x) }); dials {
+		d.Tasks.Go(func() { d.connect(p, x) })
+	}
+}
+
+// connect dials for a link. If the other end dials at the same time, it may be the other end's link
+// that the proc gets.
+func (d *Links) connect(p *procs.Proc, x Pair) {
+	var hello dynamic.Hello
+	limit := time.Duration(0)
+	if d.Routes.Resumable(x.Local, x.Peer) {
+		limit = routes.ResumeNow(d.Routes)
+	}
+	ways := d.Ways(x)
+	s := dial.Search{
+		Search: dynamic.DirectSearch(len(ways), &d.links.Pairs, x, limit), Lock: &d.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			if step.Fresh {
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
+				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
+				if limit > 0 {
+					hello.Session = newSession()
+				}
+			}
+			hello.Again = step.Again
+			l, err := d.dial(ctx, &hello, w, d.limit(w))
+			if errors.Is(err, dial.ErrUncertain) {
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.Session) })
+			}
+			return l, err
+		},
+		Failed: func(w routes.Way, err error) {
+			d.past.failed(x, w, err)
+			d.Log.Debug("direct link failed", "from", x.Local, "to", x.Peer, "transport", w.T.Name, "error", err)
+		},
+	}
+	l, w, last := s.Run(d.Tasks)
+	d.locked(func(l *dynamic.DirectLinks[Pair]) {
+		if last.Action == dynamic.KeepLink {
+			l.Made(x, hello.Session)
+		} else {
+			l.Abandon(x)
+		}
+	})
+	switch {
+	case last.Action == dynamic.KeepLink:
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
+		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
+		d.give(p, x.Peer, l, w.T.Name, hello.Session, true)
+	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
+	case last.Yielded:
+		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime), "")
+	default:
+		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay), d.remedy(x, &s))
+	}
+}
+
+// Phase returns how far a pair is from having a link.
+func (d *Links) Phase(x Pair) dynamic.Phase {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.links.Pairs.Phase(x)
+}
+
+// Ways lists how a pair could be linked, best first.
+func (d *Links) Ways(x Pair) []routes.Way {
+	return d.Routes.Ways(x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+}
+
+// Dial makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
+// other node. It takes the session out of hello for a link that needs none.
+func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+	return d.dial(within, hello, w, dial.Limit)
+}
+
+// dial is Dial with a limit for the connection below the greeting.
+func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Way, limit time.Duration) (link.Link, error) {
+	return dial.Greeted(within, d.Token, dial.Limited(d.Routes.Pinned(w.T, hello.Dst), limit), hello, w)
+}
+
+func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
+	d.past.refused(x, reason)
+	d.FallBacks.ByAgents(x.Local, x.Peer, reason, remedy)
+	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
+		d.Log.Debug("cannot send to a proc", "proc", p.Who(), "error", err)
+	}
+}
+
+// Accept passes a link that has arrived to its proc.
+func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
+	hello, l, t := a.Hello, a.Link, a.At.Transport
+	if hello.Again || hello.Lost {
+		return d.acceptAgain(ctx, a)
+	}
+	var p *procs.Proc
+	verdict := dynamic.NotAllowed
+	if d.Routes.AllowsPlane(hello.Src, l) {
+		p, verdict = d.judge(hello, t)
+	}
+	if err := a.Answer(ctx, verdict); err != nil {
+		if verdict == dynamic.Accepted {
+			d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Broke(Pair{hello.Dst, hello.Src}) })
+		}
+		return err
+	}
+	d.give(p, hello.Src, l, t.Name, hello.Session, false)
+	return nil
+}
+
+// judge decides whether a link that a peer has made is accepted, and gives the proc that it is for.
+func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
+	p := d.Procs.Of(h.Dst)
+	switch {
+	case p == nil || int(h.Src) >= d.Routes.World.Procs.Len():
+		return nil, dynamic.UnknownRank
+	case p.Phase() != ending.InMPI:
+		return nil, dynamic.Leaving
+	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.Routes.Resumable(h.Dst, h.Src):
+		return nil, dynamic.NotAllowed
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.links.Arrive(Pair{h.Dst, h.Src}, h.Session, h.Src < h.Dst)
+	if v != dynamic.Accepted {
+		return nil, v
+	}
+	return p, v
+}
+
+// give gives a link to its proc; id is zero for a link that is not resumable.
+func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.Session, dialled bool) {
+	x := Pair{p.Rank(), peer}
+	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}
+	if id != (dynamic.Session{}) {
+		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.ResumeNow(d.Routes)}
+	}
+	from := dial.OriginOf(l)
+	m.Reason = from.Reason
+	if err := p.Hand(l, &m); err != nil {
+		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
+		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
+		return
+	}
+	d.past.given(x, &m, from.ID, dialled)
+	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
+}
+
+// Through counts the links whose bytes pass through a transport's plugin: resumable ones, and
+// others.
+func (d *Links) Through(transport string) (resumable, others int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for x, phase := range d.links.Pairs.All() {
+		if phase != dynamic.Linked {
+			continue
+		}
+		r := d.past.of(x)
+		if !PassesPlugin(r.plane) {
+			continue
+		}
+		switch {
+		case r.transport != transport || d.Procs.Of(x.Local).Phase() == ending.Finished:
+		case d.links.Sessions.Get(x) != nil:
+			resumable++
+		default:
+			others++
+		}
+	}
+	return resumable, others
+}

@@ -1,0 +1,183 @@
+package direct
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// leg is a way from a host of the site to a listener for direct links.
+type leg struct{ transport, from, to string }
+
+func legOf(w routes.Way) leg { return leg{w.T.Name, w.From, w.Address} }
+
+// proof is what the start of the job has shown of a leg.
+type proof uint8
+
+const (
+	unproved proof = iota // not tried, or not yet
+	proved
+	failed
+)
+
+// lateDial is how long a dial may take by a way that has failed at the start. The warning was given
+// then; this is for a network that has come up since.
+const lateDial = 2 * time.Second
+
+func (d *Links) limit(w routes.Way) time.Duration {
+	if w.T.Machine() {
+		return dial.Limit
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch d.proofs[legOf(w)] {
+	case proved:
+		return dial.Limit
+	case failed:
+		return lateDial
+	default:
+		return dial.Reach
+	}
+}
+
+func (d *Links) setProof(w routes.Way, p proof) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.proofs[legOf(w)] = p
+}
+
+type target struct {
+	first  wire.WorldRank // of its procs
+	client wire.ClientRank
+	ways   []routes.Way
+	missed []dynamic.FailedWay // ways that were not reached
+}
+
+// Prove checks, as a task, whether a host of the site reaches the listeners where direct links will
+// be dialled, all at the same time and within dial.Reach, and warns of the listeners that it does
+// not reach. The links are closed at once. In a large job it checks only the hosts to which
+// channels are made at the start.
+func (d *Links) Prove(self wire.HostRank) {
+	targets := d.targets(self)
+	if len(targets) == 0 || d.Token == (dynamic.Token{}) {
+		return
+	}
+	d.Tasks.Go(func() {
+		end := time.Now().Add(dial.Reach)
+		var wg sync.WaitGroup
+		for _, x := range targets {
+			wg.Go(func() { d.prove(x, end) })
+		}
+		wg.Wait()
+		if d.Tasks.Err() == nil {
+			d.warnOf(targets)
+		}
+	})
+}
+
+// targets lists the other hosts whose listeners are tried. Those that the host dials for their channel
+// at the same listener are not: that proves more.
+func (d *Links) targets(self wire.HostRank) (list []*target) {
+	w := d.Routes.World
+	local := d.Routes.FirstOf(self)
+	if local == routes.NoRank {
+		return nil
+	}
+	seen := make([]bool, len(w.Hosts))
+	for rank, p := range w.Procs.All() {
+		if seen[p.Host] {
+			continue
+		}
+		seen[p.Host] = true
+		if p.Host == self || !agent.Near(len(w.Hosts), self, p.Host) || routes.UsesNative(d.Routes, local, rank) {
+			continue
+		}
+		ways := d.Ways(Pair{local, rank})
+		if len(ways) == 0 || ways[0].T.Machine() {
+			continue
+		}
+		if must, _ := d.Routes.ForbidsPlain(p.Client); must && self > p.Host {
+			d.setProof(ways[0], proved)
+			continue
+		}
+		list = append(list, &target{first: rank, client: p.Client, ways: ways})
+	}
+	return list
+}
+
+func (d *Links) prove(x *target, end time.Time) {
+	s := dial.Search{
+		Search: dynamic.ConnectSearch(len(x.ways)), Ways: x.ways,
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			t := dial.Limited(d.Routes.Pinned(w.T, x.first), dial.Share(time.Until(end), x.ways[step.Way:]))
+			return t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
+		},
+	}
+	l, by, _ := s.Run(d.Tasks)
+	if l != nil {
+		_ = l.Close()
+		d.setProof(by, proved)
+	}
+	for _, m := range s.FailedWays() {
+		if dial.Unreached(m.Err) {
+			d.setProof(x.ways[m.Way], failed)
+			x.missed = append(x.missed, m)
+		}
+	}
+}
+
+const mostNamed = 8
+
+// warnOf warns of hosts that were not reached, once for each site.
+func (d *Links) warnOf(targets []*target) {
+	var clients []wire.ClientRank
+	for _, x := range targets {
+		if len(x.missed) > 0 && !slices.Contains(clients, x.client) {
+			clients = append(clients, x.client)
+		}
+	}
+	for _, client := range clients {
+		var list []string
+		var by routes.Way
+		hosts := 0
+		for _, x := range targets {
+			if x.client != client || len(x.missed) == 0 {
+				continue
+			}
+			if hosts++; hosts > mostNamed {
+				continue
+			}
+			for _, m := range x.missed {
+				by = x.ways[m.Way]
+				list = append(list, fmt.Sprintf("%s at %s: %v", by.T.Name, by.Address, m.Err))
+			}
+		}
+		if hosts > mostNamed {
+			list = append(list, fmt.Sprintf("and %d more hosts", hosts-mostNamed))
+		}
+		d.Log.Warn("direct links cannot be dialled, and take other ways or go through the agents",
+			"within", dial.Reach, "from", by.From, "to", d.Routes.ClientName(client), "reason", strings.Join(list, "; "), "remedy", dial.Remedy(d.Routes, client, by))
+	}
+}
+
+// remedy says what to do about a pair whose search for a link has failed, or returns "" if that is
+// not known.
+func (d *Links) remedy(x Pair, s *dial.Search) string {
+	for _, m := range slices.Backward(s.FailedWays()) {
+		if w := s.Ways[m.Way]; !w.T.Machine() && dial.Unreached(m.Err) {
+			return dial.Remedy(d.Routes, d.Routes.World.Procs.At(x.Peer).Client, w)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,234 @@
+package direct
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
+	"github.com/openimpi/impi/plugins/sdk/link"
+)
+
+func newSession() (s dynamic.Session) {
+	_, _ = rand.Read(s[:]) // never fails
+	return s
+}
+
+// Resumes returns how often a pair's link was resumed.
+func (d *Links) Resumes(x Pair) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.links.Sessions.Get(x); s != nil {
+		return s.Resumes
+	}
+	return 0
+}
+
+// Session returns the session of a pair's resumable link, zero if it has none, and whether this
+// node has dialled it.
+func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.links.Sessions.Get(x); s != nil {
+		return s.ID, s.Dialled
+	}
+	return id, false
+}
+
+// Reopen makes a further connection for a resumable link whose proc has lost the last one, or forgets
+// the link if the proc has given it up.
+func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
+	x := Pair{p.Rank(), m.Peer}
+	if d.Tasks.Closed() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch s := d.links.Sessions.Get(x); d.links.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
+	case dynamic.NoSuchLink:
+		d.Log.Warn("a proc wants to resume a link that it does not have", "rank", x.Local, "peer", m.Peer)
+	case dynamic.Nothing:
+		if m.Resumable.Over {
+			d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
+		}
+	case dynamic.TellPeer:
+		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
+	case dynamic.Redial:
+		moves := isMoving(d, x)
+		if !moves {
+			d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)
+		}
+		d.Tasks.Go(func() { d.resume(p, x, s, moves) })
+	}
+}
+
+func further(x Pair, s *dynamic.SessionState) wireup.Message {
+	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
+}
+
+// complain tells the other end's node, which dials, that the link is lost: over there nothing may have
+// shown that.
+func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch uint64) {
+	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Lost: true, Epoch: epoch}
+	l, _, verdict, why := d.dialAgain(x, s, hello)
+	if l != nil {
+		_ = l.Close()
+		d.Log.Debug("a direct link is lost; told its other end", "rank", x.Local, "peer", x.Peer)
+		return
+	}
+	if d.Tasks.Err() == nil && verdict != dynamic.Accepted {
+		m := further(x, s)
+		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
+		_ = p.Tell(m) // it may be gone
+	}
+}
+
+// resume dials until there is a connection, or none can be had. With moves, a drain moves the link,
+// which is no fault.
+func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves bool) {
+	began := time.Now()
+	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
+	switch {
+	case l != nil:
+		d.handAgain(p, x, s, l, by)
+		what := "a direct link is resumed"
+		if moves {
+			what = "a direct link has left a plugin that is drained"
+		}
+		d.Log.Info(what, "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
+	case d.Tasks.Err() == nil:
+		m := further(x, s)
+		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
+		if !m.Resumable.Over {
+			d.Log.Warn("a direct link cannot be resumed", "from", x.Local, "to", x.Peer, "reason", why)
+		}
+		_ = p.Tell(m) // it may be gone
+	}
+}
+
+// dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
+// there is nothing to resume: that is the verdict. Without a link, why says the reason.
+func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
+	limit := routes.ResumeNow(d.Routes)
+	ctx, cancel := context.WithTimeout(d.Tasks, limit)
+	defer cancel()
+	d.mu.Lock()
+	d.dialling[s] = cancel
+	d.mu.Unlock()
+	ways := routes.WaysAgain(d.Routes, x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+	search := dial.Search{
+		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+			return d.Dial(ctx, &hello, w)
+		},
+	}
+	search.Rests = func() {
+		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", search.Reasons())
+	}
+	l, w, last := search.Run(ctx)
+	d.mu.Lock()
+	s.Busy = false
+	delete(d.dialling, s)
+	d.mu.Unlock()
+	switch {
+	case l != nil:
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &search)
+		by = w.T.Name
+	case last.Verdict != dynamic.Accepted:
+		why = fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict)
+	default:
+		why = overdue(limit, search.Rounds(), search.Errors())
+	}
+	return l, by, last.Verdict, why
+}
+
+// overdue says what has ended the dialling of a lost link: the limit, or the pause of a plugin that
+// died too often, which was longer.
+func overdue(limit time.Duration, rounds int, last error) string {
+	if errors.Is(last, host.ErrFailed) {
+		return fmt.Sprintf("its plugin died too often, and was not started again before limits { resume } was over, %v: dialled %d times, at last: %v", limit, rounds, last)
+	}
+	return fmt.Sprintf("limits { resume } is over: dialled %d times within %v, at last: %v", rounds, limit, last)
+}
+
+func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link.Link, transport string) {
+	d.mu.Lock()
+	s.Resumes++
+	d.mu.Unlock()
+	m := further(x, s)
+	from := dial.OriginOf(l)
+	m.Transport, m.Reason = transport, from.Reason
+	if err := p.Hand(l, &m); err != nil {
+		d.Log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.Peer, "error", err)
+		return
+	}
+	d.past.given(x, &m, from.ID, s.Dialled)
+}
+
+// acceptAgain takes a further connection that a peer's node has made, or its word that the link is
+// lost there, so that this node dials.
+func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
+	l, h, t := a.Link, a.Hello, a.At.Transport
+	x := Pair{h.Dst, h.Src}
+	p, s, verdict := d.JudgeAgain(h, t)
+	if verdict == dynamic.Accepted && h.Lost && !s.Making {
+		// Before the answer, as the peer's node sends no second message after that.
+		m := further(x, s)
+		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
+		if h.Epoch == ordered {
+			d.mu.Lock()
+			d.told[s] = move{s.Resumes, time.Now(), true}
+			d.mu.Unlock()
+		}
+		if p.Tell(m) != nil {
+			verdict = dynamic.UnknownLink // the proc is gone
+		}
+	}
+	if err := a.Answer(ctx, verdict); err != nil {
+		return err
+	}
+	if h.Lost {
+		return l.Close()
+	}
+	d.mu.Lock()
+	if cancel := d.dialling[s]; cancel != nil {
+		cancel() // the peer's node need not be informed any more
+	}
+	d.mu.Unlock()
+	d.handAgain(p, x, s, l, t.Name)
+	d.Log.Debug("a direct link is resumed by its other end", "rank", x.Local, "peer", x.Peer, "transport", t.Name)
+	return nil
+}
+
+// JudgeAgain decides about a further connection that a peer's node has made, or about its message
+// that the link is lost there.
+func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.SessionState, dynamic.Verdict) {
+	x := Pair{h.Dst, h.Src}
+	p := d.Procs.Of(x.Local)
+	switch {
+	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
+		return nil, nil, dynamic.UnknownRank
+	case p.Phase() != ending.Finished && !routes.AllowsAgain(d.Routes, x.Peer, t):
+		return nil, nil, dynamic.NotAllowed
+	}
+	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Ways(x)) > 0
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.ResumeNow(d.Routes)) {
+		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
+	}
+	v := d.links.Sessions.Judge(x, h, p.Phase() == ending.Finished)
+	if v == dynamic.Accepted && p.Over() {
+		v = dynamic.UnknownLink
+	}
+	return p, d.links.Sessions.Get(x), v
+}

@@ -1,0 +1,77 @@
+package meet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/meetings"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+)
+
+// connectLimit is how long a connect may take where the proc gives no time.
+const connectLimit = time.Minute
+
+// Peer is a proc of another world, or a port there, with what is needed to greet it.
+type Peer struct {
+	Card  dynamic.Card
+	Token dynamic.Token // keys the greeting
+	Hello dynamic.Hello
+}
+
+// call connects to a port for a proc, which gets the link or the reason why there is none.
+func (m *Meetings) call(c step) {
+	limit := c.Limit
+	if limit <= 0 {
+		limit = connectLimit
+	}
+	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
+	defer cancel()
+	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectSearch)
+	l, w, last := s.Run(ctx)
+	switch {
+	case l != nil:
+		_ = m.hand(c.Proc, meetings.Connected(c.Request), l, w.T.Name)
+	case m.Ctx.Err() == nil:
+		why := whyNoWorldLink(ctx, s, last)
+		m.with(func(n *deciding) { n.ConnectFailed(c.Proc, c.Request, why) })
+	}
+}
+
+// search prepares a search for a link to another world. kind makes it for a number of ways.
+func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.Search) *dial.Search {
+	ways := m.Routes.WaysToWorlds(p.Rank(), &to.Card, p.Address())
+	return &dial.Search{
+		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
+		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+			hello := to.Hello
+			return dial.Greeted(ctx, to.Token, w.T.Through(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
+		},
+		Failed: func(w routes.Way, err error) {
+			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)
+		},
+	}
+}
+
+func whyNoWorldLink(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
+	missed := s.FailedWays()
+	switch {
+	case last.Yielded:
+		return errors.New("the peer was about to connect and did not")
+	case last.Verdict != dynamic.Accepted: // the peer's verdict decides
+		m := missed[len(missed)-1]
+		return fmt.Errorf("%s: %w", s.Ways[m.Way].T.Name, m.Err)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(missed) == 0:
+		return errNoWay
+	}
+	return errors.New(s.Reasons())
+}
+
+var errNoWay = errors.New(`no transport is common to both worlds, works between them and is allowed by the route "*"`)

@@ -1,0 +1,64 @@
+package meet
+
+import (
+	"context"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/procs"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/link"
+)
+
+func (m *Meetings) dialLink(s step) {
+	hello := dynamic.Hello{Src: s.Pair.Local.Rank, Dst: s.Pair.Peer.Rank, World: s.Pair.Local.World}
+	m.DialLink(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello})
+}
+
+// DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
+// be the other end's link that the proc gets.
+func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
+	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.node.Links.Pairs, x) })
+	s.Holds = func() {
+		m.Log.Debug("the link to another world waits until the previous one is gone", "from", x.Local.Rank, "to", x.Peer)
+	}
+	l, w, last := s.Run(m.Ctx)
+	switch {
+	case last.Action == dynamic.KeepLink:
+		m.deliver(p, x, l, w.T.Name, true)
+	case last.Action == dynamic.GiveUp && m.Ctx.Err() == nil:
+		why := whyNoWorldLink(m.Ctx, s, last)
+		m.with(func(n *deciding) { n.NoLink(p, x, why) })
+	}
+}
+
+func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, transport string, dialled bool) {
+	m.mu.Lock()
+	message := m.node.Give(x, linked{transport, dial.OriginOf(l).Plane, dialled, time.Now()})
+	m.mu.Unlock()
+	if m.hand(p, message, l, transport) != nil {
+		m.with(func(n *deciding) { n.Links.Drop(x) })
+	}
+}
+
+// AcceptLink passes a link from another world to the proc that it is for.
+func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
+	x := dynamic.WorldPair{Local: dynamic.Member{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.Member{World: hello.World, Rank: hello.Src}}
+	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
+	phase := ending.Starting
+	if p != nil {
+		phase = p.Phase()
+	}
+	var verdict dynamic.Verdict
+	m.with(func(n *deciding) { verdict = n.Arrive(x, p != nil, phase, allowed) })
+	if err := dial.Answer(ctx, l, g, verdict); err != nil {
+		if verdict == dynamic.Accepted {
+			m.with(func(n *deciding) { n.Broke(p, x) })
+		}
+		return err
+	}
+	m.deliver(p, x, l, t.Name, false)
+	return nil
+}

@@ -1,0 +1,276 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/connmgr/accept"
+	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/routes"
+)
+
+// Nodes of different sites can reach each other only in the ways that their procs can. So a node
+// asks another site over a link like that between two procs of the sites: it sends a links.Request
+// and receives a links.Answer.
+
+const (
+	maxQuestion = 16 << 10 // bytes
+	maxAnswer   = 16 << 20
+	siteLimit   = time.Second // for a node to answer another site
+	mostAsked   = 4           // questions of other sites that are answered at a time
+	mostTries   = 3           // hosts of a site that are tried
+	mostLog     = 256 << 10   // bytes of the logs of all hosts of a site
+)
+
+// Serve answers the node of another site.
+func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
+	h, verdict := a.Hello, dynamic.Accepted
+	switch r := c.Direct.Routes; {
+	case c.Procs.Of(h.Dst) == nil || int(h.Src) >= r.World.Procs.Len():
+		verdict = dynamic.UnknownRank
+	case !r.Allows(h.Src, a.At.Transport), !r.AllowsPlane(h.Src, a.Link):
+		verdict = dynamic.NotAllowed
+	case !c.enter(ctx):
+		verdict = dynamic.Busy
+	default:
+		defer func() { <-c.asked }()
+	}
+	if err := a.Answer(ctx, verdict); err != nil {
+		return err
+	}
+	defer a.Link.Close()
+	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	defer cancel()
+	b, err := dial.NewBlocking(ctx, a.Link)
+	if err != nil {
+		return err
+	}
+	m := dial.Messages{Blocking: b, Most: maxAnswer}
+	var r links.Request
+	if err := (dial.Messages{Blocking: b, Most: maxQuestion}).Read(&r); err != nil {
+		return err
+	}
+	if r.Op != links.OpLinks || r.Host != "" {
+		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
+	}
+	if r.Account {
+		c.last.askedBy(c.Site.Routes.World.Procs.At(h.Src).Client)
+	}
+	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost, Log: r.Log})
+	shortenLogs(&answer)
+	answer.Reports = c.Reports && r.Account
+	err = m.Write(answer)
+	if w := c.Site.Routes.World; err == nil && r.Account && isLast(answer, w.Clients[w.Self].NProcs) {
+		c.last.heard(w.Procs.At(h.Src).Client)
+	}
+	return err
+}
+
+func shortenLogs(a *links.Answer) {
+	hosts := 1 + len(a.Others)
+	if a.Node != nil {
+		a.Node.KeepLog(mostLog / hosts)
+	}
+	for _, o := range a.Others {
+		if o.Node != nil {
+			o.Node.KeepLog(mostLog / hosts)
+		}
+	}
+}
+
+func (c *Control) enter(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	defer cancel()
+	select {
+	case c.asked <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.Other) {
+	if !c.isReady() || len(c.Procs.All()) == 0 {
+		return nil
+	}
+	w := c.Site.Routes.World
+	all := make([][]links.Other, len(w.Clients))
+	var wg sync.WaitGroup
+	for i := range w.Clients {
+		if x := &w.Clients[i]; x.Own && x.Rank != w.Self && x.NProcs > 0 && !c.Losses.Site(x) {
+			wg.Go(func() { all[i] = c.ofOtherSite(ctx, x, r) })
+		}
+	}
+	wg.Wait()
+	for _, x := range all {
+		others = append(others, x...)
+	}
+	return others
+}
+
+// ofOtherSite asks another site, by one of its first hosts that has procs and answers.
+func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.Other {
+	began, whole := time.Now(), place{int(x.Rank), anyHost}
+	var reasons []string
+	for _, peer := range c.firstProcs(x) {
+		a, err := c.askNode(ctx, peer, r)
+		if err == nil && a.Node == nil {
+			err = errors.New("its node says nothing of its links")
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = links.ErrSilent
+		}
+		if err != nil {
+			if !slices.Contains(reasons, err.Error()) {
+				reasons = append(reasons, err.Error())
+			}
+			continue
+		}
+		if a.Reports {
+			c.last.wanted(x.Rank)
+		}
+		c.mute.answered(whole)
+		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
+	}
+	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; "), Since: c.mute.since(whole, began)}}
+}
+
+// Unreachable returns the job's other own sites that this node cannot ask.
+func Unreachable(c *Control) (sites []links.About) {
+	if !c.isReady() || len(c.Procs.All()) == 0 {
+		return nil
+	}
+	w := c.Site.Routes.World
+	for i := range w.Clients {
+		x := &w.Clients[i]
+		if !x.Own || x.Rank == w.Self || x.NProcs == 0 {
+			continue
+		}
+		can := func(peer wire.WorldRank) bool {
+			return len(c.Direct.Ways(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
+		}
+		if !slices.ContainsFunc(c.firstProcs(x), can) {
+			sites = append(sites, c.name(x))
+		}
+	}
+	return sites
+}
+
+// believed are the hosts of another site that its answer may be about, without what this node knows
+// better: that site may be wrong, or lie.
+func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
+	id, job := jobID(c.Site.Routes.World), c.name(x)
+	ahead := time.Duration(0) // of the clock there
+	if n := all[0].Node; n != nil && !n.Now.IsZero() {
+		ahead = time.Since(n.Now)
+	}
+	for _, o := range all[:min(len(all), x.NHosts)] {
+		if o.About.Client != int(x.Rank) || o.About.ID != "" && o.About.ID != id {
+			continue
+		}
+		o.About.Job, o.About.Site, o.About.ID = job.Job, job.Site, id
+		if !o.Since.IsZero() {
+			o.Since = o.Since.Add(ahead)
+		}
+		if n := o.Node; n != nil {
+			n.About, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
+			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
+			n.Procs = n.Procs[:min(len(n.Procs), x.NProcs)]
+			for i := range n.Procs {
+				n.Procs[i].Account.Bound(c.Site.Routes.World.Procs.Len())
+			}
+			n.Views = slices.DeleteFunc(n.Views, func(v links.View) bool {
+				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
+			})
+			n.Views = n.Views[:min(len(n.Views), links.MaxViews)]
+			n.KeepLog(mostLog / x.NHosts)
+			n.ByHost = slices.DeleteFunc(n.ByHost, func(h links.HostCounts) bool {
+				return h.From < int(x.FirstHost) || h.From >= int(x.FirstHost)+x.NHosts || h.To < 0 || h.To >= len(c.Site.Routes.World.Hosts)
+			})
+			n.ByHost = n.ByHost[:min(len(n.ByHost), links.MaxViews)]
+			for i := range n.ByHost {
+				n.ByHost[i].Links = n.ByHost[i].Links[:min(len(n.ByHost[i].Links), links.MaxKinds)]
+			}
+			n.Lost = slices.DeleteFunc(n.Lost, func(l links.Loss) bool {
+				return l.First < 0 || l.Last < l.First || l.Last >= c.Site.Routes.World.Procs.Len()
+			})
+			n.Lost = n.Lost[:min(len(n.Lost), c.Site.Routes.World.Procs.Len())]
+			n.Spares = n.Spares[:min(len(n.Spares), links.MaxSpares)]
+			n.SetClock(time.Now())
+		}
+		others = append(others, o)
+	}
+	return others
+}
+
+func (c *Control) name(x *startup.ClientInfo) links.About {
+	return links.About{Job: c.Name, ID: jobID(c.Site.Routes.World), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
+}
+
+func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
+	w, last := c.Site.Routes.World, -1
+	for i := range x.NProcs {
+		rank := x.FirstProc + wire.WorldRank(i)
+		if h := int(w.Procs.At(rank).Host); h != last {
+			last, ranks = h, append(ranks, rank)
+		}
+		if len(ranks) == mostTries {
+			break
+		}
+	}
+	return ranks
+}
+
+func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
+	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
+	err = noWay(routes.DrainedWays(c.Site.Routes, x.Local, x.Peer))
+	for _, w := range c.Direct.Ways(x) {
+		a, err = c.askBy(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Status: true}, w, r)
+		if err == nil || ctx.Err() != nil {
+			return a, err
+		}
+	}
+	return a, err
+}
+
+// noWay says why another site cannot be asked. drained are the drained transports that lead there,
+// if any.
+func noWay(drained []string) error {
+	if len(drained) > 0 {
+		return fmt.Errorf("only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", strings.Join(drained, ", "))
+	}
+	return errors.New("no transport leads there, or the route has direct = false: run the command there too")
+}
+
+func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Way, r links.Request) (a links.Answer, err error) {
+	l, err := c.Direct.Dial(ctx, hello, w)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+	}
+	defer l.Close()
+	b, err := dial.NewBlocking(ctx, l)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+	}
+	m := dial.Messages{Blocking: b, Most: maxAnswer}
+	if err := m.Write(r); err != nil {
+		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+	}
+	if err := m.Read(&a); err != nil {
+		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}

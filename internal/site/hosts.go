@@ -1,0 +1,166 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/listen"
+	"github.com/openimpi/impi/internal/routes"
+	"github.com/openimpi/impi/plugins/sdk/transports"
+)
+
+// Host is one IMPI host of the site, with the listeners for the channels and direct links of its procs.
+type Host struct {
+	Config  config.Host
+	Index   int                 // among the hosts of the site
+	Rank    wire.HostRank       // in the job; known once startup is over
+	Channel transports.Listener // for the hosts of higher rank
+	Direct  []*Listener         // for procs of own sites
+	Card    []byte              // of each of its procs
+}
+
+// Listener is where other nodes dial.
+type Listener struct {
+	transports.Listener
+	Host      *Host
+	Transport *routes.Transport
+	Plain     bool // for channels alone, also those that begin as IMPI says
+}
+
+// ChannelListener returns the listener where the host's channels arrive.
+func (s *Site) ChannelListener(h *Host) *Listener {
+	return &Listener{Listener: h.Channel, Host: h, Transport: s.Routes.Channels, Plain: true}
+}
+
+// Listen opens the listeners of all hosts.
+func (s *Site) Listen(ctx context.Context) error {
+	for i, c := range s.Routes.Site.Hosts {
+		h := &Host{Config: c, Index: i}
+		s.Hosts = append(s.Hosts, h)
+		if err := s.listen(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Site) listen(ctx context.Context, h *Host) (err error) {
+	at := transports.ListenSpec{
+		Host: h.Config.Address.String(), Port: int(h.Config.Port),
+		Dir: s.Dir, Name: fmt.Sprintf("c%d", h.Index),
+	}
+	at.IPChannel = true
+	if h.Channel, err = s.open(ctx, s.Routes.Channels, s.Routes.Channels.Transport, at); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(err, h.Config.Port))
+	}
+	at.IPChannel = false
+	for _, t := range s.Routes.Transports {
+		for k, planes := range routes.ListenerPlanes(*s.Routes.Site, t.Name, t.Capabilities().DataPlanes) {
+			at.Port, at.Name = 0, fmt.Sprintf("d%d-%s", h.Index, t.Name)
+			if k > 0 {
+				at.Name += fmt.Sprintf("-%d", k)
+			}
+			l, err := s.open(ctx, t, t.Through(planes), at)
+			if err != nil {
+				return fmt.Errorf("site %s, host %v, direct links: %w", s.Routes.Site.Name, h.Config.Address, err)
+			}
+			h.Direct = append(h.Direct, &Listener{Listener: l, Host: h, Transport: t})
+		}
+	}
+	if h.Card, err = s.card(h); err != nil {
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, err)
+	}
+	s.Log.Debug("listening", "channels", h.Channel.Address(), "card", string(h.Card))
+	return nil
+}
+
+// open opens a listener, in the ports of the job file unless the transport has settings for that.
+func (s *Site) open(ctx context.Context, t *routes.Transport, through transports.Transport, at transports.ListenSpec) (l transports.Listener, err error) {
+	in := s.Routes.Site.Ports
+	if of, _ := s.Routes.Site.Transport(t.Name); t.Machine() || of.HasRange() {
+		in = config.Ports{}
+	}
+	err = listen.First(in, uint16(at.Port), func(port uint16) (bool, error) {
+		at.Port = int(port)
+		var failed *transports.Error
+		l, err = through.Listen(ctx, at)
+		return errors.As(err, &failed) && failed.Code == transports.CodeResource, err
+	})
+	return l, err
+}
+
+func (s *Site) card(h *Host) ([]byte, error) {
+	c := dynamic.Card{
+		Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder(),
+		Unexpected: s.Routes.Site.Protocol.Unexpected,
+		Features:   routes.Trimmed(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
+	}
+	for _, l := range h.Direct {
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.Transport.Name, Address: l.Address()})
+	}
+	return c.AppendText(nil)
+}
+
+// SpareCard returns the card of a spare site, which listens nowhere: the card is not sent to other
+// nodes.
+func SpareCard(s *Site) *dynamic.Card {
+	c := &dynamic.Card{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
+	for _, t := range s.Routes.Transports {
+		c.Offers = append(c.Offers, dynamic.Offer{Transport: t.Name})
+	}
+	return c
+}
+
+// Port returns the port that other hosts connect to.
+func (h *Host) Port() (int, error) {
+	a, err := netip.ParseAddrPort(h.Channel.Address())
+	if err != nil {
+		return 0, fmt.Errorf("channel address %q is not ip:port: %w", h.Channel.Address(), err)
+	}
+	return int(a.Port()), nil
+}
+
+// Close stops listening.
+func (s *Site) Close() {
+	for _, h := range s.Hosts {
+		if h.Channel != nil {
+			_ = h.Channel.Close()
+		}
+		for _, l := range h.Direct {
+			_ = l.Close()
+		}
+	}
+}
+
+// ErrPortTaken is wrapped when another process has the port of a host block.
+var ErrPortTaken = errors.New("the port is taken")
+
+// portError adds to a plugin's error about a port of the file whether the port is taken. The plugin says
+// no more than that the system has refused it.
+func portError(err error, port uint16) error {
+	var failed *transports.Error
+	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
+		return err
+	}
+	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	switch {
+	case free == nil:
+		_ = ln.Close()
+	case errors.Is(free, syscall.EADDRINUSE):
+		return &portTaken{err}
+	}
+	return err
+}
+
+// portTaken has the plugin's text, and wraps ErrPortTaken.
+type portTaken struct{ error }
+
+func (p *portTaken) Unwrap() []error { return []error{p.error, ErrPortTaken} }
