@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
@@ -203,7 +204,7 @@ func TestHeldByte(t *testing.T) {
 
 // TestUrgent: users may put slices before those of which nothing is taken, as agents do with acknowledgements.
 func TestUrgent(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(soak.Size(20, 60)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		x, y := linktest.Pair(1 + r.IntN(500))
 		a, b, _ := pair(x, y, 1+r.IntN(40))

@@ -65,15 +65,17 @@ func (l ServerLoss) GoesOn() bool {
 	return lost && l.Runs && !l.Within && !l.Apart && l.Dialect != wire.Draft
 }
 
-// How the server's texts name clients: one with its address, or a set of them.
-var (
-	oneClient = regexp.MustCompile(`\bclient (\d+) \(([^)]*:\d+)\)`)
-	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
+// How the server's texts name clients: one with its address, or a set of them. They are compiled where a server has ended,
+// and not as each process starts.
+const (
+	oneClientText = `\bclient (\d+) \(([^)]*:\d+)\)`
+	clientSetText = `\bclients \{([\d,]+)\} of \d+`
 )
 
 // WithNames inserts the sites' names where a text of the server, which does not know them, names
 // clients. name returns the name of a client.
 func WithNames(text string, name func(wire.ClientRank) string) string {
+	oneClient, clientSet := regexp.MustCompile(oneClientText), regexp.MustCompile(clientSetText)
 	list := func(ranks string) string {
 		var names []string
 		for s := range strings.SplitSeq(ranks, ",") {

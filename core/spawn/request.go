@@ -2,7 +2,7 @@ package spawn
 
 import (
 	"fmt"
-	"regexp"
+	"strings"
 
 	"github.com/openimpi/impi/core/mpierr"
 )
@@ -91,8 +91,11 @@ type Part struct {
 	Commands []Command `json:"commands"`
 }
 
-// worldName is how spawned worlds are named: it becomes part of the names of files.
-var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+// validWorld reports whether a spawned world may be named so: the name becomes part of the names of files.
+func validWorld(name string) bool {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	return name != "" && len(name) <= 100 && strings.Trim(name, allowed) == ""
+}
 
 // Check checks a part that another site requests.
 func (p *Part) Check() *Refusal {
@@ -103,7 +106,7 @@ func (p *Part) Check() *Refusal {
 		}
 		total += c.Procs
 	}
-	if len(p.Commands) == 0 || len(p.Commands) > MaxCommands || total > MaxProcs || !worldName.MatchString(p.World) {
+	if len(p.Commands) == 0 || len(p.Commands) > MaxCommands || total > MaxProcs || !validWorld(p.World) {
 		return Refuse(-1, "%d commands, %d procs in world %q", len(p.Commands), total, p.World)
 	}
 	return nil

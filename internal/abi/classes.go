@@ -3,13 +3,12 @@ package abi
 import (
 	"fmt"
 	"go/format"
-	"regexp"
 	"strings"
 )
 
 const classesFile = "core/mpierr/classes.go"
 
-var errorClass = regexp.MustCompile(`(?m)^#define (MPI_(?:ERR_)?(\w+)) +(\d+) +/\* (.+) \*/$`)
+var errorClass = pattern(`(?m)^#define (MPI_(?:ERR_)?(\w+)) +(\d+) +/\* (.+) \*/$`)
 
 // goWords replaces words in the names of classes that Go does not spell with only the first letter
 // in upper case.
@@ -19,7 +18,7 @@ var goWords = strings.NewReplacer("Nokey", "NoKey", "Locktype", "LockType", "Rma
 // meanings, from the comments in mpi.h.
 func Classes(header string) (string, error) {
 	var names, texts strings.Builder
-	for _, m := range errorClass.FindAllStringSubmatch(header, -1) {
+	for _, m := range errorClass().FindAllStringSubmatch(header, -1) {
 		name := goWords.Replace(camel(strings.ToLower(m[2])))
 		fmt.Fprintf(&names, "%s Class = %s\n", name, m[3])
 		fmt.Fprintf(&texts, "%s: {%q, %q},\n", name, m[1], m[4])

@@ -2,7 +2,6 @@ package abi
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -75,7 +74,7 @@ func Collectives(fns []Function) (string, error) {
 func (c collective) export(form string, p Pair) string {
 	params, which := p.goParams()
 	w := &writer{p: p}
-	take := sides.ReplaceAllStringFunc(c.take, func(name string) string { return strings.ReplaceAll(w.side(name), "\x00", which) })
+	take := sides().ReplaceAllStringFunc(c.take, func(name string) string { return strings.ReplaceAll(w.side(name), "\x00", which) })
 	method := camel(c.name)
 	begun := fmt.Sprintf("func(c *commObject, a arguments) (mpi.Request, error) {\n\t\treturn c.I%s(%s)\n\t}", strings.ToLower(method[:1])+method[1:], c.give)
 	var body string
@@ -99,7 +98,7 @@ func (c collective) export(form string, p Pair) string {
 	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, params, body)
 }
 
-var sides = regexp.MustCompile(`\b(send|recv)\b`)
+var sides = pattern(`\b(send|recv)\b`)
 
 func (w *writer) side(name string) string {
 	find := func(names ...string) string {

@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,22 +52,22 @@ func (f Function) forms() []Function {
 }
 
 // narrow are functions that have no form for large counts: what they count are objects and procs.
-var narrow = regexp.MustCompile(`^MPI_(T_|Wait|Test|Start|Request_|Alloc_mem|Group_|Comm_size|Comm_remote_size|Comm_spawn|Type_match_size)`)
+var narrow = pattern(`^MPI_(T_|Wait|Test|Start|Request_|Alloc_mem|Group_|Comm_size|Comm_remote_size|Comm_spawn|Type_match_size)`)
 
 // These parameters are MPI_Counts of functions for large counts, and those MPI_Aints. Of windows
 // the sizes and displacements in bytes are MPI_Aints of all functions, and a distributed array is
 // of so many procs.
 var (
-	wideCount = regexp.MustCompile(`\b(?:int|MPI_Aint)( \*?(?:(?:send|recv|in|out|origin_|target_|result_)?count|(?:send|recv)counts|(?:in|out)?size|` +
+	wideCount = pattern(`\b(?:int|MPI_Aint)( \*?(?:(?:send|recv|in|out|origin_|target_|result_)?count|(?:send|recv)counts|(?:in|out)?size|` +
 		`blocklength|stride|position|extent|lb|true_lb|true_extent|array_of_(?:blocklengths|displacements|sizes|subsizes|starts|gsizes))\b)`)
-	wideAint     = regexp.MustCompile(`\bint( \*?(?:[sr]?displs|disp_unit)\b)`)
-	wideCallback = regexp.MustCompile(`\b(MPI_(?:User|Datarep_conversion)_function)\b`)
+	wideAint     = pattern(`\bint( \*?(?:[sr]?displs|disp_unit)\b)`)
+	wideCallback = pattern(`\b(MPI_(?:User|Datarep_conversion)_function)\b`)
 )
 
 // large is the function for large counts, which has the same parameters if there is none.
 func (f Function) large() Function {
 	g := Function{Name: f.Name + "_c", Result: f.Result, Params: f.Params, Derived: true}
-	if narrow.MatchString(f.Name) {
+	if narrow().MatchString(f.Name) {
 		return g
 	}
 	params := strings.Split(f.Params, ", ")
@@ -76,9 +75,9 @@ func (f Function) large() Function {
 		if p == "MPI_Aint size" || p == "MPI_Aint *size" && strings.HasPrefix(f.Name, "MPI_Win_") || p == "int size" && f.Name == "MPI_Type_create_darray" {
 			continue
 		}
-		p = wideCount.ReplaceAllString(p, "MPI_Count$1")
-		p = wideAint.ReplaceAllString(p, "MPI_Aint$1")
-		params[i] = wideCallback.ReplaceAllString(p, "${1}_c")
+		p = wideCount().ReplaceAllString(p, "MPI_Count$1")
+		p = wideAint().ReplaceAllString(p, "MPI_Aint$1")
+		params[i] = wideCallback().ReplaceAllString(p, "${1}_c")
 	}
 	g.Params = strings.Join(params, ", ")
 	return g

@@ -92,25 +92,25 @@ func (p *procedure) name() string {
 func (p *procedure) symbol() string { return strings.ToLower(p.name()) }
 
 // specials are the functions that special.c has.
-var specials = regexp.MustCompile(`^MPI_(Init|Init_thread|(Buffer|Comm|Session)_detach_buffer(_c)?|Buffer_detach(_c)?|` +
+var specials = pattern(`^MPI_(Init|Init_thread|(Buffer|Comm|Session)_detach_buffer(_c)?|Buffer_detach(_c)?|` +
 	`(Comm|Type|Win)_(create_keyval|get_attr|set_attr)|Attr_put|Attr_get|Keyval_create|Op_create(_c)?|` +
 	`(Comm|Win|File|Session)_create_errhandler|Grequest_start|Register_datarep(_c)?|Comm_spawn(_multiple)?|` +
 	`Info_get|Info_get_string|Session_get_nth_pset|Info_create_env)$`)
 
 // notFortran are functions of C alone. Those that return no error are written by hand.
-var notFortran = regexp.MustCompile(`^MPI_(T_.*|\w+_toint|\w+_fromint|Abi_.et_fortran_\w+|Pcontrol|Wtime|Wtick|Aint_add|Aint_diff|P(send|recv)_init_c)$`)
+var notFortran = pattern(`^MPI_(T_.*|\w+_toint|\w+_fromint|Abi_.et_fortran_\w+|Pcontrol|Wtime|Wtick|Aint_add|Aint_diff|P(send|recv)_init_c)$`)
 
 func fortranProcedures(fns []Function) ([]*procedure, error) {
 	var all []*procedure
 	for _, pair := range Pairs(fns) {
-		if notFortran.MatchString(pair.Small.Name) {
+		if notFortran().MatchString(pair.Small.Name) {
 			continue
 		}
 		p, err := newProcedure(pair.Small)
 		if err != nil {
 			return nil, err
 		}
-		if pair.Large != nil && !notFortran.MatchString(pair.Large.Name) {
+		if pair.Large != nil && !notFortran().MatchString(pair.Large.Name) {
 			if p.large, err = newProcedure(*pair.Large); err != nil {
 				return nil, err
 			}
@@ -121,7 +121,7 @@ func fortranProcedures(fns []Function) ([]*procedure, error) {
 }
 
 func newProcedure(f Function) (*procedure, error) {
-	p := &procedure{Function: f, special: specials.MatchString(f.Name)}
+	p := &procedure{Function: f, special: specials().MatchString(f.Name)}
 	p.older = strings.HasPrefix(f.Name, "MPI_Attr_") || strings.HasPrefix(f.Name, "MPI_Keyval_")
 	for _, a := range f.Args {
 		if a.Name == "argc" || a.Type == "char ***" || p.name() == "Info_create_env" && a.Name == "argv" {
@@ -138,15 +138,15 @@ func newProcedure(f Function) (*procedure, error) {
 }
 
 var (
-	handleType = regexp.MustCompile(`^(?:const )?MPI_(Comm|Group|Datatype|Op|Request|Info|Errhandler|Win|File|Session|Message)( \*)?$`)
-	numberType = regexp.MustCompile(`^(?:const )?int(?: \*)?$`)
-	wideType   = regexp.MustCompile(`^(?:const )?MPI_(Aint|Count|Offset)(?: \*)?$`)
-	statusType = regexp.MustCompile(`^(?:const )?MPI_Status \*$`)
-	textType   = regexp.MustCompile(`^(?:const )?char \*+( \*)?$`)
-	bufferType = regexp.MustCompile(`^(?:const )?void \*$`)
-	funcType   = regexp.MustCompile(`^(MPI_\w+_function(?:_c)?) \*$`)
-	agrees     = regexp.MustCompile(`^MPIX_Comm_i?agree$`) // their flag is bits
-	logicals   = regexp.MustCompile(`^(flag|commute|reorder|periods|remain_dims|weighted|high)$`)
+	handleType = pattern(`^(?:const )?MPI_(Comm|Group|Datatype|Op|Request|Info|Errhandler|Win|File|Session|Message)( \*)?$`)
+	numberType = pattern(`^(?:const )?int(?: \*)?$`)
+	wideType   = pattern(`^(?:const )?MPI_(Aint|Count|Offset)(?: \*)?$`)
+	statusType = pattern(`^(?:const )?MPI_Status \*$`)
+	textType   = pattern(`^(?:const )?char \*+( \*)?$`)
+	bufferType = pattern(`^(?:const )?void \*$`)
+	funcType   = pattern(`^(MPI_\w+_function(?:_c)?) \*$`)
+	agrees     = pattern(`^MPIX_Comm_i?agree$`) // their flag is bits
+	logicals   = pattern(`^(flag|commute|reorder|periods|remain_dims|weighted|high)$`)
 )
 
 // kindOf is the kind of INTEGER that has the values of a type of C.
@@ -169,27 +169,27 @@ func (p *procedure) describe(a Arg) (dummy, error) {
 		if p.older {
 			d.kind = ""
 		}
-	case bufferType.MatchString(t) && (a.Name == "baseptr" || a.Name == "buffer_addr"):
+	case bufferType().MatchString(t) && (a.Name == "baseptr" || a.Name == "buffer_addr"):
 		d.role = pointer
-	case bufferType.MatchString(t):
+	case bufferType().MatchString(t):
 		d.role = buffer
-	case funcType.MatchString(t):
-		d.role, d.kind, d.in, d.out = function, funcType.FindStringSubmatch(t)[1], true, false
-	case statusType.MatchString(t):
+	case funcType().MatchString(t):
+		d.role, d.kind, d.in, d.out = function, funcType().FindStringSubmatch(t)[1], true, false
+	case statusType().MatchString(t):
 		d.role = status
-	case textType.MatchString(t):
+	case textType().MatchString(t):
 		d.role = text
 		if strings.Contains(a.Name, "argv") || strings.Contains(a.Name, "commands") {
 			d.in, d.out = true, false
 		} else if strings.HasPrefix(t, "const char") {
 			d.array = false // datarep[]
 		}
-	case wideType.MatchString(t):
-		d.role, d.kind = wide, kindOf[wideType.FindStringSubmatch(t)[1]]
-	case handleType.MatchString(t):
-		d.role, d.kind = handle, handleType.FindStringSubmatch(t)[1]
-	case numberType.MatchString(t):
-		d.role, d.logical = number, logicals.MatchString(a.Name) && !agrees.MatchString(p.Name)
+	case wideType().MatchString(t):
+		d.role, d.kind = wide, kindOf[wideType().FindStringSubmatch(t)[1]]
+	case handleType().MatchString(t):
+		d.role, d.kind = handle, handleType().FindStringSubmatch(t)[1]
+	case numberType().MatchString(t):
+		d.role, d.logical = number, logicals().MatchString(a.Name) && !agrees().MatchString(p.Name)
 	default:
 		return d, fmt.Errorf("%s is a %s, which Fortran does not have", a.Name, a.Type)
 	}
@@ -200,20 +200,20 @@ func (p *procedure) describe(a Arg) (dummy, error) {
 }
 
 var (
-	ends    = regexp.MustCompile(`^MPI_(\w+_(free|free_keyval|disconnect|commit)|File_close|Session_finalize|Wait|Test|Cancel|Start)$`)
+	ends    = pattern(`^MPI_(\w+_(free|free_keyval|disconnect|commit)|File_close|Session_finalize|Wait|Test|Cancel|Start)$`)
 	changed = []string{"position", "buflen", "pset_len", "message", "array_of_requests"}
 )
 
 // changes reports whether the function reads what is behind a pointer before it writes it.
 func (p *procedure) changes(a Arg) bool {
 	switch {
-	case ends.MatchString(p.Name):
+	case ends().MatchString(p.Name):
 		return a.Name != "status" && a.Name != "flag"
 	case a.Name == "message":
 		return strings.HasSuffix(strings.TrimSuffix(p.Name, "_c"), "mrecv") || strings.HasSuffix(strings.TrimSuffix(p.Name, "_c"), "Mrecv")
 	case strings.HasPrefix(p.Name, "MPI_Status_set_"):
 		return a.Name == "status"
-	case agrees.MatchString(p.Name):
+	case agrees().MatchString(p.Name):
 		return a.Name == "flag"
 	case p.Name == "MPI_Dims_create":
 		return a.Name == "dims"

@@ -2,16 +2,15 @@ package abi
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
 	// asItIs are procedures that are told where memory is, and copy nothing from or to it.
-	asItIs = regexp.MustCompile(`^MPI_(Get_address|Free_mem|Buffer_attach|\w+_attach_buffer|Win_create|Win_attach|Win_detach|File_\w+_end|Fetch_and_op|Compare_and_swap)(_c)?$`)
+	asItIs = pattern(`^MPI_(Get_address|Free_mem|Buffer_attach|\w+_attach_buffer|Win_create|Win_attach|Win_detach|File_\w+_end|Fetch_and_op|Compare_and_swap)(_c)?$`)
 	// later are procedures that use their buffers after they have returned.
-	later = regexp.MustCompile(`^MPI_(I[a-z]+_?\w*|[A-Z]\w+_init|File_i(read|write)\w*|File_\w+_begin|Put|Get|Accumulate|Get_accumulate|R(put|get|accumulate|get_accumulate))(_c)?$`)
+	later = pattern(`^MPI_(I[a-z]+_?\w*|[A-Z]\w+_init|File_i(read|write)\w*|File_\w+_begin|Put|Get|Accumulate|Get_accumulate|R(put|get|accumulate|get_accumulate))(_c)?$`)
 )
 
 // descriptors writes the procedures of mpi_f08 that have buffers, which are told by descriptors
@@ -71,10 +70,10 @@ func described(p *procedure) string {
 			arg := "s_" + d.Name + ".at"
 			before = append(before, "struct impi_choice s_"+d.Name+";")
 			switch {
-			case asItIs.MatchString(p.Name):
+			case asItIs().MatchString(p.Name):
 				arg = d.Name + "->base"
 				before = before[:len(before)-1]
-			case !later.MatchString(p.Name):
+			case !later().MatchString(p.Name):
 				before = append(before, fmt.Sprintf("impi_packed(&s_%s, %s, &code);", d.Name, d.Name))
 				after = append(after, fmt.Sprintf("impi_unpacked(&s_%s, %v);", d.Name, flagOf(d.out)))
 			case p.counted(i):
@@ -122,7 +121,7 @@ func flagOf(b bool) int {
 // counted reports whether the buffer i has a count and a datatype of its own, in whose place those
 // of a section can be. Operations want elements of the datatypes that they are for.
 func (p *procedure) counted(i int) bool {
-	if i < 0 || i+2 >= len(p.dummies) || p.dummies[i].role != buffer || !later.MatchString(p.Name) {
+	if i < 0 || i+2 >= len(p.dummies) || p.dummies[i].role != buffer || !later().MatchString(p.Name) {
 		return false
 	}
 	count, datatype := p.dummies[i+1], p.dummies[i+2]

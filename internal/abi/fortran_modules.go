@@ -2,18 +2,17 @@ package abi
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 var (
-	constantLine = regexp.MustCompile(`(?m)^#define (MPIX?_\w+) +(.+?)(?: */\*.*)?$`)
-	asHandle     = regexp.MustCompile(`^\(\(MPI_(\w+)\)(0x[0-9a-f]+)\)$`)
-	asNumber     = regexp.MustCompile(`^\(?(-?\d+)\)?$`)
+	constantLine = pattern(`(?m)^#define (MPIX?_\w+) +(.+?)(?: */\*.*)?$`)
+	asHandle     = pattern(`^\(\(MPI_(\w+)\)(0x[0-9a-f]+)\)$`)
+	asNumber     = pattern(`^\(?(-?\d+)\)?$`)
 	// absent begin the names of constants that are for C alone.
-	absent = regexp.MustCompile(`^MPI_(T|F|CXX)_`)
+	absent = pattern(`^MPI_(T|F|CXX)_`)
 )
 
 type fortranConstant struct {
@@ -34,15 +33,15 @@ var ofKinds = map[string]string{
 func fortranConstants(text string) ([]fortranConstant, error) {
 	var all []fortranConstant
 	values := map[string]fortranConstant{}
-	for _, m := range constantLine.FindAllStringSubmatch(text, -1) {
+	for _, m := range constantLine().FindAllStringSubmatch(text, -1) {
 		name, value := m[1], strings.TrimSpace(m[2])
 		c := fortranConstant{name: name}
 		var n int64
 		var err error
-		if h := asHandle.FindStringSubmatch(value); h != nil && handleType.MatchString("MPI_"+h[1]) {
+		if h := asHandle().FindStringSubmatch(value); h != nil && handleType().MatchString("MPI_"+h[1]) {
 			n, err = strconv.ParseInt(h[2], 0, 32)
 			c.kind = h[1]
-		} else if d := asNumber.FindStringSubmatch(value); d != nil {
+		} else if d := asNumber().FindStringSubmatch(value); d != nil {
 			n, err = strconv.ParseInt(d[1], 10, 32)
 		} else if other, ok := values[value]; ok {
 			c.kind = other.kind
@@ -57,7 +56,7 @@ func fortranConstants(text string) ([]fortranConstant, error) {
 			n--
 		}
 		c.value = strconv.FormatInt(n, 10)
-		if values[name] = c; absent.MatchString(name) {
+		if values[name] = c; absent().MatchString(name) {
 			continue
 		}
 		if more := ofKinds[name]; more != "" {
@@ -334,7 +333,7 @@ func (d *dummy) declaredMemory(procedure string, f08 bool, intent string) []stri
 	if d.out {
 		intent = ""
 	}
-	if later.MatchString(procedure) || asItIs.MatchString(procedure) {
+	if later().MatchString(procedure) || asItIs().MatchString(procedure) {
 		intent += ", asynchronous"
 	}
 	return []string{"type(*), dimension(..)" + intent + " :: " + d.Name}

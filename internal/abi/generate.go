@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -142,7 +141,7 @@ type export struct {
 	params []string // types
 }
 
-var definition = regexp.MustCompile(`(?m)^[a-zA-Z].*\bP(MPI_\w+)\(`)
+var definition = pattern(`(?m)^[a-zA-Z].*\bP(MPI_\w+)\(`)
 
 func (g *generator) scan(root fs.FS) error {
 	g.exports, g.direct = map[string]export{}, map[string]bool{}
@@ -158,7 +157,7 @@ func (g *generator) scan(root fs.FS) error {
 		case err != nil:
 			return err
 		case strings.HasSuffix(name, ".c") && name != stubsFile:
-			for _, m := range definition.FindAllStringSubmatch(string(text), -1) {
+			for _, m := range definition().FindAllStringSubmatch(string(text), -1) {
 				g.direct[m[1]] = true
 			}
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !slices.Contains([]string{callsFile, collectivesFile, transfersFile}, name):

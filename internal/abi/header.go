@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Function is a function of the C header.
@@ -34,7 +35,13 @@ const (
 	Float              // double
 )
 
-var prototype = regexp.MustCompile(`^(int|double|MPI_Aint|[A-Za-z_]+ \*?)\s*(P?MPIX?_\w+)\((.*)\)(?: [A-Z_]+\(.*\))?;`)
+// pattern is a regular expression that is compiled when it is used first: impi-node is started often, and
+// makes no use of most.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+var prototype = pattern(`^(int|double|MPI_Aint|[A-Za-z_]+ \*?)\s*(P?MPIX?_\w+)\((.*)\)(?: [A-Z_]+\(.*\))?;`)
 
 // ParseHeader returns the functions that the text of mpi.h declares, MPI_ ones only,
 // in its order. Each prototype is on one line.
@@ -45,7 +52,7 @@ func parseHeader(text, file, begins string) ([]Function, error) {
 	var fns []Function
 	seen := map[string]bool{}
 	for n, line := range strings.Split(text, "\n") {
-		m := prototype.FindStringSubmatch(strings.TrimSpace(line))
+		m := prototype().FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil || strings.HasPrefix(line, "typedef") || !strings.HasPrefix(m[2], begins) {
 			continue
 		}
@@ -63,7 +70,7 @@ func parseHeader(text, file, begins string) ([]Function, error) {
 	return fns, nil
 }
 
-var argument = regexp.MustCompile(`^(.*?)(\w+)((?:\[\w*\])*)$`)
+var argument = pattern(`^(.*?)(\w+)((?:\[\w*\])*)$`)
 
 func parseArgs(text string) ([]Arg, error) {
 	if text = strings.TrimSpace(text); text == "void" || text == "" {
@@ -74,7 +81,7 @@ func parseArgs(text string) ([]Arg, error) {
 		if part = strings.TrimSpace(part); part == "..." {
 			continue // of MPI_Pcontrol, which is written in C
 		}
-		m := argument.FindStringSubmatch(part)
+		m := argument().FindStringSubmatch(part)
 		if m == nil || strings.TrimSpace(m[1]) == "" {
 			return nil, fmt.Errorf("argument %q has no name", part)
 		}

@@ -56,11 +56,23 @@ func kit(t *testing.T) *Kit {
 	return built.kit
 }
 
+// drawn are programs whose steps are drawn: how many each kind of step needs to be done often, and how
+// many there are in make soak.
+var drawn = map[string]struct {
+	name        string
+	little, all int
+}{
+	"fastboard.c": {"STEPS", 2000, 6000}, "fastboxes.c": {"STEPS", 10000, 30000}, "faststart.c": {"STEPS", 1500, 4000}, "lending.c": {"ROUNDS", 12, 40},
+}
+
 // compiled makes a program of a file in testdata.
 func compiled(t *testing.T, k *Kit, source string, args ...string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(source, ".")
 	program := filepath.Join(t.TempDir(), name)
+	if d, is := drawn[source]; is {
+		args = append(slices.Clone(args), fmt.Sprintf("-D%s=%d", d.name, soak.Size(d.little, d.all)))
+	}
 	if err := k.Compile(t.Context(), program, filepath.Join("testdata", source), args...); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func installed(t *testing.T) *Kit {
 		return kit(t)
 	}
 	k, dir := kit(t), t.TempDir()
-	words := []string{"-o", "build", "install", "BIN=" + filepath.Join(k.Dir, "bin"), "LIB=" + filepath.Join(k.Dir, "lib"),
+	words := []string{"install", "BUILT=1", "BIN=" + filepath.Join(k.Dir, "bin"), "LIB=" + filepath.Join(k.Dir, "lib"),
 		"DESTDIR=" + filepath.Join(dir, "packed"), "PREFIX=/usr"}
 	if _, err := Run(t.Context(), "../..", nil, "make", words...); err != nil {
 		t.Fatal(err)

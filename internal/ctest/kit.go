@@ -51,7 +51,7 @@ func Build(ctx context.Context, dir string) (*Kit, error) {
 	if _, err := os.Stat(k.Library()); err != nil {
 		return nil, fmt.Errorf("%w; make library made none", ErrNotHere)
 	}
-	if _, err := Run(ctx, root, nil, "go", "build", "-o", filepath.Join(dir, "bin")+"/",
+	if _, err := Run(ctx, root, nil, "go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "bin")+"/",
 		"./cmd/impi-node", "./cmd/impicc", "./cmd/impicxx", "./cmd/impifort", "./cmd/impiexec"); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openimpi/impi/config"
@@ -38,9 +39,12 @@ var page string
 
 var pageBegins, _, _ = strings.Cut(page, "{{")
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"seconds": seconds, "bytes": quantity.Bytes, "who": (*Report).who, "clock": clock, "share": share,
-}).Parse(page))
+// pageTemplate is parsed when the first report is written, and not as each process starts.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"seconds": seconds, "bytes": quantity.Bytes, "who": (*Report).who, "clock": clock, "share": share,
+	}).Parse(page))
+})
 
 // HTML writes the report as an HTML file.
 func (r *Report) HTML(w io.Writer) error {
@@ -49,7 +53,7 @@ func (r *Report) HTML(w io.Writer) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, struct {
+	if err := pageTemplate().Execute(&b, struct {
 		*Report
 		Classes []string
 		Longest []string

@@ -37,7 +37,8 @@ func TestFirstFailingProcIsNamed(t *testing.T) {
 		"SIGABRT": {"was killed by SIGABRT", 134},
 	}
 	for _, c := range []struct{ when, ways, how, errors string }{
-		{"finalize", "direct tcp agents", "exit0 exit3 abort SIGKILL SIGSEGV SIGABRT", "fatal"},
+		{"finalize", "direct", "exit0 exit3 abort SIGKILL SIGSEGV SIGABRT", "fatal"},
+		{"finalize", "tcp agents", "exit3 abort SIGSEGV", "fatal"}, // how it ends is the same by each way
 		{"finalize", "direct", "exit3 SIGSEGV", "exit9"},
 		{"recv", "direct tcp agents", "exit3 SIGSEGV", "fatal"},
 		{"recv", "direct", "exit0 exit3 SIGKILL", "exit9"},

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-version"
@@ -126,7 +127,7 @@ func (e *Entry) check(name string) error {
 		return err
 	}
 	for platform, sum := range e.SHA256 {
-		if !ValidPlatform(platform) || !validSum.MatchString(sum) {
+		if !ValidPlatform(platform) || !validSum(sum) {
 			return fmt.Errorf("sha256: %q = %q is not a platform with 64 hex digits in lower case", platform, sum)
 		}
 	}
@@ -174,27 +175,34 @@ func Replace(path string, text []byte) error {
 const Temporary = ".impi-partial-"
 
 var (
-	validName     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	validPlatform = regexp.MustCompile(`^[a-z0-9]{1,16}_[a-z0-9]{1,16}$`)
-	validSum      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	validVersion  = regexp.MustCompile(`^[0-9][0-9A-Za-z.-]{0,63}$`)
+	validName     = whole(`[a-z][a-z0-9-]{0,31}`)
+	validPlatform = whole(`[a-z0-9]{1,16}_[a-z0-9]{1,16}`)
+	validSum      = whole(`[0-9a-f]{64}`)
+	validVersion  = whole(`[0-9][0-9A-Za-z.-]{0,63}`)
 )
 
+// whole returns a function that reports whether an expression matches all of a text. It is compiled when it is used
+// first, as most processes of impi-node make no use of it.
+func whole(expr string) func(string) bool {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + expr + "$") })
+	return func(s string) bool { return compiled().MatchString(s) }
+}
+
 // ValidName reports whether s is a valid name of a plugin, and so of its transport.
-func ValidName(s string) bool { return validName.MatchString(s) }
+func ValidName(s string) bool { return validName(s) }
 
 // ValidPlatform reports whether s is GOOS_GOARCH.
-func ValidPlatform(s string) bool { return validPlatform.MatchString(s) }
+func ValidPlatform(s string) bool { return validPlatform(s) }
 
 // ValidSum reports whether s is a SHA-256 in lower-case hex digits.
-func ValidSum(s string) bool { return validSum.MatchString(s) }
+func ValidSum(s string) bool { return validSum(s) }
 
 // Version parses a plugin's version. There is one form for each version, since files and folders
 // have it in their names: three numbers, and a dash and text in a pre-release. The plus part of
 // semantic versions is not allowed, as two versions that differ in nothing else have no order.
 func Version(s string) (*version.Version, error) {
 	v, err := version.NewSemver(s)
-	if err != nil || !validVersion.MatchString(s) || v.String() != s || len(v.Segments()) != 3 {
+	if err != nil || !validVersion(s) || v.String() != s || len(v.Segments()) != 3 {
 		return nil, fmt.Errorf("%q is not a version such as 1.2.3 or 1.3.0-rc.1", s)
 	}
 	return v, nil

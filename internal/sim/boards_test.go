@@ -3,6 +3,8 @@ package sim
 import (
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // TestBoards runs collective operations of all kinds on the board of a host, with all of its procs
@@ -30,7 +32,7 @@ func TestBoards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for c.Seed = range uint64(20) {
+		for c.Seed = range uint64(soak.Size(6, 20)) {
 			v := Run(c, Options{Trace: 40})
 			if v.Failure != nil {
 				t.Fatalf("seed %d: %v\n%s", c.Seed, v.Failure, v.Trace)

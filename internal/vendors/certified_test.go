@@ -35,6 +35,11 @@ func TestCIsCertified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range c.Planes {
+		if !strings.Contains(string(text), "."+string(p)+`"`) {
+			t.Errorf("it was not judged on %s", p)
+		}
+	}
 	var report struct {
 		Tests    int `xml:"tests,attr"`
 		Failures int `xml:"failures,attr"`

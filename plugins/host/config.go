@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -92,7 +93,7 @@ const (
 	DefaultHeartbeat    = 15 * time.Second
 )
 
-var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 
 // sharesSecret reports whether node and plugin are one program, which need not exchange certificates.
 func (c *Config) sharesSecret() bool { return c.Builtin && !c.NoMTLS }
@@ -100,7 +101,7 @@ func (c *Config) sharesSecret() bool { return c.Builtin && !c.NoMTLS }
 // complete sets the defaults and returns all errors of the Config, joined.
 func (c *Config) complete() error {
 	var errs []error
-	if !validName.MatchString(c.Name) {
+	if !validName().MatchString(c.Name) {
 		errs = append(errs, fmt.Errorf("name %q: use lower-case letters, digits and '-', beginning with a letter", c.Name))
 	}
 	if (c.Path == "") != c.Builtin {

@@ -46,7 +46,7 @@ func List(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Name(), Prefix); ok && validName.MatchString(name) {
+		if name, ok := strings.CutPrefix(e.Name(), Prefix); ok && validName().MatchString(name) {
 			names = append(names, name)
 		}
 	}

@@ -16,7 +16,7 @@ func TestSuite(t *testing.T) {
 		large  int64
 		more   map[string]any
 	}{
-		"IPv4":        {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 0, nil},
+		"IPv4":        {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", int64(soak.Size(16<<20, 64<<20)), nil},
 		"IPv6":        {transports.ListenSpec{Host: "::1"}, "", 8 << 20, nil},
 		"Streams":     {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 8 << 20, map[string]any{"streams": 3.0}},
 		"Near":        {transports.ListenSpec{Host: "127.0.0.2"}, "127.0.0.3", 8 << 20, map[string]any{"streams": 3.0}},

@@ -3,6 +3,7 @@ package tcp_test
 import (
 	"testing"
 
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/tcp"
@@ -15,7 +16,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
-				h.Transport, h.Dialler = tcp.New(), tcp.New()
+				h.Transport, h.Dialler, h.Large = tcp.New(), tcp.New(), int64(soak.Size(16<<20, 64<<20))
 				return h
 			})
 		})

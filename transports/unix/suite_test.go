@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/unix"
@@ -41,7 +42,7 @@ func TestSuite(t *testing.T) {
 					t.Fatal(err)
 				}
 				return transporttest.Harness{
-					Transport: u, Dialler: unix.New(),
+					Transport: u, Dialler: unix.New(), Large: int64(soak.Size(16<<20, 64<<20)),
 					Listen: transports.ListenSpec{Dir: privateDir(t, c.below...), Name: "l"},
 				}
 			})

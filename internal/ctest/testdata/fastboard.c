@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { STEPS = 6000, COMMS = 6, LONGEST = 280000, MANY = 20 };
+#ifndef STEPS
+#define STEPS 6000
+#endif
+enum { COMMS = 6, LONGEST = 280000, MANY = 20 };
 
 static unsigned plan = 1, mine;
 static MPI_Comm comms[COMMS], aside;

@@ -4,7 +4,10 @@
    An argument is the seed. */
 #include "test.h"
 
-enum { STEPS = 30000, OPEN = 40, LONGEST = 120000, COMMS = 3 };
+#ifndef STEPS
+#define STEPS 30000
+#endif
+enum { OPEN = 40, LONGEST = 120000, COMMS = 3 };
 
 static MPI_Comm comms[COMMS];
 static unsigned plan = 1, mine;

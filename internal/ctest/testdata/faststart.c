@@ -8,7 +8,10 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { STEPS = 4000, COMMS = 4, LONGEST = 40000, OPEN = 12, TAG = 77 };
+#ifndef STEPS
+#define STEPS 4000
+#endif
+enum { COMMS = 4, LONGEST = 40000, OPEN = 12, TAG = 77 };
 
 static unsigned plan = 1, mine;
 static MPI_Comm comms[COMMS];

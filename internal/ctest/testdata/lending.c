@@ -12,7 +12,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LONGEST = 400000, ROUNDS = 40 };
+#ifndef ROUNDS
+#define ROUNDS 40
+#endif
+enum { LONGEST = 400000 };
 
 static char *sent, *got, *hole;
 static MPI_Datatype pair;

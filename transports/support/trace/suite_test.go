@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/openimpi/impi/internal/soak"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 	"github.com/openimpi/impi/transports/support/trace"
@@ -15,6 +16,7 @@ func TestSuite(t *testing.T) {
 		return transporttest.Harness{
 			Transport: trace.Wrap(tcp.New(), io.Discard),
 			Listen:    transports.ListenSpec{Host: "127.0.0.2"},
+			Large:     int64(soak.Size(16<<20, 64<<20)),
 		}
 	})
 }
