@@ -35,6 +35,8 @@ COUNT      ?= 6
 SEEDS      ?= 0:2000
 # Those of jobs that meet.
 WORLDS     ?= 0:1000
+# Those of jobs that go on without lost procs.
+SURVIVE    ?= 0:1000
 # The questions that performance asks, a regular expression of their names; empty: all.
 ONLY       ?=
 # The flags of internal/wan/run.
@@ -230,11 +232,12 @@ bench: ## run the Go benchmarks; bin/impi-bench measures whole jobs
 fuzz: ## fuzz all targets within FUZZBUDGET=10m, or each for FUZZTIME; FUZZ=regexp
 	$(GO) run ./internal/fuzz -budget $(FUZZBUDGET) -each $(FUZZTIME) -only '$(FUZZ)' $(PKGS)
 
-sim: ## simulate 2,000 jobs with faults, or those of SEEDS=A:B, and 1,000 times some that meet, or WORLDS=A:B
+sim: ## simulate 2,000 jobs with faults (SEEDS=A:B), 1,000 that meet (WORLDS), 1,000 that lose procs (SURVIVE)
 	@mkdir -p $(BIN)
 	$(GO) build -o $(BIN)/ ./cmd/impi-sim
 	$(BIN)/impi-sim -seeds $(SEEDS) -failures 5 -coverage -progress
 	$(BIN)/impi-sim -worlds -seeds $(WORLDS) -failures 5 -coverage -progress
+	$(BIN)/impi-sim -survive -seeds $(SURVIVE) -failures 5 -progress
 
 sim-mutants: ## show that the simulator finds faults in what it runs; MUTANTS=regexp
 	$(GO) run ./internal/sim/mutant/run -only '$(MUTANTS)'

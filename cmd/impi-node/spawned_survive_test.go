@@ -17,18 +17,25 @@ import (
 var secondLosses = map[string]struct {
 	at   string
 	lost []int
-	node bool // the first of them kills its node, and so all of them
+	node bool   // the first of them kills its node, and so all of them
+	last string // the last line of the job; spawned procs are not counted
 }{
-	"child":    {at: "alpha", lost: []int{4}},
-	"leader":   {at: "beta", lost: []int{3}},
-	"children": {at: "beta", lost: []int{3, 4}},
-	"parent":   {at: "alpha", lost: []int{1}},
-	"root":     {at: "beta", lost: []int{0}},
-	"beta":     {at: "alpha", lost: []int{2}, node: true},
-	"alpha":    {at: "beta", lost: []int{0, 1}, node: true},
-	"both":     {at: "beta", lost: []int{2, 3, 4}, node: true},
-	"spare":    {at: "delta", lost: []int{3, 4}, node: true},
+	"child":    {at: "alpha", lost: []int{4}, last: rankThree + "; the job went on without it"},
+	"leader":   {at: "beta", lost: []int{3}, last: rankThree + "; the job went on without it"},
+	"children": {at: "beta", lost: []int{3, 4}, last: rankThree + "; the job went on without it"},
+	"parent":   {at: "alpha", lost: []int{1}, last: rankThree + "; 2 procs are lost in all; the job went on without them"},
+	"root":     {at: "beta", lost: []int{0}, last: rankThree + "; 2 procs are lost in all; the job went on without them"},
+	"beta":     {at: "alpha", lost: []int{2}, node: true, last: siteBeta},
+	"alpha":    {at: "beta", lost: []int{0, 1}, node: true, last: "site alpha (client 0): its node was killed by SIGKILL; 3 procs are lost in all; the job went on without them"},
+	"both":     {at: "beta", lost: []int{2, 3, 4}, node: true, last: siteBeta},
+	"spare":    {at: "delta", lost: []int{3, 4}, node: true, last: rankThree + "; the job went on without it"},
 }
+
+// What last lines say of the proc that is lost first, and of a site whose node is killed.
+const (
+	rankThree = "rank 3 on site beta was killed by SIGKILL"
+	siteBeta  = "site beta (client 1): its node was killed by SIGKILL; the job went on without it"
+)
 
 // losesTwice has rank 3 of a job die, two procs spawned for it, and then more procs, or a site, lost.
 func losesTwice(what string) {
@@ -182,9 +189,13 @@ spawn { allow = ["PROGRAM"] }
 `
 	for what, x := range secondLosses {
 		t.Run(what, func(t *testing.T) {
-			_, out, problems := impiNode(t, "loses twice "+what, "-config", file(t, job))
+			status, out, problems := impiNode(t, "loses twice "+what, "-config", file(t, job))
 			if n, want := strings.Count(out, fmt.Sprintf("%d are left, true", 5-len(x.lost))), 5-len(x.lost); n != want {
 				t.Errorf("%d have gone on, not %d:\n%s%s", n, want, out, problems)
+			}
+			lines := strings.Split(strings.TrimSpace(problems), "\n")
+			if last := lines[len(lines)-1]; status != 128+9 || last != "impi-node: "+x.last {
+				t.Errorf("status %d, last line %q, not %q", status, last, x.last)
 			}
 		})
 	}

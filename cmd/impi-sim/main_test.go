@@ -76,6 +76,18 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// TestSurvive runs seeds of jobs that go on without lost procs, and prints one that can be run again.
+func TestSurvive(t *testing.T) {
+	status, _, report := do(t, "-survive", "-seeds", "0:20")
+	if status != exitOK || !strings.Contains(report, "20 seeds in ") {
+		t.Errorf("%d\n%s", status, report)
+	}
+	_, text, _ := do(t, "-survive", "-seed", "5", "-print")
+	if again := (&options{limits: sim.Limits{Survive: true}}).again(5); !strings.Contains(text, "\nrecover ") || again != "impi-sim -survive -seed 5" {
+		t.Errorf("%q\n%s", again, text)
+	}
+}
+
 func TestTimeIsABound(t *testing.T) {
 	if status, _, report := do(t, "-seeds", "0:", "-time", "50ms"); status != exitOK {
 		t.Errorf("%d\n%s", status, report)
@@ -134,7 +146,7 @@ func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-seed", "x"}, {"-seed", "1", "-seeds", "1:2"}, {"-seeds", "5"}, {"-seeds", "5:5"}, {"-seeds", "7:5"}, {"-seeds", "5:"},
 		{"-seed", "1", "extra"}, {"-what"}, {"-seed", "1", "-procs", "0"}, {"-seed", "1", "-steps", "0"}, {"-seed", "1", "-j", "0"},
-		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-worlds", "-scale", "1:2"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
+		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-worlds", "-scale", "1:2"}, {"-survive", "-worlds", "-seed", "1"}, {"-survive", "-scale", "1:2"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
 	} {
 		status, out, report := do(t, args...)
 		line, rest, _ := strings.Cut(report, "\n")

@@ -63,6 +63,7 @@ func newCommand() (*cmdline.Command, *options) {
 	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
 	fs.BoolVar(&o.twice, "twice", false, "")
 	fs.BoolVar(&o.limits.Worlds, "worlds", false, "")
+	fs.BoolVar(&o.limits.Survive, "survive", false, "")
 	fs.IntVar(&o.failures, "failures", 1, "")
 	fs.BoolVar(&o.shrink, "shrink", true, "")
 	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
@@ -85,8 +86,10 @@ func (o *options) what() (err error) {
 	switch {
 	case given > 1:
 		return errors.New("-seed, -seeds, -case and -scale exclude each other")
-	case o.limits.Worlds && (o.file != "" || o.scale != ""):
-		return errors.New("-worlds is for -seed and -seeds")
+	case (o.limits.Worlds || o.limits.Survive) && (o.file != "" || o.scale != ""):
+		return errors.New("-worlds and -survive are for -seed and -seeds")
+	case o.limits.Worlds && o.limits.Survive:
+		return errors.New("-worlds and -survive exclude each other")
 	case o.seed != "":
 		o.one, o.count = true, 1
 		if o.first, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
@@ -144,6 +147,9 @@ func (o *options) again(seed uint64) string {
 	s := fmt.Sprintf("impi-sim -seed %d", seed)
 	if o.limits.Worlds {
 		s = fmt.Sprintf("impi-sim -worlds -seed %d", seed)
+	}
+	if o.limits.Survive {
+		s = fmt.Sprintf("impi-sim -survive -seed %d", seed)
 	}
 	if o.limits.Procs != 0 {
 		s += fmt.Sprintf(" -procs %d", o.limits.Procs)

@@ -100,3 +100,30 @@ func TestSurviveNot(t *testing.T) {
 		t.Errorf("status %d:\n%s", status, output)
 	}
 }
+
+// TestSurviveTwice: two procs in C are spawned for one that was lost, and one of all is lost, too.
+func TestSurviveTwice(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "survivetwice.c")
+	sites := `site "alpha" { client = 0  host { address = "127.0.0.2"  procs = 2 } }
+site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }`
+	for lost := range 5 {
+		t.Run(fmt.Sprint(lost), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "job.hcl")
+			if err := os.WriteFile(file, fmt.Appendf(nil, survivors, program, fmt.Sprint(lost), sites), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			output, status := run(t, []string{k.Command("impi-node"), "-config", file})
+			for rank := range 5 {
+				want := fmt.Sprintf("rank %d goes on with %x\n", rank, 31&^(1<<lost))
+				if strings.Contains(output, want) == (rank == lost) {
+					t.Errorf("rank %d has not gone on as it must:\n%s", rank, output)
+				}
+			}
+			lines := strings.Split(strings.TrimSpace(output), "\n")
+			if last := lines[len(lines)-1]; status != 128+9 || !strings.Contains(last, "rank 3 on site beta was killed by SIGKILL") || !strings.HasSuffix(last, "the job went on without it") == (lost > 2) {
+				t.Errorf("status %d:\n%s", status, output)
+			}
+		})
+	}
+}

@@ -102,6 +102,9 @@ func (c *Case) checkWorlds() error {
 			return fmt.Errorf("%w: no sites have just the %d procs of world %d", ErrCase, procs, w)
 		}
 	}
+	if _, losses := c.Program.Recover(); losses {
+		return c.checkSurvival()
+	}
 	if len(c.Faults) > 0 || c.Resume != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
 		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links and no foreign sites", ErrCase)
 	}

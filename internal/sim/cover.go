@@ -139,6 +139,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 		c["messages in fast boxes"] += int64(r.Boxed())
 		c.if1("jobs with boards", r.OnBoards() > 0)
 		c.job(x.c.job(w))
+		c.survival(x, r)
 		for kind, n := range r.Faults() {
 			c["faults "+string(kind)] += int64(n)
 		}

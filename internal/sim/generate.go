@@ -19,7 +19,9 @@ type Limits struct {
 	Procs  int  // most procs of a job; DefaultProcs
 	Steps  int  // about as many steps in a program at most; DefaultSteps
 	Worlds bool // several jobs that meet, with fewer procs and steps by default
-	deaths bool // every program has a death of a root
+	// Survive is for two jobs that meet and go on without lost procs.
+	Survive bool
+	deaths  bool // every program has a death of a root
 	// NoFaults leaves out the faults; a seed's case is otherwise the same.
 	NoFaults bool
 }
@@ -35,7 +37,7 @@ const (
 
 func (l Limits) withDefaults() Limits {
 	procs, steps := DefaultProcs, DefaultSteps
-	if l.Worlds {
+	if l.Worlds || l.Survive {
 		procs, steps = DefaultWorldsProcs, DefaultWorldsSteps
 	}
 	l.Procs, l.Steps = cmp.Or(l.Procs, procs), cmp.Or(l.Steps, steps)
@@ -49,6 +51,10 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{Draws: &script.Draws{T: t}, limits: l.withDefaults()}
 		c := &Case{Seed: seed}
+		if g.limits.Survive {
+			g.survivors(c)
+			return c
+		}
 		if g.limits.Worlds {
 			g.worlds(c)
 			return c

@@ -49,6 +49,9 @@ func (x *execution) judge(all []job.Result) *Failure {
 	if f := x.wrong(all); f != nil {
 		return f
 	}
+	if _, losses := x.c.Program.Recover(); losses {
+		return x.recovered(all)
+	}
 	for _, r := range all {
 		if f := x.ended(x.number(r), r); f != nil {
 			return f

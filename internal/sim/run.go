@@ -153,6 +153,10 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 		x.worlds[w], x.watches[w] = world, watch
 		first += procsAt(one.Sites)
 	}
+	if _, losses := c.Program.Recover(); losses {
+		x.survive()
+		return x, nil
+	}
 	for _, f := range c.Faults {
 		x.worlds[0].Plan(f)
 	}
@@ -164,9 +168,15 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	if c.Key {
 		auth = startup.Auth{HasKey: true, Key: key}
 	}
+	var observer job.Observer = w
+	_, survive := c.Program.Recover()
+	if survive { // the checker does not know what sites say of losses
+		observer = nil
+	}
 	return job.Config{
-		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand,
-		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: w, Worlds: x.meeting,
+		Survive: survive,
+		Sites:   append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand,
+		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
 		Program: func(e job.Env) error {
 			p := player{e.(proc), x, first + e.World().Rank()}
 			if x.steps != nil {

@@ -103,12 +103,15 @@ func (x *agreement) Settle(n int, bad error) (wire.ContextID, error) {
 // reasons are the errors that members tell each other if they cannot make a communicator. The index
 // of an error is what is sent; 1 stands for all other errors.
 var reasons = [...]error{1: proc.ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, proc.ErrTag, proc.ErrArg, comm.ErrContexts, coll.ErrMismatch,
-	dynamic.ErrPort, proc.ErrCall, proc.ErrUnreachable, proc.ErrAlone, message.ErrPeerDown, proc.ErrInfoValue, proc.ErrPeerGone}
+	dynamic.ErrPort, proc.ErrCall, proc.ErrUnreachable, proc.ErrAlone, message.ErrPeerDown, proc.ErrInfoValue, proc.ErrPeerGone, proc.ErrProcFailed}
 
 // FaultCode returns the index of err in reasons; 0 for nil.
 func FaultCode(err error) uint32 {
 	if err == nil {
 		return 0
+	}
+	if errors.Is(err, proc.ErrProcFailed) { // which is the error of a peer that is down, too
+		return uint32(len(reasons) - 1)
 	}
 	for code, f := range reasons {
 		if f != nil && errors.Is(err, f) {

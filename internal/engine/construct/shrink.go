@@ -109,6 +109,7 @@ func (r *recovery) Tell(first, last message.Peer, why string) {
 		for x := range all.All() {
 			peer := message.Peer(x)
 			knows := wire.WorldRank(x) == r.p.Job.Rank || r.p.Survival.Has(peer) || ours && !r.p.Worlds.Foreign(peer)
+			knows = knows || first <= peer && peer <= last && !r.p.Survival.Linked(peer)
 			if !knows && !told[peer] && r.p.Survival.Hears(peer) {
 				told[peer] = true
 				r.p.Survival.Say(peer, text)

@@ -94,7 +94,8 @@ func (r *recovery) Made(c *proc.Comm) {
 
 // Lost implements proc.Recovery.
 func (r *recovery) Lost(peer message.Peer) {
-	for _, d := range r.deals {
+	for _, context := range slices.Sorted(maps.Keys(r.deals)) { // so that the same happens whenever the simulator repeats it
+		d := r.deals[context]
 		if rank, ok := d.group.Rank(comm.Proc(peer)); ok {
 			d.check(d.member.Failed(rank))
 			d.goOn()
@@ -217,6 +218,7 @@ func (d *deals) goOn() {
 			delete(d.open, x.Sequence)
 			o.done, o.decision = true, x
 			o.err = o.decided()
+			d.p.Worlds.Use(o.c.Comm, -1)
 			d.p.WakeAll()
 		}
 	}
@@ -235,7 +237,8 @@ type deal struct {
 
 // begin begins an agreement, by which decided is called. The process is locked.
 func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*deal, error) {
-	r, ok := c.Process().Survival.Recovery.(*recovery)
+	p := c.Process()
+	r, ok := p.Survival.Recovery.(*recovery)
 	switch {
 	case !ok:
 		return nil, proc.ErrNoSurvival
@@ -251,6 +254,7 @@ func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*de
 		return nil, err
 	}
 	d.open[number] = o
+	p.Worlds.Use(c.Comm, 1) // it may be freed meanwhile, and losses still matter
 	d.goOn()
 	return o, nil
 }

@@ -95,7 +95,6 @@ func (s *Survival) hear() (progress bool) {
 	if s == nil || s.Recovery == nil {
 		return false
 	}
-	progress = s.loseBroken()
 	env := message.Envelope{Context: comm.SurvivalContext, Rank: message.AnySource, Tag: tagWord}
 	for {
 		m, st, ok := s.p.Eng.Take(env, message.NoPeer)
@@ -123,7 +122,8 @@ func (s *Survival) hear() (progress bool) {
 			s.Recovery.Heard(w.from, w.text)
 		}
 	}
-	return progress
+	// Only now: who is taken for lost is told before links to it are closed.
+	return s.loseBroken() || progress
 }
 
 // Comm returns the communicator of a context, or nil if it is not made here yet or was freed; freed
@@ -275,12 +275,12 @@ func (s *Survival) loseBroken() (some bool) {
 		if w == nil {
 			continue // no communicator here has it any more
 		}
+		s.Recovery.Tell(first, last, why) // first, as those that live after all must hear of it before links to them end
 		for peer := first; peer <= last; peer++ {
 			if !s.Has(peer) {
 				s.losePeer(peer, s.failed(peer, why))
 			}
 		}
-		s.Recovery.Tell(first, last, why)
 		s.p.WakeAll()
 		some = true
 	}
@@ -292,6 +292,9 @@ func (s *Survival) loseBroken() (some bool) {
 func (s *Survival) Hears(peer message.Peer) bool {
 	return !s.p.Worlds.Foreign(peer) || s.outlives(s.p.Worlds.WorldOf(comm.Proc(peer)))
 }
+
+// Linked reports whether there is a link to a proc of another world.
+func (s *Survival) Linked(peer message.Peer) bool { return s.p.Endpoints.endpointOf(peer) != nil }
 
 // Spans reports whether all members of a communicator receive each other's words.
 func (s *Survival) Spans(c *Comm) bool { return c.common == nil || c.common.Survive }
@@ -388,16 +391,10 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 		}
 	}
 	s.p.Eng.PeerDown(peer, why)
-	s.mu.Lock()
-	var with []*Comm
-	for _, c := range s.comms {
+	for _, c := range s.Comms() {
 		if c.Holds(peer) {
-			with = append(with, c)
+			c.failCollectives(why)
 		}
-	}
-	s.mu.Unlock()
-	for _, c := range with {
-		c.failCollectives(why)
 	}
 	for _, lost := range s.watch {
 		lost(peer)

@@ -17,27 +17,28 @@ import (
 
 // proc is one MPI process: its machine, its node connection and its program.
 type proc struct {
-	s       *site
-	h       *host
-	rank    wire.WorldRank
-	task    *kernel.Task
-	agent   *kernel.End
-	mpi     *mpi.Proc
-	ends    []*kernel.End // of its direct links, and of their lower links
-	early   []delivery    // links that arrived before the proc was in MPI
-	ending  bool          // it has called Finalize
-	fini    bool          // its node has received KindFini
-	said    bool          // it has told its node that it has finished
-	heard   time.Duration // when its node gets its last message
-	news    time.Duration // when it gets the last news of losses
-	loss    string        // the first lost link that it has reported to its node
-	aborted bool          // it has called MPI_Abort
-	judged  bool          // its node has noticed its end
-	crashed bool
-	between bool  // it is delayed in the middle of an MPI call
-	fetches int   // how often it has read memory of another proc
-	frozen  bool  // it is stopped in the middle of something, until it dies
-	err     error // the error of its program
+	s        *site
+	h        *host
+	rank     wire.WorldRank
+	task     *kernel.Task
+	agent    *kernel.End
+	mpi      *mpi.Proc
+	ends     []*kernel.End // of its direct links, and of their lower links
+	early    []delivery    // links that arrived before the proc was in MPI
+	ending   bool          // it has called Finalize
+	fini     bool          // its node has received KindFini
+	said     bool          // it has told its node that it has finished
+	heard    time.Duration // when its node gets its last message
+	news     time.Duration // when it gets the last news of losses
+	loss     string        // the first lost link that it has reported to its node
+	aborted  bool          // it has called MPI_Abort
+	judged   bool          // its node has noticed its end
+	crashed  bool
+	unlinked bool  // a proc of another world may take it for lost, as a link has ended
+	between  bool  // it is delayed in the middle of an MPI call
+	fetches  int   // how often it has read memory of another proc
+	frozen   bool  // it is stopped in the middle of something, until it dies
+	err      error // the error of its program
 }
 
 type delivery struct {

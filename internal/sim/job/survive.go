@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -100,4 +103,92 @@ func (x *survival) lose(l wire.Lost) {
 		h.sw.GoOnWithout(s.job.Procs.At(l.First).Host, errGivenUp)
 	}
 	s.end.Late(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Weight: ending.Died})
+}
+
+// worldLink is a link between worlds.
+type worldLink struct {
+	l  *kernel.Link
+	of []*proc // those at its ends; nil: it is that of a call of a port
+}
+
+// between returns the links that are in use between procs of worlds that have met.
+func (a *Worlds) between() []worldLink {
+	return slices.DeleteFunc(slices.Clone(a.links), func(x worldLink) bool { return x.of == nil || x.l.Over() })
+}
+
+// CutOne cuts one of the links between procs of different worlds, if there is one. Both procs may be lost by it.
+func (a *Worlds) CutOne(target int) {
+	all := a.between()
+	if len(all) == 0 {
+		return
+	}
+	x := all[target%len(all)]
+	for _, p := range x.of {
+		p.unlinked = true
+		p.s.w.hit(Fault{Kind: CutLink, Target: target}, x.l.Name(), false)
+	}
+	a.Counts.Cut++
+	x.l.Cut(errors.New("it was cut"))
+}
+
+// Outlived notes that procs of a site which loses its node may live for a moment longer, and take procs of other
+// worlds for lost that have closed their links.
+func (a *Worlds) Outlived(w *World, site int) {
+	s := w.sites[site%len(w.sites)]
+	for _, x := range a.between() {
+		if slices.ContainsFunc(x.of, func(p *proc) bool { return p.s == s }) {
+			x.of[0].unlinked, x.of[1].unlinked = true, true
+		}
+	}
+}
+
+// forever is longer than any run.
+const forever = 1000 * time.Hour
+
+// Silence has nothing be heard any more of the links of a site's procs to other worlds, but for one of each proc.
+func (a *Worlds) Silence(w *World, site int) {
+	s, one := w.sites[site%len(w.sites)], make(map[*proc]bool)
+	for _, x := range a.between() {
+		for _, p := range x.of {
+			if p.s == s && one[p] {
+				a.k.Note("silence of %s", x.l.Name())
+				x.l.Stall(forever)
+			}
+			one[p] = true
+		}
+	}
+}
+
+// Left reports for each proc of a job that goes on without others whether it has come to its end.
+func (r Result) Left() []bool {
+	left := make([]bool, len(r.World.procs))
+	for i, p := range r.World.procs {
+		left[i] = p != nil && !p.lost()
+	}
+	return left
+}
+
+// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has heard that it is
+// taken for lost, as somebody may have for whom a link to it has ended.
+func (p *proc) lost() bool {
+	return p.crashed || p.s.dead || p.unlinked && p.err == nil && !p.fini
+}
+
+// Unfinished says who of those that are left in a job that goes on without others has not ended in order.
+func (r Result) Unfinished() (err error) {
+	for _, s := range r.World.sites {
+		if !s.dead && !s.finished {
+			err = errors.Join(err, fmt.Errorf("site %d has not finished: %w", s.rank, s.err))
+		}
+	}
+	for _, p := range r.World.procs {
+		switch {
+		case p == nil || p.lost():
+		case p.err != nil:
+			err = errors.Join(err, fmt.Errorf("rank %d: %w", p.rank, p.err))
+		case !p.fini:
+			err = errors.Join(err, fmt.Errorf("rank %d has ended before Finalize", p.rank))
+		}
+	}
+	return err
 }

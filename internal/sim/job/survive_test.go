@@ -57,25 +57,10 @@ func survive(t *testing.T, seed uint64, cfg Config, faults []Fault) *World {
 		w.Plan(f)
 	}
 	r := w.Run(bounds)
-	if err := errors.Join(r.Err, unfinished(w)); err != nil {
+	if err := errors.Join(r.Err, r.Unfinished()); err != nil {
 		t.Fatalf("seed %d, %v: %v\n%s", seed, faults, err, k.Trace())
 	}
 	return w
-}
-
-// unfinished says which of those that are left have not ended in order.
-func unfinished(w *World) (err error) {
-	for _, s := range w.sites {
-		if !s.dead && !s.finished {
-			err = errors.Join(err, fmt.Errorf("site %d has not finished: %w", s.rank, s.err))
-		}
-	}
-	for _, p := range w.procs {
-		if !p.crashed && !p.s.dead && p.err != nil {
-			err = errors.Join(err, fmt.Errorf("rank %d: %w", p.rank, p.err))
-		}
-	}
-	return err
 }
 
 // expected lets errors pass that losses explain.

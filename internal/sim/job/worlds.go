@@ -21,8 +21,8 @@ type Worlds struct {
 	cfg     WorldsConfig
 	worlds  []*World
 	byName  map[dynamic.World]*World
-	links   []*kernel.Link // links that were made and may be in use
-	spawns  int            // number of spawns so far
+	links   []worldLink // links that were made and may be in use
+	spawns  int         // number of spawns so far
 	shared  *nameServer
 	servers []*nameServer // shared servers, and those of jobs
 	busy    int           // operations that are under way
@@ -247,7 +247,7 @@ func (a *Worlds) Left() (r Remains) {
 		}
 	}
 	for _, l := range a.links {
-		if !l.Over() {
+		if !l.l.Over() {
 			r.Links++
 		}
 	}
@@ -257,16 +257,16 @@ func (a *Worlds) Left() (r Remains) {
 	return r
 }
 
-func (a *Worlds) link(name string, w kernel.Watcher) *kernel.Link {
+func (a *Worlds) link(name string, w kernel.Watcher, of ...*proc) *kernel.Link {
 	spec := a.cfg.Link
 	spec.Name = name
 	l := a.k.NewLink(spec, w)
 	kept := a.links[:0]
 	for _, x := range a.links {
-		if !x.Over() {
+		if !x.l.Over() {
 			kept = append(kept, x)
 		}
 	}
-	a.links = append(kept, l)
+	a.links = append(kept, worldLink{l, of})
 	return l
 }

@@ -63,7 +63,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 		return nil
 	}
 	a.Counts.Links++
-	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil)
+	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil, p, other)
 	a.deliver(other, x.Back(), l.Ends[1])
 	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's answer arrives
 	return l

@@ -125,6 +125,8 @@ func (c *checker) step(i int, s Step) error {
 		return s.check(c.comms)
 	case Death:
 		return s.check(c.a.p)
+	case Recover:
+		return s.check(c.a.p)
 	case Fail:
 		return s.check(c.a.p, c.comms)
 	}

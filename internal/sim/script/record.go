@@ -51,6 +51,7 @@ type Record struct {
 	Cancels    []Cancelled
 	Results    []Result
 	Comms      []Membership
+	Said       []string // by Recover: each result that all that are left must have
 }
 
 // Delivery is a message that was received by the receive of message Msg.

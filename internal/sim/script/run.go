@@ -65,8 +65,8 @@ func Run(p *Program, env Env, rec *Record) error {
 			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, lineOf(s), err)
 		}
 	}
-	rec.Begun = len(p.Steps) + 1 // the last step is done
-	if r.among != nil {
+	rec.Begun = len(p.Steps) + 1                             // the last step is done
+	if _, losses := p.Recover(); r.among != nil && !losses { // with lost procs nobody can disconnect
 		if err := (&meeter{r}).settle(); err != nil {
 			return fmt.Errorf("rank %d: %w", r.me, err)
 		}
@@ -109,6 +109,8 @@ func (r *runner) do(s Step) error {
 		return r.construct(s)
 	case Death:
 		return (&survivor{meeter: meeter{r}, d: s}).live()
+	case Recover:
+		return (&recovering{meeter{r}, s}).live()
 	case Fail:
 		return (&meeter{r}).fail()
 	case Window:

@@ -39,6 +39,8 @@ type Shared struct {
 	NodeOf func(proc int) int // returns a number of the proc's node
 	Room   int                // number of names in one scope; 0: the node's own limit
 	Said   map[string]string  // by text: the result that the first proc of a world got
+	Met    func()             // says that a proc of a Recover has met the other world
+	Die    func(proc int)     // kills the proc that calls it, and does not return
 }
 
 type meeter struct{ *runner }

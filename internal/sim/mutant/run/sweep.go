@@ -63,22 +63,29 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 	return s
 }
 
-// worldsPrefix begins the names of faults that are looked for in jobs that meet.
-const worldsPrefix = "worlds-"
+// prefixes begin the names of faults that are looked for in other jobs than single ones, as flags of impi-sim say:
+// in jobs that meet, and in those that go on without lost procs.
+var prefixes = map[string]string{"worlds-": "-worlds", "survive-": "-survive"}
 
-func (s *sweeper) ofWorlds(number int) bool {
-	return strings.HasPrefix(s.command.Bench.Faults[number-1].Name, worldsPrefix)
+// kindOf returns the flag of impi-sim for the jobs in which a fault is looked for; "": single ones.
+func (s *sweeper) kindOf(number int) string {
+	for prefix, flag := range prefixes {
+		if strings.HasPrefix(s.command.Bench.Faults[number-1].Name, prefix) {
+			return flag
+		}
+	}
+	return ""
 }
 
 // baseline checks that no seed fails without a fault, for the kinds of jobs in which faults are
 // looked for.
 func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
 	s.numbers = numbers
-	for _, worlds := range []bool{false, true} {
-		if !slices.ContainsFunc(numbers, func(n int) bool { return s.ofWorlds(n) == worlds }) {
+	for _, kind := range []string{"", "-worlds", "-survive"} {
+		if !slices.ContainsFunc(numbers, func(n int) bool { return s.kindOf(n) == kind }) {
 			continue
 		}
-		r := s.run(ctx, 0, worlds)
+		r := s.run(ctx, 0, kind)
 		if r.Caught || r.By != "" {
 			return fmt.Errorf("%s fails: %s", r.By, r.Text)
 		}
@@ -101,18 +108,18 @@ func (s *sweeper) conclude(out io.Writer, took time.Duration) (all bool) {
 }
 
 func (s *sweeper) sweep(ctx context.Context, number int) result {
-	return s.run(ctx, number, s.ofWorlds(number))
+	return s.run(ctx, number, s.kindOf(number))
 }
 
-// run is sweep for seeds of jobs that meet, or of single ones. Number 0 is no fault:
+// run is sweep for seeds of one kind of jobs. Number 0 is no fault:
 // then all seeds are run, however long that takes.
-func (s *sweeper) run(ctx context.Context, number int, worlds bool) (r result) {
+func (s *sweeper) run(ctx context.Context, number int, kind string) (r result) {
 	args := []string{
 		"-seeds", fmt.Sprintf("%d:%d", s.first, s.first+s.seeds),
 		"-json", "-failures", "1", "-shrink=false", "-trace", "0",
 	}
-	if worlds {
-		args = append(args, "-worlds")
+	if kind != "" {
+		args = append(args, kind)
 	}
 	bounded, stop := context.WithCancel(ctx)
 	defer stop()
