@@ -216,7 +216,7 @@ func TestFloor(t *testing.T) {
 func TestRunsUnderNode(t *testing.T) {
 	node := impiNode(t)
 	for _, path := range []string{"direct", "channel"} {
-		if path == "channel" && !soak.On() {
+		if path == "channel" && !soak.Enabled() {
 			break // make test has the other
 		}
 		o := parsed(t, "-node", node, "-seconds", "0.001", "-repeat", "1", "-sizes", "8,5000", "-path", path, "-json", "-quiet", "pingpong", "stream", "rate", "collectives", "nonblocking", "onesided")

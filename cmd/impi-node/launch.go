@@ -259,7 +259,7 @@ func judge(running []*siteProcess) outcome {
 		lost = max(lost, p.outcome.Lost)
 	}
 	if highest == died && lost > 0 {
-		best.Text = ending.WentOn(best.Text, lost, procs)
+		best.Text = ending.WithContinuation(best.Text, lost, procs)
 	}
 	return best
 }

@@ -35,7 +35,7 @@ func linksCommand() *cmdline.Command {
 	o := &linksOptions{Choice: links.NewChoice()}
 	c := &cmdline.Command{Name: "links", Help: linksHelp, Flags: cmdline.NewFlags(), Run: o.run}
 	o.AddFlags(c)
-	o.AddMore(c)
+	o.AddPIDAndDeadline(c)
 	c.Flags.BoolVar(&o.explain, "explain", false, "")
 	c.Flags.BoolVar(&o.measure, "measure", false, "")
 	c.Flags.StringVar(&o.keep, "keep", "", "")

@@ -61,10 +61,10 @@ func (a *Agent) Unexpect(h wire.HostRank) {
 	}
 }
 
-// NotYet records that an attempt to reach host h has failed. It returns false if the channel is not
+// AttemptFailed records that an attempt to reach host h has failed. It returns false if the channel is not
 // needed any more: it exists, or all procs of this host are done and no packet of theirs waits for
 // it.
-func (a *Agent) NotYet(h wire.HostRank) bool {
+func (a *Agent) AttemptFailed(h wire.HostRank) bool {
 	p := a.host(h)
 	if p.meant && p.state == waiting && a.running == 0 && !a.owes(p) {
 		a.NoChannel(h, nil)

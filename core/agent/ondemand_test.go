@@ -133,7 +133,7 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
 	r.wantEvents("packets", HostWanted, HostWanted)
-	if !r.NotYet(1) || !r.NotYet(2) {
+	if !r.AttemptFailed(1) || !r.AttemptFailed(2) {
 		t.Error("the channels are not wanted any more")
 	}
 	r.NoChannel(1, nil)
@@ -148,7 +148,7 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.ProcDone(0))
 	r.must(r.ProcDone(1))
 	r.wantEvents("a packet", HostWanted)
-	if !r.NotYet(1) {
+	if !r.AttemptFailed(1) {
 		t.Error("what a proc has sent in the barrier of Finalize is thrown away")
 	}
 	r.Unexpect(1)
@@ -161,7 +161,7 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.ProcDone(0))
 	r.must(r.ProcDone(1))
 	r.wantEvents("a channel is to come")
-	if r.NotYet(1) {
+	if r.AttemptFailed(1) {
 		t.Error("the channel is wanted for FINI alone")
 	}
 	r.wantEvents("the end", Finished)

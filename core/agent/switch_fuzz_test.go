@@ -84,7 +84,7 @@ func FuzzSwitch(f *testing.F) {
 		s := &swarm{rig: r, b: b, out: map[LinkID][]byte{}, dead: map[LinkID]bool{}}
 		steps := 0
 		cost := allocs.Bytes(func() { steps = s.run() })
-		if most := uint64(allocs.Blur + 64*s.fed + (8<<10+4*r.pool.size)*steps); cost > most {
+		if most := uint64(allocs.MaxError + 64*s.fed + (8<<10+4*r.pool.size)*steps); cost > most {
 			t.Fatalf("%d bytes in %d steps took %d bytes of memory, at most %d should be", s.fed, steps, cost, most)
 		}
 		s.finish()

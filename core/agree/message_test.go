@@ -113,7 +113,7 @@ func FuzzReceive(f *testing.F) {
 			err = m.Receive(int(from), data)
 			_ = m.Failed(0)
 			_ = m.Receive(int(from), data)
-		}); used > uint64(100*n+20*len(data))+allocs.Blur {
+		}); used > uint64(100*n+20*len(data))+allocs.MaxError {
 			t.Errorf("%d bytes for a message of %d in a group of %d", used, len(data), n)
 		}
 		if len(m.agreements) > 4 || len(m.messages) > 4+3*n {

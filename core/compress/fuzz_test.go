@@ -52,7 +52,7 @@ func FuzzInput(f *testing.F) {
 		if err != nil && (!errors.Is(err, ErrFrame) || !errors.Is(err, link.ErrBroken)) {
 			t.Errorf("an error without a name: %v", err)
 		}
-		if len(l.in.buf) > MaxCompressed+first || len(l.in.memory) > MaxCompressed || used > 64<<20+allocs.Blur {
+		if len(l.in.buf) > MaxCompressed+first || len(l.in.memory) > MaxCompressed || used > 64<<20+allocs.MaxError {
 			t.Errorf("memory of %d and %d bytes, %d in all", len(l.in.buf), len(l.in.memory), used)
 		}
 	})

@@ -159,7 +159,7 @@ func FuzzCard(f *testing.F) {
 		defer watchdog.Start()()
 		var c Card
 		var err error
-		if cost := allocs.Bytes(func() { c, err = ParseCard(text) }); cost > allocs.Blur+64*MaxCard {
+		if cost := allocs.Bytes(func() { c, err = ParseCard(text) }); cost > allocs.MaxError+64*MaxCard {
 			t.Fatalf("%d bytes took %d bytes of memory", len(text), cost)
 		}
 		if err != nil {

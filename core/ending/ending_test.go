@@ -173,7 +173,7 @@ func TestInherit(t *testing.T) {
 }
 
 func TestOfWorld(t *testing.T) {
-	own, told, server := at(Died, "own"), ToldBy("told"), at(Decided, "server")
+	own, told, server := at(Died, "own"), RemoteFailure("told"), at(Decided, "server")
 	late := Outcome{at(Died, "late"), true}
 	for _, c := range []struct {
 		parts  []Outcome
@@ -194,11 +194,11 @@ func TestOfWorld(t *testing.T) {
 }
 
 func TestDeclines(t *testing.T) {
-	head := Absence{Head: true}
-	if f := (&Failure{}); !f.Declines(head) || f.Declines(Absence{}) || (&Failure{Remote: true}).Declines(head) || (*Failure)(nil).Declines(head) {
+	head := FailedSite{Head: true}
+	if f := (&Failure{}); !f.Declines(head) || f.Declines(FailedSite{}) || (&Failure{Remote: true}).Declines(head) || (*Failure)(nil).Declines(head) {
 		t.Error("only the head of a site says why the site does not come, and only what others do not know")
 	}
-	for what, a := range map[string]Absence{
+	for what, a := range map[string]FailedSite{
 		"it has joined": {Head: true, Joined: true}, "it is spawned": {Head: true, Spawned: true},
 		"nobody waits for it": {Head: true, Alone: true}, "it may be there already": {Head: true, Taken: true},
 	} {

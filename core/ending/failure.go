@@ -108,8 +108,8 @@ func TimedOut(format string, args ...any) *Failure {
 	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, Weight: Decided}
 }
 
-// ToldBy returns a failure that another site has reported.
-func ToldBy(text string) *Failure {
+// RemoteFailure returns a failure that another site has reported.
+func RemoteFailure(text string) *Failure {
 	return &Failure{Text: text, Status: StatusRemote, Remote: true, Weight: Decided}
 }
 
@@ -126,7 +126,7 @@ func ConnectionLost(text string, cause error) *Failure {
 func ChannelLost(host string, err error) *Failure {
 	var told *agent.FailedError
 	if errors.As(err, &told) {
-		return ToldBy(told.Text)
+		return RemoteFailure(told.Text)
 	}
 	f := ConnectionLost(fmt.Sprintf("%s is lost: its connection has broken: %v", host, err), err)
 	var silent *link.SilentError
@@ -155,8 +155,8 @@ func SpawnedFailed(world, by string, f *Failure) *Failure {
 	return &up
 }
 
-// Absence is a node's view of a site that has failed.
-type Absence struct {
+// FailedSite is a node's view of a site that has failed.
+type FailedSite struct {
 	Joined  bool // it has begun to join the job
 	Spawned bool // its job is a spawned world, whose parents get its end in another way
 	Head    bool // the node reports for the site
@@ -166,6 +166,6 @@ type Absence struct {
 
 // Declines reports whether the node should inform the server that a site which has failed with f
 // will not join. Otherwise the other sites would wait for it until the limit of the start.
-func (f *Failure) Declines(a Absence) bool {
+func (f *Failure) Declines(a FailedSite) bool {
 	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.Alone && !a.Taken
 }

@@ -48,9 +48,9 @@ func (l *Losses) HasHostOf(r wire.WorldRank) bool {
 // All returns the losses, in the order in which they became known.
 func (l *Losses) All() []wire.Lost { return l.all }
 
-// WentOn appends to the text of a loss of some procs that the job continued, and how many procs
+// WithContinuation appends to the text of a loss of some procs that the job continued, and how many procs
 // were lost in all.
-func WentOn(text string, lost, of int) string {
+func WithContinuation(text string, lost, of int) string {
 	if lost <= of {
 		return text + "; the job went on without it"
 	}
@@ -64,7 +64,7 @@ func (l *Losses) Failure() *Failure {
 		return nil
 	}
 	first := l.all[0]
-	f := &Failure{Text: WentOn(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Weight: Died, Lost: l.procs}
+	f := &Failure{Text: WithContinuation(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Weight: Died, Lost: l.procs}
 	if f.Status == 0 {
 		f.Status = StatusRemote
 	}

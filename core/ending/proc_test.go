@@ -36,8 +36,8 @@ func TestWhoIsToBlame(t *testing.T) {
 		{"an exit, and an abort after it", proc(exit, 0, ""), abort(1, "")},
 		{"a lost machine, and an abort that follows from it", ConnectionLost("channel", nil), abort(0, loss)},
 		{"a crash, and the end of a connection", proc(segv, 0, ""), ConnectionLost("channel", nil)},
-		{"another site's verdict, and the end of its connection", ToldBy("rank 0"), ConnectionLost("channel", nil)},
-		{"another site's verdict, and a consequence", ToldBy("rank 0"), abort(0, loss)},
+		{"another site's verdict, and the end of its connection", RemoteFailure("rank 0"), ConnectionLost("channel", nil)},
+		{"another site's verdict, and a consequence", RemoteFailure("rank 0"), abort(0, loss)},
 		{"an abort, and the lost link that it follows from", abort(0, loss), (&Proc{Name: "rank 3"}).unlinked("rank 2", "it is broken")},
 		{"a time limit, and who ends because of it", TimedOut("limit"), proc(exit, 0, "")},
 	} {

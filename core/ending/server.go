@@ -17,7 +17,7 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
-		f := ToldBy(WithNames(text[i+len(marker):], name))
+		f := RemoteFailure(WithNames(text[i+len(marker):], name))
 		switch {
 		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
 			f.Status = StatusTimeout // the server's own limit, which applies to all sites

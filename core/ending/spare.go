@@ -71,7 +71,7 @@ func (s *Spare) decide() {
 	switch {
 	case s.lost == "" || len(s.hosts) > 0:
 	case s.told:
-		s.end(ToldBy(s.failed))
+		s.end(RemoteFailure(s.failed))
 	case s.well:
 		s.end(nil)
 	default:

@@ -19,7 +19,7 @@ func TestSpareSiteEnds(t *testing.T) {
 	}{
 		{"nothing", func(*Spare) {}, false, "", 0},
 		{"the server says so", func(s *Spare) { s.ServerSaid(nil) }, true, "", 0},
-		{"the job failed", func(s *Spare) { s.ServerSaid(ToldBy("rank 1 was killed")) }, true, "rank 1 was killed", StatusRemote},
+		{"the job failed", func(s *Spare) { s.ServerSaid(RemoteFailure("rank 1 was killed")) }, true, "rank 1 was killed", StatusRemote},
 		{"hosts leave before the server speaks", func(s *Spare) { s.HostOver(0, ""); s.HostLost(1, "x") }, false, "", 0},
 		{"the server is lost and hosts go on", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x") }, false, "", 0},
 		{"hosts end well without the server", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x"); s.HostOver(1, "") }, true, "", 0},
@@ -28,7 +28,7 @@ func TestSpareSiteEnds(t *testing.T) {
 		{"a host that came back", func(s *Spare) { s.HostLost(0, "x"); s.HostLost(1, "y"); s.Knows(1); s.ServerLost("reset") }, false, "", 0},
 		{"the first word counts", func(s *Spare) {
 			s.ServerSaid(nil)
-			s.ServerSaid(ToldBy("late"))
+			s.ServerSaid(RemoteFailure("late"))
 			s.ServerLost("reset")
 			s.HostLost(0, "x")
 		}, true, "", 0},

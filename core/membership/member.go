@@ -189,8 +189,8 @@ func (m *Member) Take(child int, parts []Part, now time.Time) error {
 	return nil
 }
 
-// Misses handles the list of hosts below a child that the child still waits for.
-func (m *Member) Misses(child int, hosts []int, now time.Time) error {
+// ReportMissing handles the list of hosts below a child that the child still waits for.
+func (m *Member) ReportMissing(child int, hosts []int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
 		return err
@@ -208,9 +208,9 @@ func (m *Member) Misses(child int, hosts []int, now time.Time) error {
 	return nil
 }
 
-// Speaks checks a message for the head that a child sends for itself or passes on for a host below
+// CheckSender checks a message for the head that a child sends for itself or passes on for a host below
 // it, and counts it as a sign of life.
-func (m *Member) Speaks(child, host int, now time.Time) error {
+func (m *Member) CheckSender(child, host int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
 		return err

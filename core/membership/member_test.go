@@ -111,7 +111,7 @@ func (s *site) carry(h int) {
 		case st.Kind == Report:
 			s.send(h, up, func() error { return s.members[up].Take(h, st.Parts, begin) })
 		case st.Kind == Wait:
-			s.send(h, up, func() error { return s.members[up].Misses(h, st.Hosts, begin) })
+			s.send(h, up, func() error { return s.members[up].ReportMissing(h, st.Hosts, begin) })
 		case st.Kind == Finished:
 			s.send(h, up, func() error { return s.members[up].Finishes(h, begin) })
 		}
@@ -223,11 +223,11 @@ func TestWhoIsMissing(t *testing.T) {
 	want(Wait, 1, 2, 3, 4, 5, 6)
 	_ = head.Attach(1, begin)
 	want(Wait, 2, 3, 4, 5, 6)
-	if err := head.Misses(1, []int{4}, begin); err != nil {
+	if err := head.ReportMissing(1, []int{4}, begin); err != nil {
 		t.Fatal(err)
 	}
 	want(Wait, 2, 4, 5, 6)
-	_ = head.Misses(1, []int{4}, begin)
+	_ = head.ReportMissing(1, []int{4}, begin)
 	if got := steps(head); len(got) > 0 {
 		t.Errorf("nothing has changed, but %v", got)
 	}
@@ -244,7 +244,7 @@ func TestWhoIsMissing(t *testing.T) {
 	head.Tick(begin.Add(time.Minute))
 	want(Missing, 2, 4, 5, 6)
 	for _, hosts := range [][]int{{1, 1}, {2}, {4, 3}, {9}, {0}} {
-		if err := head.Misses(1, hosts, begin); !errors.Is(err, ErrPart) {
+		if err := head.ReportMissing(1, hosts, begin); !errors.Is(err, ErrPart) {
 			t.Errorf("a list that cannot be, %v: %v", hosts, err)
 		}
 	}

@@ -118,7 +118,7 @@ func FuzzEngine(f *testing.F) {
 		s := newSabotage(t, b)
 		steps := 0
 		cost := allocs.Bytes(func() { steps = s.run() })
-		if most := uint64(allocs.Blur + 2*inputSize + 64*s.fed + 8<<10*steps); cost > most {
+		if most := uint64(allocs.MaxError + 2*inputSize + 64*s.fed + 8<<10*steps); cost > most {
 			t.Fatalf("%d bytes in %d steps took %d bytes of memory, at most %d should be", s.fed, steps, cost, most)
 		}
 		s.finish()

@@ -70,7 +70,7 @@ func (g *gate) Send(m wireup.Message) error {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
 		p.Node.Hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
-	case wireup.KindUnport:
+	case wireup.KindClosePort:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
 			k.refuse(wireup.KindConnected)

@@ -31,13 +31,13 @@ func (b *spawnNode) Send(m wireup.Message) error {
 		b.answer(wireup.KindAccepted, wireup.Meeting{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
 		return nil
 	}
-	if m.Kind != wireup.KindSpawn && m.Kind != wireup.KindPart {
+	if m.Kind != wireup.KindSpawn && m.Kind != wireup.KindDisconnect {
 		return b.gate.Send(m)
 	}
 	b.mu.Lock()
 	b.heard = append(b.heard, m)
 	b.mu.Unlock()
-	if m.Kind == wireup.KindPart || m.Meeting.Cancel {
+	if m.Kind == wireup.KindDisconnect || m.Meeting.Cancel {
 		return nil
 	}
 	x := b.refuses
@@ -118,13 +118,13 @@ func TestSpawn(t *testing.T) {
 		if err := errors.Join(err, expect("children", n, 3), expect("codes", fmt.Sprint(codes), "[MPI_SUCCESS MPI_SUCCESS MPI_SUCCESS]"), everyoneSends(children)); err != nil {
 			return err
 		}
-		if len(b.told(wireup.KindPart)) > 0 {
+		if len(b.told(wireup.KindDisconnect)) > 0 {
 			return errors.New("parted too early")
 		}
 		return children.Disconnect()
 	})
 	b.children.Wait()
-	order, parted := b.told(wireup.KindSpawn), b.told(wireup.KindPart)
+	order, parted := b.told(wireup.KindSpawn), b.told(wireup.KindDisconnect)
 	if len(order) != 1 || len(parted) != 1 || parted[0].Meeting.Request != order[0].Meeting.Request {
 		t.Fatalf("the node has heard %d orders, %d partings", len(order), len(parted))
 	}

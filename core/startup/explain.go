@@ -66,9 +66,9 @@ func OtherLost(err error) bool {
 	return is && strings.HasPrefix(who, "client ") && !strings.Contains(who, "): ")
 }
 
-// AllTakeFail reports whether all clients list FailVersion: their hosts send each other PkFail when
+// AllListFailVersion reports whether all clients list FailVersion: their hosts send each other PkFail when
 // a job fails.
-func AllTakeFail(j *Job) bool {
+func AllListFailVersion(j *Job) bool {
 	return !slices.ContainsFunc(j.Clients, func(c ClientInfo) bool { return !c.Lists(wire.FailVersion) })
 }
 

@@ -95,7 +95,7 @@ func FuzzServerConns(f *testing.F) {
 		c := &manyConns{Server: s, t: t, now: scriptStart, closed: map[ConnID]bool{}, met: map[ConnID]bool{}}
 		steps := 0
 		cost := allocs.Bytes(func() { steps = c.run(b) })
-		if most := uint64(allocs.Blur + 64*c.fed + 8<<10*steps); cost > most {
+		if most := uint64(allocs.MaxError + 64*c.fed + 8<<10*steps); cost > most {
 			t.Fatalf("%d bytes in %d steps took %d bytes of memory, at most %d should be", c.fed, steps, cost, most)
 		}
 		c.finish()
@@ -253,7 +253,7 @@ func FuzzClientOwner(f *testing.F) {
 		}
 		fed, steps := 0, 0
 		cost := allocs.Bytes(func() { fed, steps = operate(t, c, b, key) })
-		if most := uint64(allocs.Blur + 128*fed + 4<<10*steps); cost > most {
+		if most := uint64(allocs.MaxError + 128*fed + 4<<10*steps); cost > most {
 			t.Fatalf("%d bytes in %d steps took %d bytes of memory, at most %d should be", fed, steps, cost, most)
 		}
 		if j, ok := c.Job(); ok {

@@ -34,13 +34,13 @@ func TestOtherLost(t *testing.T) {
 	}
 }
 
-// TestAllTakeFail: one client of another release or MPI is enough.
-func TestAllTakeFail(t *testing.T) {
+// TestAllListFailVersion: one client of another release or MPI is enough.
+func TestAllListFailVersion(t *testing.T) {
 	j := &Job{Clients: []ClientInfo{{Versions: []wire.Version{wire.Version00, wire.FailVersion}}, {Versions: []wire.Version{wire.Version00, wire.FailVersion}}}}
-	if !AllTakeFail(j) {
+	if !AllListFailVersion(j) {
 		t.Error("all do")
 	}
-	if j.Clients[1].Versions = j.Clients[1].Versions[:1]; AllTakeFail(j) {
+	if j.Clients[1].Versions = j.Clients[1].Versions[:1]; AllListFailVersion(j) {
 		t.Error("one does not")
 	}
 }

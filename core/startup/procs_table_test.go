@@ -122,7 +122,7 @@ func FuzzOpenProcs(f *testing.F) {
 		copy(b, data)
 		var p Procs
 		var err error
-		if cost := allocs.Bytes(func() { p, err = OpenProcs(b) }); cost > allocs.Blur {
+		if cost := allocs.Bytes(func() { p, err = OpenProcs(b) }); cost > allocs.MaxError {
 			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
 		}
 		if err != nil {

@@ -306,7 +306,7 @@ func FuzzSpare(f *testing.F) {
 				b = b[n:]
 			}
 		})
-		if cost > uint64(allocs.Blur+1<<20) && cost > uint64(1<<10)*uint64(len(b)+1<<10) {
+		if cost > uint64(allocs.MaxError+1<<20) && cost > uint64(1<<10)*uint64(len(b)+1<<10) {
 			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
 		}
 		if j, ok := c.Job(); ok {

@@ -8,10 +8,10 @@ import (
 	"runtime/metrics"
 )
 
-// Blur is the maximum error of Bytes, in bytes. The runtime counts small objects when it continues
+// MaxError is the maximum error of Bytes, in bytes. The runtime counts small objects when it continues
 // with the next span of their size, or when it collects garbage: then objects count that were there
 // before. There are 136 kinds of spans, of 8 to 32 KiB, for each thread that runs Go code.
-const Blur = 8 << 20
+const MaxError = 8 << 20
 
 // Bytes runs f and returns about how many bytes f has allocated, freed ones included. Allocations
 // of other goroutines meanwhile count too. It takes a few microseconds, so that a fuzz target can
@@ -25,7 +25,7 @@ func Bytes(f func()) uint64 {
 	return s[0].Value.Uint64() - before
 }
 
-// Exactly is Bytes without the error of up to Blur bytes. It stops the world twice.
+// Exactly is Bytes without the error of up to MaxError bytes. It stops the world twice.
 func Exactly(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,7 +7,7 @@ var sink []byte
 func TestLargeObjectsAreSeenAtOnce(t *testing.T) {
 	const n = 32 << 20
 	for name, measure := range map[string]func(func()) uint64{"bytes": Bytes, "exactly": Exactly} {
-		if got := measure(func() { sink = make([]byte, n) }); got < n || got > n+Blur {
+		if got := measure(func() { sink = make([]byte, n) }); got < n || got > n+MaxError {
 			t.Errorf("%s: %d bytes for %d", name, got, n)
 		}
 	}
@@ -23,7 +23,7 @@ func TestSmallObjectsAddUp(t *testing.T) {
 	if got := Exactly(small); got < n*size || got > n*size*5/4 {
 		t.Errorf("exactly %d bytes for %d", got, n*size)
 	}
-	if got := Bytes(small); got+Blur < n*size || got > n*size*5/4+Blur {
+	if got := Bytes(small); got+MaxError < n*size || got > n*size*5/4+MaxError {
 		t.Errorf("%d bytes for %d", got, n*size)
 	}
 }

@@ -91,7 +91,7 @@ func (h *Host) askFor(q *proto.HostQuestion) {
 		if to := int(q.GetTo()); to >= 0 && to < h.cfg.Tree.Hosts {
 			data, err = h.Ask(ctx, to, m.GetData())
 		}
-		h.toward(int(m.GetHost()), neighbour.PassBack(m, data, err))
+		h.toward(int(m.GetHost()), neighbour.ForwardAnswer(m, data, err))
 	})
 }
 

@@ -522,7 +522,7 @@ func TestHostThatCannotBePart(t *testing.T) {
 	s.hosts[0].End([]byte("it has no network"))
 	dismissed := make(chan struct{})
 	go func() {
-		s.hosts[0].Dismiss(time.Hour)
+		s.hosts[0].AwaitLateHosts(time.Hour)
 		close(dismissed)
 	}()
 	for range 2 {

@@ -315,9 +315,9 @@ func (h *Host) Linger() (leave func()) {
 	return func() { close(quit) }
 }
 
-// Dismiss waits, at the head after End, until the hosts that are missing have come and were sent
+// AwaitLateHosts waits, at the head after End, until the hosts that are missing have come and were sent
 // the job's result, at most for limit.
-func (h *Host) Dismiss(limit time.Duration) {
+func (h *Host) AwaitLateHosts(limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for {

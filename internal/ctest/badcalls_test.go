@@ -280,7 +280,7 @@ func TestBadCalls(t *testing.T) {
 	}
 	words := []string{k.Command("impiexec"), "-n", "2", program}
 	succeed(t, words, "badcalls")
-	if soak.On() { // make test has it with IMPI_CHECK
+	if soak.Enabled() { // make test has it with IMPI_CHECK
 		succeed(t, append(words, "world"), "badcalls")
 	}
 	succeed(t, append(words, "world"), "badcalls", "IMPI_CHECK=1")

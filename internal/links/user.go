@@ -40,8 +40,8 @@ func (c *Choice) AddFlags(to *cmdline.Command) {
 	}
 }
 
-// AddMore adds -pid and -deadline.
-func (c *Choice) AddMore(to *cmdline.Command) {
+// AddPIDAndDeadline adds -pid and -deadline.
+func (c *Choice) AddPIDAndDeadline(to *cmdline.Command) {
 	to.Flags.IntVar(&c.PID, "pid", 0, "")
 	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
 }

@@ -52,14 +52,14 @@ type Action uint8
 
 // The actions.
 const (
-	Answer     Action = iota // send Message to Proc
-	Hand                     // pass Conn with Message to Proc
-	Drop                     // close Conn
-	Complain                 // report Message.Reason to the operator: Proc has not asked for an answer
-	Connect                  // connect to a port for Proc; then Connected or ConnectFailed
-	Dial                     // search for a link of Pair for Proc; then Give or NoLink
-	AskNames                 // ask the name service what Proc asks by Message; then Named
-	PortClosed               // Proc has closed the port Port
+	Answer           Action = iota // send Message to Proc
+	Hand                           // pass Conn with Message to Proc
+	Drop                           // close Conn
+	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
+	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
+	Dial                           // search for a link of Pair for Proc; then Give or NoLink
+	AskNames                       // ask the name service what Proc asks by Message; then Named
+	PortClosed                     // Proc has closed the port Port
 )
 
 // Step is what a node has to do.
@@ -107,7 +107,7 @@ func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
 	switch m.Kind {
 	case wireup.KindPort:
 		n.openPort(now, p, x)
-	case wireup.KindUnport:
+	case wireup.KindClosePort:
 		n.closePort(p, x)
 	case wireup.KindAccept:
 		n.accept(p, x)
@@ -176,7 +176,7 @@ func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.Meeting) {
 	case why != nil && x.Request != 0:
 		n.Refuse(p, wireup.KindPort, x.Request, mpierr.Port, why)
 	case why != nil:
-		n.do(Step[P, C]{Action: Complain, Proc: p, Message: wireup.Message{Kind: wireup.KindPort, Reason: why.Error()}})
+		n.do(Step[P, C]{Action: ReportToOperator, Proc: p, Message: wireup.Message{Kind: wireup.KindPort, Reason: why.Error()}})
 	case x.Request != 0:
 		n.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
 	}

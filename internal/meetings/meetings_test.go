@@ -78,7 +78,7 @@ func TestPorts(t *testing.T) {
 	hear(n, 3, wireup.KindPort, open)
 	refused(t, n, wireup.KindPort, mpierr.Port, dynamic.ErrPortOpen.Error())
 	hear(n, 3, wireup.KindPort, wireup.Meeting{Key: key[1:]})
-	if s := one(t, n, meetings.Complain); !strings.Contains(s.Message.Reason, "wrong size") {
+	if s := one(t, n, meetings.ReportToOperator); !strings.Contains(s.Message.Reason, "wrong size") {
 		t.Errorf("%+v", s)
 	}
 	if v := n.Hold(port, false); v != dynamic.NotAllowed {
@@ -97,11 +97,11 @@ func TestPorts(t *testing.T) {
 	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 4, Key: key})
 	n.Break(3, port, errors.New("they have ended"))
 	refused(t, n, wireup.KindAccepted, mpierr.Spawn, "they have ended")
-	hear(n, 2, wireup.KindUnport, wireup.Meeting{Key: key})
+	hear(n, 2, wireup.KindClosePort, wireup.Meeting{Key: key})
 	if all := steps(n); len(all) > 0 {
 		t.Errorf("another proc closes the port: %+v", all)
 	}
-	hear(n, 3, wireup.KindUnport, wireup.Meeting{Key: key})
+	hear(n, 3, wireup.KindClosePort, wireup.Meeting{Key: key})
 	if s := one(t, n, meetings.PortClosed); s.Port != port {
 		t.Errorf("%+v", s)
 	}

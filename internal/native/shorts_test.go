@@ -430,7 +430,7 @@ func TestTransfers(t *testing.T) {
 	r := net.rank(0)
 	h := newHub(r, 2)
 	r.coming[5] = func() {}
-	one := h.GoOnWith(5, 0)
+	one := h.AwaitTransfer(5, 0)
 	if done, err := one.Done(); done || err != nil {
 		t.Error(done, err)
 	}
@@ -444,11 +444,11 @@ func TestTransfers(t *testing.T) {
 	if done, err := one.Done(); !done || err != nil || !h.Settle() {
 		t.Error(done, err)
 	}
-	if done, err := h.GoOnWith(none, 15).Done(); !done || !errors.Is(err, ErrFailed) {
+	if done, err := h.AwaitTransfer(none, 15).Done(); !done || !errors.Is(err, ErrFailed) {
 		t.Error(done, err)
 	}
 	r.coming[6] = func() {}
-	two := h.GoOnWith(6, 0)
+	two := h.AwaitTransfer(6, 0)
 	r.stalled, r.broken = true, errors.New("the fabric is down")
 	h.Poll()
 	if done, err := two.Done(); !done || !errors.Is(err, r.broken) {

@@ -8,8 +8,8 @@ type Transfer struct {
 	err    error
 }
 
-// GoOnWith makes the hub wait for a message, or records how it failed. The result may be ignored.
-func (h *Hub) GoOnWith(number, failed int32) *Transfer {
+// AwaitTransfer makes the hub wait for a message, or records how it failed. The result may be ignored.
+func (h *Hub) AwaitTransfer(number, failed int32) *Transfer {
 	t := &Transfer{number: number}
 	switch {
 	case h.err != nil:

@@ -113,7 +113,7 @@ var disturbances = []struct {
 }{
 	{"links cut", "chaos", func(*testing.T, []*running) {}},
 	{"plugins killed", "tcp", func(t *testing.T, all []*running) {
-		for i := range soak.Times(3, 6) {
+		for i := range soak.Repetitions(3, 6) {
 			r := all[i%2]
 			n := strings.Count(r.err.String(), "a direct link is resumed")
 			pid := r.plugin("tcp")
@@ -129,7 +129,7 @@ var disturbances = []struct {
 		}
 	}},
 	{"plugins reloaded", "tcp", func(t *testing.T, all []*running) {
-		for i := range soak.Times(3, 6) {
+		for i := range soak.Repetitions(3, 6) {
 			r := all[i%2]
 			n := strings.Count(r.err.String(), "a direct link is resumed")
 			switch a := r.reload(false); {

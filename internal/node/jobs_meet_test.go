@@ -129,7 +129,7 @@ func withPlugin(t *testing.T, j *config.Job, name string) {
 // tell growth from noise.
 func TestJobsMeetAgainAndAgain(t *testing.T) {
 	_, shared := sharedNames(t)
-	times := soak.Times(200, 1000)
+	times := soak.Repetitions(200, 1000)
 	job := func(mode string) *config.Job {
 		j := with(testJob(mode, 1), serviceVariable, "heat", timesVariable, fmt.Sprint(times))
 		shared(j)

@@ -139,7 +139,7 @@ func TestCallersWaitAndAreRefused(t *testing.T) {
 	a.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: 3, Key: portKey, Cancel: true}})
 	a.wantsNo(wireup.KindAccepted, 3, mpierr.Port, "given up")
 	a.take(4)
-	a.say(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: portKey}})
+	a.say(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.Meeting{Key: portKey}})
 	a.wantsNo(wireup.KindAccepted, 4, mpierr.Port, "closed")
 	b.call(a, 5)
 	b.wantsNo(wireup.KindConnected, 5, mpierr.Port, "the port is closed")

@@ -52,7 +52,9 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	d := spawner.New(ctx, s)
 	if o := n.cluster; o != nil {
 		o.AnswerBy(member.Spawning, d.Answer)
-		o.StopSpawned = func() { d.Stop(ending.ToldBy("the head of the site has ended, or has been told to end, all procs")) }
+		o.StopSpawned = func() {
+			d.Stop(ending.RemoteFailure("the head of the site has ended, or has been told to end, all procs"))
+		}
 	}
 	return d
 }

@@ -187,7 +187,7 @@ func (s *survival) lose(x wire.Lost) {
 				if n.cluster != nil {
 					who = n.routes.HostName(n.job.Procs.At(r).Host)
 				}
-				f := ending.ToldBy(fmt.Sprintf("the others go on without %s: %s", who, x.Text))
+				f := ending.RemoteFailure(fmt.Sprintf("the others go on without %s: %s", who, x.Text))
 				if n.native != nil {
 					f.Status = cmp.Or(int(x.Status), f.Status)
 				}

@@ -131,7 +131,7 @@ func TestMoreProcsThanThereAre(t *testing.T) {
 		r := join(t.Context(), srv.addr, client(0))
 		wantError(t, "client 0", r[0].err, startup.ErrValue, "C_NPROCS: client 1: startup value is wrong: 2147483648 is not in 1 to 1048576")
 		wantError(t, "server", <-srv.result, startup.ErrFailed, "2147483648 is not in 1 to 1048576")
-	}); n > allocs.Blur+4<<20 {
+	}); n > allocs.MaxError+4<<20 {
 		t.Errorf("%d bytes were taken", n)
 	}
 	_, _ = io.Copy(io.Discard, nc)

@@ -43,7 +43,7 @@ func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.Cl
 	x.set.Reach, x.set.Stay = standbyReach, cmp.Or(set.Stay, standbyStay)
 	within, met := context.WithCancelCause(ctx)
 	defer met(nil)
-	if cfg.Decides() {
+	if cfg.ChoosesServer() {
 		x.inOrder(within)
 	} else {
 		x.atAll(within, met)

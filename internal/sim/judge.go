@@ -89,7 +89,7 @@ func (x *execution) wrong(all []job.Result) *Failure {
 	victim, death := x.victim()
 	for _, r := range all {
 		w := x.number(r)
-		if death && w == victim && r.Struck {
+		if death && w == victim && r.FaultHit {
 			continue
 		}
 		for rank, err := range r.Procs() {
@@ -138,7 +138,7 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 		return nil
 	case death && !x.shared.Doomed && failed == nil:
 		return failure("case", errors.New("nobody died"))
-	case death && w == victim && r.Struck:
+	case death && w == victim && r.FaultHit:
 		return nil
 	case death && x.shared.Doomed && r.Err == nil && failed != nil:
 		return failure("survivors", failed)
@@ -146,7 +146,7 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 		return x.broken(fmt.Errorf("%s%w", x.inWorld(w), r.Err))
 	case failed == nil:
 		return x.wellEnded(w)
-	case !r.Struck:
+	case !r.FaultHit:
 		return failure("order", fmt.Errorf("nothing deadly happened, but: %w", failed))
 	}
 	return x.survived(r)
@@ -172,7 +172,7 @@ func (x *execution) broken(err error) *Failure {
 		return failure("liveness", err)
 	case errors.Is(err, job.ErrDisorder), errors.Is(err, job.ErrLate):
 		return failure("survivors", err)
-	case errors.Is(err, job.ErrBlame):
+	case errors.Is(err, job.ErrWrongCause):
 		return failure("blame", err)
 	}
 	return failure("startup", err)

@@ -16,11 +16,11 @@ const Variable = "IMPI_TEST_SOAK"
 // Long is the value of Variable for hours of repetition.
 const Long = "long"
 
-// On reports whether make soak runs the tests.
-func On() bool { return os.Getenv(Variable) != "" }
+// Enabled reports whether make soak runs the tests.
+func Enabled() bool { return os.Getenv(Variable) != "" }
 
-// Times returns the number of repetitions: few, or full if Variable is Long.
-func Times(few, full int) int {
+// Repetitions returns the number of repetitions: few, or full if Variable is Long.
+func Repetitions(few, full int) int {
 	if os.Getenv(Variable) == Long {
 		return full
 	}
@@ -29,7 +29,7 @@ func Times(few, full int) int {
 
 // Size returns the size of a test: little, or all if make soak runs it.
 func Size(little, all int) int {
-	if On() {
+	if Enabled() {
 		return all
 	}
 	return little
@@ -37,7 +37,7 @@ func Size(little, all int) int {
 
 // Only ends a test, or a case of one, that only make soak runs, and reports why.
 func Only(t skips.TB, why string) {
-	if !On() {
+	if !Enabled() {
 		t.Helper()
 		skips.Soak(t, why)
 	}

@@ -9,7 +9,7 @@ import (
 func TestTimes(t *testing.T) {
 	for value, want := range map[string]int{"": 3, "1": 3, soak.Long: 500} {
 		t.Setenv(soak.Variable, value)
-		if got := soak.Times(3, 500); got != want {
+		if got := soak.Repetitions(3, 500); got != want {
 			t.Errorf("%s=%q: %d times, want %d", soak.Variable, value, got, want)
 		}
 	}

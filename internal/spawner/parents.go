@@ -93,7 +93,7 @@ func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
 		s.cancel(p, x.Meeting.Request)
 	case x.Kind == wireup.KindSpawn:
 		s.spawn(p, x.Meeting)
-	case x.Kind == wireup.KindPart:
+	case x.Kind == wireup.KindDisconnect:
 		s.withWorlds(func() { s.worlds.Disconnect(p, x.Meeting.Request) })
 	default:
 		return false

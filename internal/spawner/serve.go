@@ -98,7 +98,7 @@ func (all pieces) watch(ctx context.Context, world string, l link.Link) *spawn.R
 			err = b.ReadFull(make([]byte, 1))
 		}
 		if within.Err() == nil || ctx.Err() != nil {
-			all.end(ending.ToldBy(fmt.Sprintf("the site that spawned %s has cancelled it: %v", world, err)))
+			all.end(ending.RemoteFailure(fmt.Sprintf("the site that spawned %s has cancelled it: %v", world, err)))
 		}
 	})
 	r := all.settled()

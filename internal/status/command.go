@@ -62,7 +62,7 @@ func newCommand(name, help string) (*cmdline.Command, *options) {
 	o := &options{Choice: links.NewChoice()}
 	c := &cmdline.Command{Name: name, Help: help, Flags: cmdline.NewFlags()}
 	o.AddFlags(c)
-	o.AddMore(c)
+	o.AddPIDAndDeadline(c)
 	c.Flags.BoolVar(&o.here, "here", false, "")
 	c.Flags.Func("every", "", func(text string) (err error) {
 		if o.every, err = time.ParseDuration(text); err == nil && o.every < minEvery {
@@ -103,7 +103,7 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	if f, ok := out.(*os.File); ok && isTerminal(f) {
 		before = clearScreen
 	}
-	var motion Motion
+	var motion StallTracker
 	for last := (*look)(nil); ; {
 		now := &look{o.ask(), time.Now()}
 		r := now.report

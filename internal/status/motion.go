@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Motion remembers from one look to the next which bytes were under way, so that a look can report
+// StallTracker remembers from one look to the next which bytes were under way, so that a look can report
 // since when none of them has arrived. Its zero value has seen nothing.
-type Motion struct{ ways map[string]standing }
+type StallTracker struct{ ways map[string]standing }
 
 // standing is how much had arrived when bytes were under way, and since when that has not changed.
 type standing struct {
@@ -18,7 +18,7 @@ type standing struct {
 }
 
 // See sets in jobs for how long the bytes that are under way have stood still.
-func (m *Motion) See(jobs []Job, now time.Time) {
+func (m *StallTracker) See(jobs []Job, now time.Time) {
 	before := m.ways
 	m.ways = make(map[string]standing)
 	still := func(way string, sent, left *uint64) time.Duration {

@@ -10,7 +10,7 @@ import (
 // TestMotion: since when nothing of what is under way has arrived.
 func TestMotion(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
-	var m Motion
+	var m StallTracker
 	for i, c := range []struct {
 		at              int
 		sent, left      uint64

@@ -63,7 +63,7 @@ type Server struct {
 	mu     sync.Mutex // held during a look, so that there is one at a time
 	jobs   []status.Job
 	seen   time.Time
-	motion status.Motion
+	motion status.StallTracker
 }
 
 // examplePort stands for port 0 (any) where a message has to name a port.

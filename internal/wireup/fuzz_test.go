@@ -91,7 +91,7 @@ func FuzzReadJob(f *testing.F) {
 		var j *Job
 		var err error
 		cost := allocs.Bytes(func() { j, err = readJob(b, table) })
-		if most := uint64(allocs.Blur + 64*len(b)); cost > most {
+		if most := uint64(allocs.MaxError + 64*len(b)); cost > most {
 			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
 		}
 		if err != nil {

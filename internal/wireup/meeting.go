@@ -9,8 +9,8 @@ const (
 	// it. With a Request it is answered by a KindPort: when others can connect, or with a
 	// Reason.
 	KindPort Kind = "port"
-	// KindUnport closes a port (Key). Connections that wait there are refused.
-	KindUnport Kind = "unport"
+	// KindClosePort closes a port (Key). Connections that wait there are refused.
+	KindClosePort Kind = "unport"
 	// KindAccept asks for the next connection to a port (Key). The answer, perhaps much
 	// later, is a KindAccepted with the same Request: with the descriptors of a link, as in
 	// KindLink, or with a Reason. A KindAccept with Cancel ends the wait of the one with the
@@ -36,10 +36,10 @@ const (
 	// because they and their parents could not connect.
 	KindSpawn   Kind = "spawn"
 	KindSpawned Kind = "spawned"
-	// KindPart reports that the proc has no communicator any more with the procs that its KindSpawn
+	// KindDisconnect reports that the proc has no communicator any more with the procs that its KindSpawn
 	// with the same Request has started. From the time when the proc closed the port to which they
 	// connected until then, a failure of one world ends both.
-	KindPart Kind = "part"
+	KindDisconnect Kind = "part"
 )
 
 // Meeting has the fields about other worlds. In KindOpen and KindLink it means that Peer is a rank

@@ -11,9 +11,9 @@ import (
 // suiteLarge and suiteLinks are how many bytes the suite moves and how many links it makes
 // one after another, through plugins: several times what their rings and sockets hold. The
 // suite's own figures are for the transports without plugins, and for make soak.
-func suiteLarge() int64 { return int64(soak.Times(8<<20, 64<<20)) }
+func suiteLarge() int64 { return int64(soak.Repetitions(8<<20, 64<<20)) }
 
-func suiteLinks() int { return soak.Times(100, 500) }
+func suiteLinks() int { return soak.Repetitions(100, 500) }
 
 // The whole contract, through plugin processes, one that listens and one that
 // dials, by every data plane. Rings are the same for all transports.

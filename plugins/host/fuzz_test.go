@@ -35,7 +35,7 @@ func FuzzOutput(f *testing.F) {
 				}
 			}
 		})
-		if most := uint64(allocs.Blur + 2048*len(b) + maxLine*steps); cost > most {
+		if most := uint64(allocs.MaxError + 2048*len(b) + maxLine*steps); cost > most {
 			t.Fatalf("%d bytes in %d pieces took %d bytes of memory", len(b), steps, cost)
 		}
 		if lines := strings.Count(string(b), "\n"); len(b) < maxLine && strings.Count(out.String(), "\n") < lines {

@@ -27,8 +27,8 @@ func writable(cfg *Config, runDir string) []string {
 	return list
 }
 
-func wish(cfg *Config, runDir string) rights.Wish {
-	return rights.Wish{Writable: writable(cfg, runDir), Namespace: cfg.UserNamespace}
+func wish(cfg *Config, runDir string) rights.Restrictions {
+	return rights.Restrictions{Writable: writable(cfg, runDir), Namespace: cfg.UserNamespace}
 }
 
 // confine has the process be started with fewer rights than this one has, unless its Config says otherwise.

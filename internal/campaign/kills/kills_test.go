@@ -20,7 +20,7 @@ func TestKills(t *testing.T) {
 	}
 	defer b.Close()
 	killed := 0
-	for seed := 0; seed < soak.Times(2, 50) || killed == 0 && seed < 20; seed++ { // a fast one has ended before
+	for seed := 0; seed < soak.Repetitions(2, 50) || killed == 0 && seed < 20; seed++ { // a fast one has ended before
 		r, err := Run(t.Context(), b, uint64(seed))
 		if err != nil {
 			t.Fatal(err)

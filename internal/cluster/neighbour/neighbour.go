@@ -63,20 +63,20 @@ func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (for
 		for i, y := range x.WaitsFor.GetHost() {
 			hosts[i] = int(y)
 		}
-		return false, m.Misses(child, hosts, now)
+		return false, m.ReportMissing(child, hosts, now)
 	case *proto.Up_Finished:
 		return false, m.Finishes(child, now)
 	case *proto.Up_Stays:
 		m.Heard(child, now)
 		return true, nil
 	case *proto.Up_Listens:
-		return true, m.Speaks(child, int(x.Listens.GetHost()), now)
+		return true, m.CheckSender(child, int(x.Listens.GetHost()), now)
 	case *proto.Up_Fails:
-		return true, m.Speaks(child, int(x.Fails.GetHost()), now)
+		return true, m.CheckSender(child, int(x.Fails.GetHost()), now)
 	case *proto.Up_Answer:
-		return true, m.Speaks(child, int(x.Answer.GetHost()), now)
+		return true, m.CheckSender(child, int(x.Answer.GetHost()), now)
 	case *proto.Up_Asks:
-		return true, m.Speaks(child, int(x.Asks.GetMessage().GetHost()), now)
+		return true, m.CheckSender(child, int(x.Asks.GetMessage().GetHost()), now)
 	default:
 		return false, ErrUnknown
 	}

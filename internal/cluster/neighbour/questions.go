@@ -86,9 +86,9 @@ func Reply(asked *proto.Message, data []byte, err error) *proto.Up {
 	return &proto.Up{Word: &proto.Up_Answer{Answer: answerTo(asked, data, err)}}
 }
 
-// PassBack returns, at the head, the answer to a question of another host, with the data or the
+// ForwardAnswer returns, at the head, the answer to a question of another host, with the data or the
 // error that resulted.
-func PassBack(asked *proto.Message, data []byte, err error) *proto.Down {
+func ForwardAnswer(asked *proto.Message, data []byte, err error) *proto.Down {
 	return &proto.Down{Word: &proto.Down_Answer{Answer: answerTo(asked, data, err)}}
 }
 

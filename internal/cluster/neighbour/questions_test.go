@@ -20,7 +20,7 @@ func TestQuestion(t *testing.T) {
 		t.Fatalf("%v, %v", up, down)
 	}
 	q := up.GetAsks().GetMessage()
-	_, up, down = head.Ask(4, q.GetData(), time.Second, func(a *proto.Message) { down = neighbour.PassBack(q, a.GetData(), neighbour.ErrorOf(a)) })
+	_, up, down = head.Ask(4, q.GetData(), time.Second, func(a *proto.Message) { down = neighbour.ForwardAnswer(q, a.GetData(), neighbour.ErrorOf(a)) })
 	if up != nil {
 		t.Fatalf("the head has no parent: %v", up)
 	}
@@ -48,11 +48,11 @@ func TestNobodyWaits(t *testing.T) {
 	q := &neighbour.Questions{Self: 1}
 	calls := 0
 	id, up, _ := q.Ask(0, nil, time.Second, func(*proto.Message) { calls++ })
-	a := neighbour.PassBack(up.GetAsks().GetMessage(), nil, nil)
+	a := neighbour.ForwardAnswer(up.GetAsks().GetMessage(), nil, nil)
 	q.Drop(id)
 	q.FromParent(a)
 	id, up, _ = q.Ask(0, nil, time.Second, func(*proto.Message) { calls++ })
-	if a = neighbour.PassBack(up.GetAsks().GetMessage(), nil, nil); a.GetAnswer().GetId() != id {
+	if a = neighbour.ForwardAnswer(up.GetAsks().GetMessage(), nil, nil); a.GetAnswer().GetId() != id {
 		t.Error("the answer is to another question")
 	}
 	q.FromParent(a)

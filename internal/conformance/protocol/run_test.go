@@ -34,7 +34,7 @@ func TestOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Parallel: 6, Patience: 30 * time.Second, Quick: true}
-	if !soak.On() {
+	if !soak.Enabled() {
 		o.Level = play.Must // the other cases are for make soak
 	}
 	r, err := Run(context.Background(), s, o)

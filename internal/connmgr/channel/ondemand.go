@@ -110,7 +110,7 @@ func (x *making) run() {
 
 func (x *making) wanted() bool {
 	yes := make(chan bool, 1)
-	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.NotYet(x.peer) }) {
+	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.AttemptFailed(x.peer) }) {
 		return false
 	}
 	select {

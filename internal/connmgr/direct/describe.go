@@ -29,7 +29,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 		if s == nil && d.Procs.Of(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
-		if l != nil && l.Apart {
+		if l != nil && l.Disconnected {
 			return links.StateLost
 		}
 		return links.StateLinked

@@ -116,7 +116,7 @@ func (m *Meetings) carryOut(s step) {
 		_ = m.hand(p, s.Message, s.Conn.link, s.Conn.transport)
 	case meetings.Drop:
 		_ = s.Conn.link.Close()
-	case meetings.Complain:
+	case meetings.ReportToOperator:
 		m.Log.Warn("a proc may not open a port", "proc", p.Who(), "reason", s.Message.Reason)
 	case meetings.Connect:
 		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })

@@ -156,7 +156,7 @@ func shutPort(p *proc.Process, name string) error {
 			}
 		}
 	}
-	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
+	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
 func portKey(p *proc.Process, name string) (dynamic.Token, error) {

@@ -234,7 +234,7 @@ func checkLen(reqs []proc.Request, statuses []proc.Status) error {
 func noted(reqs []proc.Request) *proc.Comm {
 	for i := range reqs {
 		if reqs[i].Comm() != nil {
-			return reqs[i].Comm().Process().Comms.Noted()
+			return reqs[i].Comm().Process().Comms.ErrorComm()
 		}
 	}
 	return nil

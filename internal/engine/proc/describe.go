@@ -284,8 +284,8 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 		x.Packed = &wireup.Packed{Sent: c.Sent, Received: c.Received, SentPacked: c.WireSent, ReceivedPacked: c.WireReceived}
 	}
 	if q.Resumable != nil {
-		x.Apart, _ = q.Resumable.Broken()
-		x.ApartFor = int64(q.Resumable.BrokenFor())
+		x.Disconnected, _ = q.Resumable.Broken()
+		x.DisconnectedFor = int64(q.Resumable.BrokenFor())
 	}
 	if c, ok := q.Link.(interface{ RTT() (time.Duration, bool) }); ok {
 		d, _ := c.RTT()

@@ -243,7 +243,7 @@ func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 
 func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
-		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.Spawn}})
+		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindDisconnect, Meeting: &wireup.Meeting{Request: w.Spawn}})
 		w.Spawn = 0
 	}
 }

@@ -180,9 +180,9 @@ func (p *Process) Fatal(object string, err error) {
 	p.Machine.Exit(code)
 }
 
-// Noted returns the communicator whose handler is called for errors of calls without a
+// ErrorComm returns the communicator whose handler is called for errors of calls without a
 // communicator: SELF if a handler was set on it, else WORLD (MPI-4.1, 9.3).
-func (cs *communicators) Noted() *Comm {
+func (cs *communicators) ErrorComm() *Comm {
 	if cs.Self.state.Handler.Set.Load() != nil {
 		return cs.Self
 	}
@@ -195,7 +195,7 @@ func (p *Process) Failed(fn string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return p.Comms.Noted().Failed(fn, err)
+	return p.Comms.ErrorComm().Failed(fn, err)
 }
 
 // Failed is Process.Failed for calls that may come before Init. No lock of this package may be

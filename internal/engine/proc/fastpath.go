@@ -164,7 +164,7 @@ func (x *fastPath) adoptMoves() {
 	for i := x.Moves.First; i != fastpath.None; i = x.Table[i].Next {
 		r := &x.Table[i]
 		r.State = fastpath.Adopted
-		x.moving[i] = x.p.Native.hub.GoOnWith(r.Board, int32(r.What))
+		x.moving[i] = x.p.Native.hub.AwaitTransfer(r.Board, int32(r.What))
 	}
 	x.Moves = fastpath.Moves{First: fastpath.None, Last: fastpath.None}
 }

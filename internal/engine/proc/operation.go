@@ -37,7 +37,7 @@ type operation interface {
 // be nil.
 func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
-		c = p.Comms.Noted()
+		c = p.Comms.ErrorComm()
 	}
 	return (&Extra{Op: op, Fn: fn}).Begun(c)
 }

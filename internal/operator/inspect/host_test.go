@@ -33,7 +33,7 @@ func TestLostLink(t *testing.T) {
 	now, made := time.Unix(1000, 0), time.Unix(100, 0)
 	for state, want := range map[links.State]int64{links.StateLost: 993, links.StateLinked: 100} {
 		v := links.View{State: state, Since: made}
-		if sinceLost(&v, &wireup.LinkStats{Apart: true, ApartFor: int64(7 * time.Second)}, now); v.Since.Unix() != want {
+		if sinceLost(&v, &wireup.LinkStats{Disconnected: true, DisconnectedFor: int64(7 * time.Second)}, now); v.Since.Unix() != want {
 			t.Errorf("%s since %d, want %d", state, v.Since.Unix(), want)
 		}
 	}

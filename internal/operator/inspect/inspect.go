@@ -475,7 +475,7 @@ func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
 // sinceLost sets the time in the view of a lost link to when it was lost, not when it was linked.
 func sinceLost(v *links.View, l *wireup.LinkStats, now time.Time) {
 	if v.State == links.StateLost && l != nil {
-		v.Since = now.Add(-time.Duration(l.ApartFor))
+		v.Since = now.Add(-time.Duration(l.DisconnectedFor))
 	}
 }
 

@@ -44,10 +44,10 @@ func (l *lastWords) all(gone func(client int, hasAsked bool) bool) bool {
 	return true
 }
 
-// AllHeard reports whether no site will ask this node any more: each site that writes a report has
+// NoMoreQuestions reports whether no site will ask this node any more: each site that writes a report has
 // the final figures of this node's site, or asks another host, as the site's first proc is there,
 // or is gone.
-func AllHeard(c *Control, gone func(client int, hasAsked bool) bool) bool {
+func NoMoreQuestions(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
 	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
 }

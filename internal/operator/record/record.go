@@ -210,7 +210,7 @@ func (r *Recorder) Last(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	until(func() bool { return inspect.AllHeard(r.control, r.gone) }, func() {})
+	until(func() bool { return inspect.NoMoreQuestions(r.control, r.gone) }, func() {})
 }
 
 func (r *Recorder) stop() {

@@ -415,7 +415,7 @@ func namesLost(w *World) error {
 	// names the machine by its channel.
 	names := []string{w.hits[0].What + " is lost", fmt.Sprintf("host %d is lost", h.rank), missing(s, all)}
 	if s.err == nil || !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(s.err.Error(), name) }) {
-		return fmt.Errorf("%w: %s was lost, and its site ended with: %w", ErrBlame, w.hits[0].What, s.err)
+		return fmt.Errorf("%w: %s was lost, and its site ended with: %w", ErrWrongCause, w.hits[0].What, s.err)
 	}
 	return nil
 }
@@ -424,7 +424,7 @@ func namesLost(w *World) error {
 func (s *site) blamesHead() error {
 	for _, h := range s.hosts[1:] {
 		if h.why != "" && (h.number-1)/fan == 0 && !strings.Contains(h.why, "machine 0 of") {
-			return fmt.Errorf("%w: the head of site %d was lost, and machine %d says: %s", ErrBlame, s.rank, h.number, h.why)
+			return fmt.Errorf("%w: the head of site %d was lost, and machine %d says: %s", ErrWrongCause, s.rank, h.number, h.why)
 		}
 	}
 	return nil

@@ -20,9 +20,9 @@ var (
 	ErrDisorder = errors.New("the job has ended in disorder")
 	// ErrLate is wrapped when the end of a job came too long after its cause.
 	ErrLate = errors.New("the job has ended too late")
-	// ErrBlame is wrapped when another cause than the proc that was killed was reported to the
+	// ErrWrongCause is wrapped when another cause than the proc that was killed was reported to the
 	// server, although nothing else had gone wrong.
-	ErrBlame = errors.New("the wrong one is to blame")
+	ErrWrongCause = errors.New("the wrong one is to blame")
 )
 
 type moment struct {
@@ -137,7 +137,7 @@ func (w *World) blamed() error {
 		return w.toldWithoutServer(want)
 	}
 	if w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
-		return fmt.Errorf("%w: %s, and the server was told: %w", ErrBlame, want, w.server.err)
+		return fmt.Errorf("%w: %s, and the server was told: %w", ErrWrongCause, want, w.server.err)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (w *World) toldWithoutServer(want string) error {
 			return nil
 		}
 		if s.err == nil || !strings.Contains(s.err.Error(), want) {
-			return fmt.Errorf("%w: without the server, %s, and site %d was told: %w", ErrBlame, want, s.rank, s.err)
+			return fmt.Errorf("%w: without the server, %s, and site %d was told: %w", ErrWrongCause, want, s.rank, s.err)
 		}
 	}
 	return nil
@@ -166,11 +166,11 @@ func (w *World) afterwards() error {
 	for _, s := range w.sites {
 		want := s == p.s
 		if (s.err != nil) != want || want && !strings.Contains(s.err.Error(), w.hits[0].What+" "+lateText) {
-			return fmt.Errorf("%w: rank %d of site %d failed after its Finalize, and site %d ended with: %w", ErrBlame, p.rank, p.s.rank, s.rank, s.err)
+			return fmt.Errorf("%w: rank %d of site %d failed after its Finalize, and site %d ended with: %w", ErrWrongCause, p.rank, p.s.rank, s.rank, s.err)
 		}
 	}
 	if w.server.err != nil {
-		return fmt.Errorf("%w: rank %d failed after its Finalize, and the server was told: %w", ErrBlame, p.rank, w.server.err)
+		return fmt.Errorf("%w: rank %d failed after its Finalize, and the server was told: %w", ErrWrongCause, p.rank, w.server.err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (h *host) want(peer wire.HostRank) {
 	}
 	s.left = func() { h.channels.Stop(h.rank, peer) }
 	s.rests = func() {
-		h.post(func(a *agent.Agent) { done = !a.NotYet(peer) })
+		h.post(func(a *agent.Agent) { done = !a.AttemptFailed(peer) })
 	}
 	s.over = func(last dynamic.SearchStep) {
 		switch last.Action {

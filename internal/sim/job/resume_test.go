@@ -73,7 +73,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 			k.After(time.Duration(rng.Int64N(int64(150*time.Millisecond))), func() { cuts += cutLasting(w, rng) })
 		}
 		r := w.Run(bounds)
-		if r.Err != nil || r.Struck {
+		if r.Err != nil || r.FaultHit {
 			t.Fatalf("seed %d: %v\n%s", seed, r.Err, k.Trace())
 		}
 		clean(t, seed, r)
@@ -186,7 +186,7 @@ func TestFaultsOfResumedJobs(t *testing.T) {
 		kind := []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose}[seed%5]
 		at := somewhere(t, seed, kind, cfg)
 		r := simulate(t, seed, cfg, at)
-		if !r.Struck {
+		if !r.FaultHit {
 			clean(t, seed, r)
 		}
 	}

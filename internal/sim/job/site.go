@@ -250,7 +250,7 @@ func outlives(s *site, err error) bool {
 }
 
 func lossOf(s *site, err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Apart: s.w.cfg.OnDemand, Told: s.job != nil && startup.AllTakeFail(s.job)}
+	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Apart: s.w.cfg.OnDemand, Told: s.job != nil && startup.AllListFailVersion(s.job)}
 }
 
 // tied reports whether the end of the server ends the site: it runs another MPI or an older

@@ -362,7 +362,7 @@ func (a *Worlds) spawnHeard(p *proc, m *wireup.Message) bool {
 		}
 	case m.Kind == wireup.KindSpawn:
 		a.spawn(p, x)
-	case m.Kind == wireup.KindPart:
+	case m.Kind == wireup.KindDisconnect:
 		s.parents.worlds.Disconnect(p, x.Request)
 	default:
 		return false

@@ -86,7 +86,7 @@ func (x *survival) lose(l wire.Lost) {
 		for _, p := range s.procs {
 			switch is := part.First <= p.rank && p.rank <= part.Last; {
 			case is && l.Host:
-				s.fail(ending.ToldBy("the other sites go on without this one: " + l.Text))
+				s.fail(ending.RemoteFailure("the other sites go on without this one: " + l.Text))
 				return
 			case is:
 				h.sw.ProcDone(p.rank)

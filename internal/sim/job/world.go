@@ -141,7 +141,7 @@ func over(worlds []*World) bool {
 
 // result returns how the job ended; err is why the kernel stopped.
 func (w *World) result(err error) Result {
-	r := Result{World: w, Struck: len(w.hits) > 0, Hits: w.hits}
+	r := Result{World: w, FaultHit: len(w.hits) > 0, Hits: w.hits}
 	over := w.Over()
 	if err == nil && !over {
 		err = errors.New("nothing happens any more")
@@ -168,11 +168,11 @@ type Result struct {
 	// everywhere (ErrDisorder), or too long after a fault (ErrLate), or an observer found an error.
 	Err error
 
-	// Struck reports whether a fault has hit something that had not ended, so that the job may have
+	// FaultHit reports whether a fault has hit something that had not ended, so that the job may have
 	// failed; Hits are those faults. If Hit.Deadly is set for one, the job has failed, or Err
 	// reports that it should have.
-	Struck bool
-	Hits   []Hit
+	FaultHit bool
+	Hits     []Hit
 }
 
 // Sites returns the error of each site, nil for those that ended in order.

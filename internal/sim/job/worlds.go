@@ -167,7 +167,7 @@ func (a *Worlds) carryOut(x meetingStep) {
 		a.tell(p, x.Message, x.Conn)
 	case meetings.Drop:
 		_ = x.Conn.Close()
-	case meetings.Complain:
+	case meetings.ReportToOperator:
 		a.k.Note("%s opens a port that it cannot have: %s", p.title(), x.Message.Reason)
 	case meetings.Connect:
 		a.call(x)

@@ -130,7 +130,7 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 	if !ok {
 		return "", mpierr.Success
 	}
-	by := nameservice.Asker{Job: m.a.p.jobOf(rank), Node: m.among.Shared().NodeOf(rank)}
+	by := nameservice.Requester{Job: m.a.p.jobOf(rank), Node: m.among.Shared().NodeOf(rank)}
 	name := func(a About) nameservice.Name {
 		if a.Scope == "job" {
 			return nameservice.Name{Job: by.Job, Service: a.Service}

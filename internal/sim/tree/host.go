@@ -283,7 +283,7 @@ func (h *host) upward(w *proto.Up) {
 		if m := x.Asks.GetMessage(); h.self == 0 && !h.gone {
 			back := func(b []byte, err error) {
 				if !h.gone {
-					h.toward(int(m.GetHost()), neighbour.PassBack(m, b, err))
+					h.toward(int(m.GetHost()), neighbour.ForwardAnswer(m, b, err))
 				}
 			}
 			if to := int(x.Asks.GetTo()); to >= 0 && to < h.t.cfg.Shape.Hosts {

@@ -157,7 +157,7 @@ func (o *Cluster) Close() {
 	}
 	close(o.closed)
 	if o.dismisses {
-		tree.Dismiss(dismissal)
+		tree.AwaitLateHosts(dismissal)
 	}
 	tree.Close(o.leaveTime())
 	if o.Spawned != "" {

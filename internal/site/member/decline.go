@@ -24,7 +24,7 @@ const declineTime = 2 * time.Second
 func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
-	if m.Routes.Site.Spare || !f.Declines(ending.Absence{
+	if m.Routes.Site.Spare || !f.Declines(ending.FailedSite{
 		Joined: m.joined, Spawned: m.Spawned, Head: m.Cluster.IsHead(), Alone: s.Embedded && s.Clients == 1, Taken: addressTaken(f),
 	}) {
 		close(told)

@@ -275,7 +275,7 @@ func (m *Member) awaitRuns() bool {
 func (m *Member) loss(err error) ending.ServerLoss {
 	return ending.ServerLoss{
 		Err: err, Runs: true, Within: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
-		Apart: m.OnDemand == agent.Always, Told: startup.AllTakeFail(m.Routes.World),
+		Apart: m.OnDemand == agent.Always, Told: startup.AllListFailVersion(m.Routes.World),
 	}
 }
 

@@ -45,7 +45,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "list: %v\n", err)
 			return 1
 		}
-		faults = allowed.Faults(list, soak.On())
+		faults = allowed.Faults(list, soak.Enabled())
 	}
 	skips.Print(stdout, list)
 	if len(faults) == 0 {

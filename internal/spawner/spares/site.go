@@ -79,8 +79,8 @@ func (s *Site) Changed() {
 	}
 }
 
-// Hearers returns the number of hosts of the job that have an idle link to this site.
-func (s *Site) Hearers() int {
+// LinkedHosts returns the number of hosts of the job that have an idle link to this site.
+func (s *Site) LinkedHosts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.linked

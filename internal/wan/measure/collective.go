@@ -104,7 +104,7 @@ func (o *Options) collectives(ctx context.Context, rtt time.Duration, sites int,
 	for _, m := range measured {
 		for _, n := range m.lengths {
 			what := fmt.Sprintf("%s:%d", m.name, n)
-			if !o.Of.MatchString(what) {
+			if !o.Operations.MatchString(what) {
 				continue
 			}
 			arguments = append(arguments, what)

@@ -19,27 +19,27 @@ import (
 
 // Options say what is measured. Those of no value have none.
 type Options struct {
-	Bin      string          // folder of our programs, and of wan-pair
-	Rate     int64           // bits per second of each line
-	RTT      []time.Duration // round trips, without queue and transmission
-	Loss     []float64       // loss of each line
-	Columns  []string        // names of what is measured, see Columns
-	Omit     time.Duration   // start of a stream that is not measured
-	Time     time.Duration   // time for which a stream is measured
-	Latency  time.Duration   // time for which round trips are measured
-	Limit    time.Duration   // maximum additional time of one job
-	Across   time.Duration   // round trip between sites whose procs do collective operations
-	Sites    []int           // numbers of sites that do collective operations
-	Of       *regexp.Regexp  // operations, as the program collective names them: "bcast:4096"
-	Repeats  int             // number of measurements of each operation
-	Buffers  int             // maximum bytes of a TCP buffer at the sites; 0: the kernel's
-	Progress string          // progress setting of our jobs, as in a wait block; empty: none
-	Compress string          // content of the compress block of our jobs' routes; empty: no block
-	Data     string          // data of the streams of our jobs, as the program pair names it; empty: zeros
-	Times    int             // measurements of a stream, of which the median counts; 0: one
-	Sysctl   []string        // settings of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
-	Seed     uint64
-	Log      io.Writer
+	Bin        string          // folder of our programs, and of wan-pair
+	Rate       int64           // bits per second of each line
+	RTT        []time.Duration // round trips, without queue and transmission
+	Loss       []float64       // loss of each line
+	Columns    []string        // names of what is measured, see Columns
+	Omit       time.Duration   // start of a stream that is not measured
+	Time       time.Duration   // time for which a stream is measured
+	Latency    time.Duration   // time for which round trips are measured
+	Limit      time.Duration   // maximum additional time of one job
+	Across     time.Duration   // round trip between sites whose procs do collective operations
+	Sites      []int           // numbers of sites that do collective operations
+	Operations *regexp.Regexp  // operations, as the program collective names them: "bcast:4096"
+	Repeats    int             // number of measurements of each operation
+	Buffers    int             // maximum bytes of a TCP buffer at the sites; 0: the kernel's
+	Progress   string          // progress setting of our jobs, as in a wait block; empty: none
+	Compress   string          // content of the compress block of our jobs' routes; empty: no block
+	Data       string          // data of the streams of our jobs, as the program pair names it; empty: zeros
+	Times      int             // measurements of a stream, of which the median counts; 0: one
+	Sysctl     []string        // settings of the sites: "net.ipv4.tcp_slow_start_after_idle=0"
+	Seed       uint64
+	Log        io.Writer
 	// Settings are the settings of our transports by the transports' names, each as in a job file:
 	// "window = 65536".
 	Settings map[string][]string

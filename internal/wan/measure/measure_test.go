@@ -83,7 +83,7 @@ func TestFigures(t *testing.T) {
 		return
 	}
 	if soak.Size(0, 1) > 0 {
-		o.Repeats, o.Of = 3, regexp.MustCompile("")
+		o.Repeats, o.Operations = 3, regexp.MustCompile("")
 		cells, err := o.collectives(t.Context(), row.RTT, 2, "impi collectives", acrossColumns[0].start)
 		if err != nil {
 			t.Fatal(err)

@@ -153,7 +153,7 @@ func choose(o *measure.Options, only, of, sites string) error {
 		err = errors.New("-only must fit some columns")
 	}
 	var wrong error
-	o.Of, wrong = regexp.Compile(of)
+	o.Operations, wrong = regexp.Compile(of)
 	err = errors.Join(err, wrong)
 	for word := range strings.SplitSeq(sites, ",") {
 		n, wrong := strconv.Atoi(word)

@@ -17,8 +17,8 @@ const SignalsSince = signalsSince
 // ErrNamespace is wrapped when the kernel lets this process make no user namespace.
 var ErrNamespace = errors.New("no user namespace can be made")
 
-// Wish describes the rights that a plugin is to have.
-type Wish struct {
+// Restrictions describes the rights that a plugin is to have.
+type Restrictions struct {
 	// Writable are the folders below which the plugin may change files, if the kernel has Landlock.
 	// Paths that are no folders, or cannot be entered, are left out.
 	Writable []string
@@ -28,8 +28,8 @@ type Wish struct {
 	Namespace bool
 }
 
-// Held describes what the kernel enforces of a Wish.
-type Held struct {
+// Enforced describes what the kernel enforces of Restrictions.
+type Enforced struct {
 	Landlock int  // the version of Landlock; 0: none
 	Filter   bool // a filter of system calls
 }
@@ -39,20 +39,20 @@ type Held struct {
 // first one, and lets it end. The processes that it starts gain no rights by programs that they
 // execute, which every Linux can enforce; other restrictions are left out where the kernel does not
 // support them. It does not block.
-func Restrict(w Wish) (Held, error) {
+func Restrict(w Restrictions) (Enforced, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return Held{}, fmt.Errorf("no new privileges: %w", err)
+		return Enforced{}, fmt.Errorf("no new privileges: %w", err)
 	}
 	version, err := landlock(w.Writable)
 	if err != nil {
-		return Held{}, err
+		return Enforced{}, err
 	}
 	filtered, err := filter(w.Namespace)
-	return Held{version, filtered}, err
+	return Enforced{version, filtered}, err
 }
 
 // Prepare makes a process start in a user namespace of its own, if w has Namespace.
-func (w Wish) Prepare(attr *syscall.SysProcAttr) {
+func (w Restrictions) Prepare(attr *syscall.SysProcAttr) {
 	if !w.Namespace {
 		return
 	}
@@ -63,7 +63,7 @@ func (w Wish) Prepare(attr *syscall.SysProcAttr) {
 
 // Explain adds ErrNamespace to the error of a start if the cause is that the kernel lets this
 // process make no user namespace.
-func (w Wish) Explain(err error) error {
+func (w Restrictions) Explain(err error) error {
 	if !w.Namespace || err == nil {
 		return err
 	}

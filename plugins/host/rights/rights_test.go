@@ -33,13 +33,13 @@ func TestMain(m *testing.M) {
 }
 
 // plugin is what a node wishes for its plugins.
-var plugin = Wish{Writable: []string{os.TempDir(), "/dev", "/proc"}}
+var plugin = Restrictions{Writable: []string{os.TempDir(), "/dev", "/proc"}}
 
 // tries write a line for each thing that they try, and what has become of it.
 var tries = map[string]func(){"calls": tryCalls, "deeds": tryDeeds, "needs": tryNeeds, "namespace": tryNamespace, "no namespaces": tryWithout}
 
 // start runs a try as a plugin is run, with a wish or, for nil, with all rights.
-func start(w *Wish, try string, env ...string) (string, error) {
+func start(w *Restrictions, try string, env ...string) (string, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(append(os.Environ(), envTry+"="+try), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -77,7 +77,7 @@ func onThread(f func()) {
 	f()
 }
 
-func tried(t *testing.T, w *Wish, try string, env ...string) map[string]string {
+func tried(t *testing.T, w *Restrictions, try string, env ...string) map[string]string {
 	t.Helper()
 	out, err := start(w, try, env...)
 	if err != nil {
@@ -242,7 +242,7 @@ func TestNeeds(t *testing.T) {
 		if namespace {
 			namespaces(t)
 		}
-		for name, result := range tried(t, &Wish{Writable: plugin.Writable, Namespace: namespace}, "needs") {
+		for name, result := range tried(t, &Restrictions{Writable: plugin.Writable, Namespace: namespace}, "needs") {
 			if result != "done" && (name != "find no clone3" || runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
 				t.Errorf("a plugin (in a user namespace: %v) cannot %s: %s", namespace, name, result)
 			}
@@ -255,7 +255,7 @@ func namespaces(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	Wish{Namespace: true}.Prepare(cmd.SysProcAttr)
+	Restrictions{Namespace: true}.Prepare(cmd.SysProcAttr)
 	if err := cmd.Run(); err != nil {
 		skips.NotRun(t, "user namespaces", "allow them: user.max_user_namespaces, kernel.unprivileged_userns_clone")
 	}
@@ -289,7 +289,7 @@ func TestNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := tried(t, &Wish{Writable: plugin.Writable, Namespace: true}, "namespace", "IMPI_TEST_FILE="+file)
+	got := tried(t, &Restrictions{Writable: plugin.Writable, Namespace: true}, "namespace", "IMPI_TEST_FILE="+file)
 	if want := fmt.Sprintf("%d %d 1", os.Geteuid(), os.Geteuid()); got["users"] != want || got["groups"] != "deny" {
 		t.Errorf("users %q, want %q; setgroups: %s", got["users"], want, got["groups"])
 	}
@@ -310,7 +310,7 @@ func tryWithout() {
 		report("forbid", err)
 		return
 	}
-	_, err := start(&Wish{Writable: plugin.Writable, Namespace: true}, "needs")
+	_, err := start(&Restrictions{Writable: plugin.Writable, Namespace: true}, "needs")
 	report("refused", map[bool]error{false: err}[errors.Is(err, ErrNamespace)])
 	_, err = start(&plugin, "needs")
 	report("without", err)
@@ -334,11 +334,11 @@ func TestKernelWithoutNamespaces(t *testing.T) {
 // Other errors of a start are not blamed on namespaces.
 func TestExplain(t *testing.T) {
 	for _, err := range []error{nil, unix.ENOENT, unix.EACCES} {
-		if got := (Wish{Namespace: true}).Explain(err); !errors.Is(got, err) || errors.Is(got, ErrNamespace) {
+		if got := (Restrictions{Namespace: true}).Explain(err); !errors.Is(got, err) || errors.Is(got, ErrNamespace) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
-	if got := (Wish{}).Explain(unix.EPERM); errors.Is(got, ErrNamespace) {
+	if got := (Restrictions{}).Explain(unix.EPERM); errors.Is(got, ErrNamespace) {
 		t.Errorf("without a namespace: %v", got)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Asker identifies who makes a request: a job, together with the jobs that it has spawned, and the
+// Requester identifies who makes a request: a job, together with the jobs that it has spawned, and the
 // node of the proc.
-type Asker struct{ Job, Node int }
+type Requester struct{ Job, Node int }
 
 // Name is a service in a scope, at the server of one job or, if Job is -1, at the server that all
 // jobs share.
@@ -36,23 +36,23 @@ type Model struct {
 }
 
 type entry struct {
-	by   Asker
+	by   Requester
 	port string
 }
 
 type node struct {
-	Asker
+	Requester
 	mine map[Name]string // ports that the node has published
 	cut  bool            // the node is not connected and cannot be
 }
 
-func (m *Model) node(by Asker) *node {
+func (m *Model) node(by Requester) *node {
 	if m.nodes == nil {
 		m.nodes, m.names = map[int]*node{}, map[Name]entry{}
 	}
 	n := m.nodes[by.Node]
 	if n == nil {
-		n = &node{Asker: by, mine: map[Name]string{}}
+		n = &node{Requester: by, mine: map[Name]string{}}
 		m.nodes[by.Node] = n
 	}
 	return n
@@ -60,7 +60,7 @@ func (m *Model) node(by Asker) *node {
 
 // Publish returns the class of the request to publish a port. If lost is set the answer is lost,
 // and the request is made again on another connection.
-func (m *Model) Publish(by Asker, name Name, port string, lost bool) mpi.Class {
+func (m *Model) Publish(by Requester, name Name, port string, lost bool) mpi.Class {
 	n := m.node(by)
 	if n.cut {
 		return mpierr.Other
@@ -83,7 +83,7 @@ func (m *Model) enter(n *node, name Name, port string, again bool) mpi.Class {
 	if taken && !(again && e.by.Job == n.Job) || !taken && m.full(name) {
 		return mpierr.Service
 	}
-	m.names[name] = entry{n.Asker, port}
+	m.names[name] = entry{n.Requester, port}
 	return mpierr.Success
 }
 
@@ -111,7 +111,7 @@ func (m *Model) reconnect(n *node, server int) {
 }
 
 // Unpublish returns the class of the request to remove a name.
-func (m *Model) Unpublish(by Asker, name Name, lost bool) mpi.Class {
+func (m *Model) Unpublish(by Requester, name Name, lost bool) mpi.Class {
 	n := m.node(by)
 	if n.cut {
 		return mpierr.Other
@@ -136,7 +136,7 @@ func (m *Model) remove(n *node, name Name) mpi.Class {
 }
 
 // Lookup returns the port of a name, or the class of the failure.
-func (m *Model) Lookup(by Asker, name Name, lost bool) (port string, class mpi.Class) {
+func (m *Model) Lookup(by Requester, name Name, lost bool) (port string, class mpi.Class) {
 	n := m.node(by)
 	if n.cut {
 		return "", mpierr.Other
@@ -153,17 +153,17 @@ func (m *Model) Lookup(by Asker, name Name, lost bool) (port string, class mpi.C
 
 // Sever breaks the connections of a node for a while. Its names end with them, unless the servers
 // notice only late.
-func (m *Model) Sever(by Asker, late bool) {
+func (m *Model) Sever(by Requester, late bool) {
 	n := m.node(by)
 	if n.cut {
 		return
 	}
 	n.cut = true
-	maps.DeleteFunc(m.names, func(_ Name, e entry) bool { return !late && e.by == n.Asker })
+	maps.DeleteFunc(m.names, func(_ Name, e entry) bool { return !late && e.by == n.Requester })
 }
 
 // Rejoin lets the node connect again.
-func (m *Model) Rejoin(by Asker) {
+func (m *Model) Rejoin(by Requester) {
 	if n := m.node(by); n.cut {
 		n.cut = false
 		m.reconnect(n, n.Job)

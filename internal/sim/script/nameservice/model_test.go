@@ -10,7 +10,7 @@ import (
 // TestModel goes through what docs/dynamic.md says of names.
 func TestModel(t *testing.T) {
 	m := &Model{Room: 2}
-	a, site, b := Asker{0, 0}, Asker{0, 1}, Asker{1, 2} // two nodes of a job, and another job
+	a, site, b := Requester{0, 0}, Requester{0, 1}, Requester{1, 2} // two nodes of a job, and another job
 	heat, cold, own := Name{-1, "", "heat"}, Name{-1, "", "cold"}, Name{0, "", "heat"}
 	is := func(what string, got, want mpi.Class) {
 		t.Helper()
