@@ -312,7 +312,7 @@ func fastBoxWidth(t uintptr) int64 {
 	return 0
 }
 
-// The layout of handles of requests that C code makes: see fastpath.c.
+// The layout of handles of requests that C code makes: see requests.h.
 const (
 	fastPathKindShift = 27
 	fastPathShift     = 3

@@ -1,4 +1,4 @@
-// The requests of C: see fastpath.c and faststart.c.
+// The requests of C: see fastrequest.h and faststart.c.
 
 #ifndef IMPI_REQUESTS_H
 #define IMPI_REQUESTS_H
