@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/window"
 )
 
-// Keyval names an attribute: a value that a program attaches to a communicator, a datatype or a
-// window (MPI-4.1, 7.7.1). Those below FirstKeyval are MPI's own.
+// Keyval is the key of an attribute, which is a value that a program attaches to a communicator, a
+// datatype or a window (MPI-4.1, 7.7.1). Keys below FirstKeyval are MPI's own.
 type Keyval = comm.Keyval
 
 const (
@@ -50,10 +50,10 @@ type Order = datatype.Order
 // The orders.
 const (
 	OrderC       = datatype.OrderC       // the last dimension is contiguous
-	OrderFortran = datatype.OrderFortran // the first one is
+	OrderFortran = datatype.OrderFortran // the first dimension is contiguous
 )
 
-// The distributions, and the argument that leaves the block size to the distribution.
+// The distributions, and the argument for the default block size of the distribution.
 const (
 	DistributeBlock   = datatype.DistributeBlock
 	DistributeCyclic  = datatype.DistributeCyclic
@@ -91,8 +91,8 @@ var (
 	NoOp    = datatype.NoOp
 )
 
-// Class is an MPI error class, numbered as MPI's standard ABI has it, or a code of one: every class
-// is a code.
+// Class is an MPI error class, with its number in MPI's standard ABI, or an error code of a class:
+// every class is also a code.
 type Class = mpierr.Class
 
 // Error is an error with a code: one of the program's, or a class of MPI. It carries the
@@ -106,15 +106,15 @@ type Assert = rma.Assert
 
 // The assertions.
 const (
-	NoCheck   = rma.NoCheck   // no other lock conflicts, or all of the others have called
+	NoCheck   = rma.NoCheck   // no conflicting lock exists, or all other procs have called
 	NoPrecede = rma.NoPrecede // this proc has begun no operations before the fence
-	NoPut     = rma.NoPut     // nobody will change this window
-	NoStore   = rma.NoStore   // this proc has not changed it by itself
-	NoSucceed = rma.NoSucceed // nobody will begin operations after the fence
+	NoPut     = rma.NoPut     // no proc will change this window
+	NoStore   = rma.NoStore   // this proc has not changed the window by local stores
+	NoSucceed = rma.NoSucceed // no operations will begin after the fence
 )
 
-// LockType says whether others may hold a lock at the same time (MPI-4.1, 12.5.3). The values are
-// those of the MPI ABI.
+// LockType determines whether other procs may hold a lock at the same time (MPI-4.1, 12.5.3). The
+// values are those of the MPI ABI.
 type LockType = rma.LockType
 
 // The types of locks.
@@ -123,21 +123,21 @@ const (
 	LockShared    = rma.LockShared
 )
 
-// Root is the argument with which the root of an operation on an intercommunicator says that it is
-// the root: MPI_ROOT (MPI-4.1, 6.2.3).
+// Root is the argument of the root of an operation on an intercommunicator: MPI_ROOT (MPI-4.1,
+// 6.2.3).
 const Root = collective.Root
 
 // Op is a reduction operation (MPI-4.1, 6.9.1). Ops are equal if they are the same one.
 type Op = collective.Op
 
-// What TopoTest returns (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
+// Results of TopoTest (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
 const (
 	Cart      = construct.Cart      // CartCreate, CartSub
 	Graph     = construct.Graph     // GraphCreate
 	DistGraph = construct.DistGraph // DistGraphCreate, DistGraphCreateAdjacent
 )
 
-// Weights of edges of distributed graphs. All members give weights or none does.
+// Weights of edges of distributed graphs. Either all members pass weights or none.
 var (
 	// Unweighted stands for weights where edges have none.
 	Unweighted = construct.Unweighted
@@ -149,7 +149,7 @@ var (
 // The types of SplitType (MPI-4.1, 7.4.2), with the values of the MPI ABI.
 const (
 	CommTypeShared         = construct.CommTypeShared         // procs that can share memory: those of one machine
-	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines; this package knows none
+	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines; this package has none
 	CommTypeHWGuided       = construct.CommTypeHWGuided       // parts of machines that info names
 	CommTypeResourceGuided = construct.CommTypeResourceGuided // resources that info names
 )
@@ -178,7 +178,7 @@ const (
 // A File may be used by several goroutines.
 type File file.File
 
-// What the offset of Seek and SeekShared is relative to, and the displacement that stands for the
+// The meanings of the offset of Seek and SeekShared, and the displacement that stands for the
 // position of the shared pointer in SetView (MPI-4.1, 14.3), with the values of the MPI ABI.
 const (
 	SeekCur             = file.SeekCur
@@ -187,11 +187,11 @@ const (
 	DisplacementCurrent = file.DisplacementCurrent
 )
 
-// MaxServiceName is the most bytes of a service's name.
+// MaxServiceName is the maximum length of a service's name in bytes.
 const MaxServiceName = meet.MaxServiceName
 
-// Remains counts a rank's state about other worlds, and what it waits for. All counts are 0 once it
-// has disconnected from all worlds.
+// Remains counts a rank's state about other worlds, and the requests that it waits for. All counts
+// are 0 once it has disconnected from all worlds.
 type Remains struct {
 	Worlds    int // known worlds
 	Guests    int // procs at the other ends of temporary links
@@ -209,9 +209,9 @@ type Remains struct {
 //
 // IMPI ch.2, User Attributes. The standard gives names and no values.
 const (
-	ClientSize  = object.ClientSize  // IMPI_CLIENT_SIZE: how many clients the members are of
+	ClientSize  = object.ClientSize  // IMPI_CLIENT_SIZE: number of the members' clients
 	ClientColor = object.ClientColor // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
-	HostSize    = object.HostSize    // IMPI_HOST_SIZE: how many hosts the members are of
+	HostSize    = object.HostSize    // IMPI_HOST_SIZE: number of the members' hosts
 	HostColor   = object.HostColor   // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 
@@ -224,7 +224,7 @@ const (
 	WtimeIsGlobal   = object.WtimeIsGlobal // 1 if the ranks' clocks are synchronised
 	AppNum          = object.AppNum        // place of the proc's program in the job file
 	LastUsedCode    = object.LastUsedCode  // the largest error code in use
-	UniverseSize    = object.UniverseSize  // how many procs the job can have
+	UniverseSize    = object.UniverseSize  // maximum number of procs of the job
 	WinBase         = object.WinBase
 	WinDispUnit     = object.WinDispUnit
 	WinSize         = object.WinSize
@@ -236,13 +236,13 @@ const (
 // Mrecv or Imrecv with it can receive it.
 type Message p2p.Message
 
-// Datatype says what the items of a Buffer are: a basic type or one derived from others (MPI-4.1,
-// 5.1). nil is MPI_DATATYPE_NULL.
+// Datatype is the type of a Buffer's items: a basic type or one derived from others (MPI-4.1, 5.1).
+// nil is MPI_DATATYPE_NULL.
 type Datatype = proc.Datatype
 
-// Buffer is memory that messages come from and go to: count items of a datatype.
-// It is a value and costs no allocation; the memory stays the caller's. Structs of up to four words are in
-// registers, and each copy of a larger one takes some ns: with a fifth word all calls would.
+// Buffer is memory that messages come from and go to: count items of a datatype. It is a value and
+// costs no allocation; the memory stays the caller's. Structs of up to four words are passed in
+// registers, and each copy of a larger one takes some ns: a fifth word would slow down all calls.
 type Buffer proc.Buffer
 
 // Special ranks and tags (MPI-4.1, 3.2.4 and 3.11), with the values of the MPI ABI.
@@ -257,46 +257,47 @@ const (
 // messages from all others. It may be used by several goroutines.
 type Comm proc.Comm
 
-// MaxObjectName is the most bytes of an object's name: MPI_MAX_OBJECT_NAME, less
-// C's terminator.
+// MaxObjectName is the maximum length of an object's name in bytes: MPI_MAX_OBJECT_NAME, less C's
+// terminator.
 const MaxObjectName = proc.MaxObjectName
 
-// Type has the Go types of elements of messages: numbers, bool, types derived from them, and Pair.
+// Type is the constraint of Go types of message elements: numbers, bool, types derived from them,
+// and Pair.
 type Type = proc.Type
 
-// Errhandler says what happens with a function's error before the function returns it (MPI-4.1,
+// Errhandler defines what happens with a function's error before the function returns it (MPI-4.1,
 // 9.3). Free drops the program's reference only: objects that the handler is set on keep it.
 type Errhandler proc.Errhandler
 
-// The errors of arguments that no package below has.
+// Errors of arguments that the packages below do not define.
 var (
 	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
 	ErrTag = proc.ErrTag
 	// ErrRequest means a request in a state in which the call is not allowed.
 	ErrRequest = proc.ErrRequest
-	// ErrMessage means a matched message that was received before, or never was one.
+	// ErrMessage means a matched message that was received before, or that was never matched.
 	ErrMessage = proc.ErrMessage
 	// ErrArg means an argument that is invalid by itself.
 	ErrArg = proc.ErrArg
 	// ErrElsewhere means that the call failed on another member of the communicator.
 	ErrElsewhere = proc.ErrElsewhere
-	// ErrInStatus means that some of several requests failed: the error wraps
-	// each failure, and the statuses have them one by one.
+	// ErrInStatus means that some of several requests failed: the error wraps each failure, and the
+	// statuses contain them one by one.
 	ErrInStatus = proc.ErrInStatus
 )
 
 // ErrJoin means that no proc joins at the other end of a socket, or not in time.
 var ErrJoin = proc.ErrJoin
 
-// ErrPending is in the status of a request that is neither complete nor has
-// failed, where another that was waited for with it has.
+// ErrPending is in the status of a request that neither is complete nor has failed, if another one
+// of the same call has failed.
 var ErrPending = proc.ErrPending
 
-// ErrForeign means a constructor that IMPI has nothing for, of a communicator
-// some of whose members run another MPI library.
+// ErrForeign means a constructor that IMPI does not define, of a communicator some of whose members
+// use another MPI library.
 var ErrForeign = proc.ErrForeign
 
-// ErrJobOver is wrapped by whatever is reported once the job cannot go on.
+// ErrJobOver is wrapped by all errors that are returned once the job cannot continue.
 var ErrJobOver = proc.ErrJobOver
 
 // ErrPeerGone means that the other side of a link ended in the middle.
@@ -315,32 +316,31 @@ var ErrFinalized = proc.ErrFinalized
 // ErrInitialized means that Init was called again.
 var ErrInitialized = proc.ErrInitialized
 
-// ErrNode means that the node that started this proc does not fit it.
+// ErrNode means that the node that started this proc and this program do not fit together.
 var ErrNode = proc.ErrNode
 
-// ErrCall means that nobody answers at a port: it is closed, its opener is gone or
-// does not accept in time, or too many are waiting there.
+// ErrCall means that no proc answers at a port: it is closed, its opener is gone or does not accept
+// in time, or too many are waiting there.
 var ErrCall = proc.ErrCall
 
-// ErrLauncher means that something that is no launcher of ours has started this program several
-// times.
+// ErrLauncher means that another program than our launchers has started this program several times.
 var ErrLauncher = proc.ErrLauncher
 
-// ErrService means that a name cannot be published, as it is published already, or
+// ErrService means that a service name cannot be published, as it is published already, or
 // unpublished, as this job has not published it.
 var ErrService = proc.ErrService
 
-// ErrName means that no such name is published.
+// ErrName means that a service name is not published.
 var ErrName = proc.ErrName
 
-// ErrNames means that the server for names does not answer, or not in time.
+// ErrNames means that the name service does not answer, or not in time.
 var ErrNames = proc.ErrNames
 
-// ErrNamesDenied means that the server for names has another key than this job.
+// ErrNamesDenied means that the name service has another key than this job.
 var ErrNamesDenied = proc.ErrNamesDenied
 
-// ErrSignature means that the elements of a message are not those that its receive is for. What
-// came is in the receive's memory all the same.
+// ErrSignature means that the elements of a message do not match the datatype of its receive. The
+// data is in the receive's memory all the same.
 var ErrSignature = proc.ErrSignature
 
 // ErrSpawn means that procs could not be started, or not connected with.
@@ -349,28 +349,28 @@ var ErrSpawn = proc.ErrSpawn
 // ErrBuffer means a buffer without memory, or with less than its items touch.
 var ErrBuffer = proc.ErrBuffer
 
-// ErrAlone means that this proc cannot meet those of other jobs: its node does not
-// know how, or it has none.
+// ErrAlone means that this proc cannot meet procs of other jobs: its node does not support it, or
+// it has no node.
 var ErrAlone = proc.ErrAlone
 
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = proc.ErrUnreachable
 
-// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that goes on without
-// it.
+// ErrProcFailed means that a proc that takes part in an operation is lost, in a job that continues
+// without it.
 var ErrProcFailed = proc.ErrProcFailed
 
-// ErrProcFailedPending means that a receive from any source goes on, but that a proc is lost that might
-// have matched it.
+// ErrProcFailedPending means that a receive from any source continues, but that a proc is lost that
+// might have matched it.
 var ErrProcFailedPending = proc.ErrProcFailedPending
 
 // ErrRevoked means that a communicator was revoked.
 var ErrRevoked = proc.ErrRevoked
 
-// ErrNoSurvival means a function for jobs that go on without procs that are lost.
+// ErrNoSurvival means a call of a function for jobs that continue without procs that are lost.
 var ErrNoSurvival = proc.ErrNoSurvival
 
-// Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
+// Group is an ordered set of procs, ranked from 0. It does not change, even when the communicator
 // that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
 // long as it consists of ranges.
 type Group proc.Group
@@ -403,19 +403,19 @@ type Info proc.Info
 const Library = proc.Library
 
 // Figures are counts and values of the library, for tools. Counts grow from Init on; the other
-// values are those at present.
+// values are the current ones.
 type Figures struct {
 	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
 	Completed  uint64 // sends and receives that are complete
 	Data       uint64 // bytes of data in the messages
-	Sent       uint64 // bytes, by the links that count them, those that have ended included
+	Sent       uint64 // bytes, by the links that count them, including ended ones
 	Received   uint64
 	Links      int // direct links to other procs
-	Unexpected int // unexpected messages
-	Posted     int // posted receives
+	Unexpected int
+	Posted     int
 	Buffered   int // bytes of the attached buffer that are in use
 
-	UnexpectedBytes int64  // of unexpected messages that are here
+	UnexpectedBytes int64  // bytes of unexpected messages that are kept
 	Sleeps          uint64 // in calls of MPI
 	Slept           int64  // nanoseconds, in all
 	Retransmits     uint64 // packets that transports have sent again
@@ -426,31 +426,31 @@ type Figures struct {
 	Check      bool
 }
 
-// Request is a send or receive under way. The zero value is the null request,
-// which is complete. A completed request becomes null, one made by SendInit or
-// RecvInit becomes inactive. Copies of a Request denote the same operation; once
-// one of them was completed, using another is ErrRequest, unless nothing had to be
-// waited for, as for a short message that has left at once.
+// Request is a send or receive under way. The zero value is the null request, which is complete. A
+// completed request becomes null, one made by SendInit or RecvInit becomes inactive. Copies of a
+// Request denote the same operation; once one of them was completed, using another returns
+// ErrRequest, unless the operation was complete from the start, as for a short message that has
+// left at once.
 type Request proc.Request
 
 // Unlimited is the size of MPI_BUFFER_AUTOMATIC: any number of messages fit (MPI-4.1, 3.6).
 const Unlimited = proc.Unlimited
 
-// SendBuffer is the memory attached to a communicator for its buffered sends, which they use
-// instead of that of BufferAttach (MPI-4.1, 3.6).
+// SendBuffer is the memory attached to a communicator for its buffered sends, which use it instead
+// of the buffer of BufferAttach (MPI-4.1, 3.6).
 type SendBuffer proc.SendBuffer
 
-// BsendOverhead is what each Bsend takes of the attached memory besides its
-// data, in bytes (MPI_BSEND_OVERHEAD).
+// BsendOverhead is the number of bytes of attached memory that each Bsend uses in addition to its
+// data (MPI_BSEND_OVERHEAD).
 const BsendOverhead = proc.BsendOverhead
 
-// Status says what was received, or what can be: Source is the rank in the communicator, Tag the tag.
-// Err is set by the calls that complete several requests, where this one failed.
+// Status describes a message that was received or can be: Source is the rank in the communicator,
+// Tag the tag. Err is set by the calls that complete several requests, where this one failed.
 type Status proc.Status
 
-// StatusWords are what a Status has besides source, tag and error, as the private
-// part of C's MPI_Status keeps it: the lower and the upper half of the size in
-// bytes, whether the request was cancelled, what the bytes count, and 0.
+// StatusWords are the fields of a Status other than source, tag and error, in the form of the
+// private part of C's MPI_Status: the lower and the upper half of the size in bytes, whether the
+// request was cancelled, the unit of the bytes, and 0.
 type StatusWords [5]int32
 
 // Target is the place of an operation: Count items of Type, from Disp units on, in the window of a
