@@ -65,6 +65,7 @@ func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 	}
 }
 
+// mostTraced is the maximum number of ranks whose timelines are checked.
 const mostTraced = 4096
 
 // checkFiles reports files that would be replaced or cut, and are no regular files of this machine: as
@@ -104,6 +105,7 @@ func (b *builder) checkFile(pos Pos, path, example string) bool {
 	return b.checkFolder(pos, path)
 }
 
+// checkFolder returns true if it has reported that there is no folder for a file.
 func (b *builder) checkFolder(pos Pos, path string) bool {
 	dir := filepath.Dir(path)
 	if strings.Contains(dir, "%") {

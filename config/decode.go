@@ -335,7 +335,7 @@ func (d *decoder) typed(v cty.Value, expr hclsyntax.Expression, k kind) cty.Valu
 	return v
 }
 
-const maxVariable = 80
+const maxVariable = 80 // bytes of an environment variable that a fault shows
 
 // from says what the environment variables of an expression are, for the end of a fault.
 func (d *decoder) from(expr hclsyntax.Expression) string {

@@ -355,7 +355,7 @@ type Route struct {
 	Site           string         // the other site's name, or "*"
 	Prefer         []string       `hcl:"prefer"` // transports, best first; empty only beside Native
 	Native         bool           // procs of the site use their own MPI with each other
-	NativeAt       int            // number of Prefer before the own MPI
+	NativeAt       int            // number of Prefer that are preferred to the own MPI
 	NativeUsual    bool           // Native is the default, not set in the file
 	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
 	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
@@ -364,8 +364,8 @@ type Route struct {
 	Closed         bool           // nothing may leave the machine unencrypted: see Site.closes
 	Resume         bool           `hcl:"resume"` // broken links are made again and lose nothing
 	Representation Representation `hcl:"representation"`
-	Compress       *Compress      // how bytes of links are compressed, if the other site allows it too; nil: not at all
-	Precision      *Precision     // of numbers in messages, if the other site allows it too; nil: full
+	Compress       *Compress      // compression of links, if both sites' routes have it; nil: none
+	Precision      *Precision     // of numbers in messages, if both sites' routes have it; nil: full
 	Pos            Pos
 }
 

@@ -229,6 +229,7 @@ func aBatch() *batch {
 	return new(batch)
 }
 
+// keep ends the call's use of b, and keeps it for another call.
 func (b *batch) keep() {
 	clear(b.reqs)
 	b.handles = nil

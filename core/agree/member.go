@@ -17,7 +17,7 @@ var (
 	// ErrMany: an agreement is begun, or a message is about one, while too many earlier ones have
 	// not returned.
 	ErrMany = errors.New("agree: too many agreements that have not returned")
-	// ErrTwice: a message that was received before.
+	// ErrTwice: a second contribution of the sender to one agreement.
 	ErrTwice = errors.New("agree: this was sent before")
 	// ErrUnasked: an answer that this member has not asked for.
 	ErrUnasked = errors.New("agree: an answer that nobody asked for")

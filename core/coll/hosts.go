@@ -167,6 +167,7 @@ func (p bcasts) spreadStripes(b *parts, full int) {
 	p.wait()
 }
 
+// byPlace returns counts by place in the client, from counts by rank.
 func (p plan) byPlace(counts []int) []int {
 	if p.single() {
 		return counts

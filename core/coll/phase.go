@@ -13,16 +13,16 @@ import (
 // Phase is the operation of the client's own MPI in a step.
 type Phase uint8
 
-// The phases. Roots are places in the team.
+// The phases. Roots, and r, are places in the team, not ranks of the communicator.
 const (
 	NoPhase        Phase = iota
 	PhaseBarrier         // barrier, without data
-	PhaseBcast           // Dst of process Peer is copied to all others' Dst
-	PhaseReduce          // all Src, of Count elements, are reduced into Dst of process Peer
+	PhaseBcast           // Dst of place Peer is copied to all others' Dst
+	PhaseReduce          // all Src, of Count elements, are reduced into Dst of place Peer
 	PhaseAllreduce       // all Src, or Dst if there is no Src, are reduced into all Dst
-	PhaseGather          // all Src, of one length, are gathered in Dst of process Peer
+	PhaseGather          // all Src, of one length, are gathered in Dst of place Peer
 	PhaseAllgather       // all Src, or the own block of Dst if there is no Src, are gathered in all Dst
-	PhaseAlltoall        // block r of Src, or of Dst if there is no Src, goes to Dst of process r
+	PhaseAlltoall        // block r of Src, or of Dst if there is no Src, goes to Dst of place r
 )
 
 // own reports whether the client's own MPI does a phase. op matters to reductions.

@@ -198,6 +198,7 @@ func (p scans) exscanTeam(a *accumulator, recv []byte) {
 	p.shift(a, recv)
 }
 
+// shift sends the result of scanTeam to the next place.
 func (p scans) shift(a *accumulator, recv []byte) {
 	if len(recv) == 0 {
 		return

@@ -74,6 +74,7 @@ type allowance struct {
 // pool is the memory that is given to peers beyond their base.
 type pool struct{ size, given int64 }
 
+// allow sets the initial allowances of p here and of this proc at p.
 func (e *procs) allow(p *peer) {
 	theirs, mine := e.allowances(p)
 	if theirs <= 0 || mine <= 0 || e.cfg.Dialect == wire.Draft {
@@ -107,6 +108,7 @@ func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	return Allowance(limit, n), Allowance(e.cfg.Unexpected, n)
 }
 
+// charged returns how many bytes of its allowance at p this proc has used.
 func (p *peer) charged() int64 {
 	if p.fastBoxes == nil {
 		return p.spent
@@ -161,6 +163,7 @@ func (e *linkTable) NeedsAllowance(l LinkID) bool {
 	return true
 }
 
+// arrives counts a first packet from p with n bytes of data.
 func (p *peer) arrives(n int64) {
 	if p.on {
 		p.came += cost(n)

@@ -51,7 +51,8 @@ func (o *BufferSpace) Detach() (size int, done bool) {
 	return size, true
 }
 
-// Used returns the number of bytes of buffered sends that have not left yet.
+// Used returns the bytes that buffered sends take that have not left yet, each with its
+// BsendOverhead.
 func (o *BufferSpace) Used() int { return o.used }
 
 // BufferSpace returns the BufferSpace of buffered sends, unless UseBufferSpace sets another one for

@@ -193,8 +193,9 @@ func (e *Engine) Unoccupied() bool {
 }
 
 // EagerLink returns the link by which a receive from p may take a fast-box message with RecvEager.
-// ok is false if the message could match another receive, if something is to be sent that the
-// caller waits for, or if a new allowance is to be sent to the peer.
+// ok is false if the message could match another receive, or the receive another message, if
+// something is to be sent that the caller waits for, or if a new allowance is to be sent to the
+// peer.
 func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
 	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {

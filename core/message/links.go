@@ -108,7 +108,7 @@ func (e *Engine) Detach(l LinkID, cause error) {
 		s.peer.boxed += s.boxes.FastBoxesSent()
 		s.peer.fastBoxes = nil
 	}
-	s.segments.clear() // only now, since this ends sends whose bytes the link has not taken
+	s.segments.clear() // only now, since PeerDown ends the sends that these refer to
 	s.committed = 0
 	e.links[l] = nil
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The predefined handlers. An impi job cannot continue without some of its procs, so ErrorsAbort
-// ends the whole job, as ErrorsAreFatal does.
+// The predefined handlers. ErrorsAbort ends the whole job, as ErrorsAreFatal does, and not only the
+// procs of the object.
 var (
 	// ErrorsReturn makes the function return its error. It is the default.
 	ErrorsReturn = (*Errhandler)(proc.ErrorsReturn)

@@ -43,8 +43,8 @@ type Bell = life.Bell
 // each of them, by rank. It is called before any communication.
 func (x *Proc) OnBoard(b *board.Board, bells []Bell) error { return x.p.Boards.OnBoard(b, bells, nil) }
 
-// LendMemory sets how the rank and others of its host read each other's memory. If it is called, it
-// is before OnBoard.
+// LendMemory sets how the rank and others of its host read each other's memory. It must be
+// called before OnBoard, if at all.
 func (x *Proc) LendMemory(l *board.Lending) { x.p.Boards.Lends = l }
 
 // FindParents connects a spawned world with the world that has spawned it, as Init does. All its

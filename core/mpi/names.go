@@ -106,7 +106,7 @@ type Assert = rma.Assert
 
 // The assertions.
 const (
-	NoCheck   = rma.NoCheck   // no conflicting lock exists, or all other procs have called
+	NoCheck   = rma.NoCheck   // no lock conflicts; in Start: all targets have called Post
 	NoPrecede = rma.NoPrecede // this proc has begun no operations before the fence
 	NoPut     = rma.NoPut     // no proc will change this window
 	NoStore   = rma.NoStore   // this proc has not changed the window by local stores
@@ -411,8 +411,8 @@ type Figures struct {
 	Sent       uint64 // bytes, by the links that count them, including ended ones
 	Received   uint64
 	Links      int // direct links to other procs
-	Unexpected int
-	Posted     int
+	Unexpected int // unexpected messages that are kept
+	Posted     int // receives that wait for a message
 	Buffered   int // bytes of the attached buffer that are in use
 
 	UnexpectedBytes int64  // bytes of unexpected messages that are kept
@@ -450,7 +450,7 @@ type Status proc.Status
 
 // StatusWords are the fields of a Status other than source, tag and error, in the form of the
 // private part of C's MPI_Status: the lower and the upper half of the size in bytes, whether the
-// request was cancelled, the unit of the bytes, and 0.
+// request was cancelled, the representation of the bytes, and 0.
 type StatusWords [5]int32
 
 // Target is the place of an operation: Count items of Type, from Disp units on, in the window of a

@@ -53,7 +53,7 @@ type Datarep = file.Datarep
 // one.
 type Conversion = file.Conversion
 
-// String names the remains.
+// String returns the counts as text.
 func (r Remains) String() string { return meet.Remains(r).String() }
 
 // Command is a program that Spawn starts.

@@ -9,7 +9,7 @@ type Assert int
 
 // The assertions.
 const (
-	NoCheck   Assert = 1024  // no conflicting lock exists, or all other procs have called
+	NoCheck   Assert = 1024  // no lock conflicts; in Start: all targets have called Post
 	NoPrecede Assert = 2048  // this proc has begun no operations before the fence
 	NoPut     Assert = 4096  // no proc will change this window
 	NoStore   Assert = 8192  // this proc has not changed the window by local stores

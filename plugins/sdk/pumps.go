@@ -61,4 +61,4 @@ func (r *pumps) estimates() (list []*proto.LinkEstimate, resent uint64) {
 	return list, resent
 }
 
-const mostEstimates = 16 << 10
+const mostEstimates = 16 << 10 // links in an answer to Stats

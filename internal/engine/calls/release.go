@@ -20,4 +20,5 @@ func releaseLock(lock *atomic.Uint32)
 // else. A plain store is inlined into the caller; assembly would be two calls.
 func releaseCall(open *atomic.Uint64) { *(*uint64)(unsafe.Pointer(open)) = 0 }
 
+// add adds to a number that no other thread writes: it is not atomic.
 func add(n *atomic.Uint64, by uint64) { *(*uint64)(unsafe.Pointer(n)) += by }

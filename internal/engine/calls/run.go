@@ -62,7 +62,8 @@ func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	return true
 }
 
-// follows counts short calls that follow the ones before closely. The burst is locked, here and below.
+// follows counts short calls that follow the ones before closely. The burst is locked, here and
+// below.
 func (r *Run) follows(times uint32) {
 	r.since += uint64(times)
 	if r.streak.Load() < Enough {
@@ -70,9 +71,9 @@ func (r *Run) follows(times uint32) {
 	}
 }
 
-// ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times in a second: if each
-// had the next Enough calls looked at, these were an eighth of all calls of a ping-pong. So where calls had followed each
-// other for long, Again calls suffice.
+// ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times
+// in a second: if each stop had the next Enough calls timed, these were an eighth of all calls of a
+// ping-pong. So where calls had followed each other for long, Again calls suffice.
 func (r *Run) ends() {
 	if r.since == 0 {
 		return // this pause has ended the run

@@ -40,7 +40,7 @@ type nodeControl struct {
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
 	Questions uint64                   // number of requests made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
-	resent    socket.Retransmits       // packets resent by transports, for links
+	resent    socket.Retransmits       // packets that links have sent again, by transport
 
 	// Last is closed when the node has reported that the job is over, or is gone. It is nil if
 	// Abort need not wait for it.

@@ -137,7 +137,7 @@ type Window interface {
 	// process is locked.
 	Waits(wants func(what string, of message.Peer))
 	// Contended returns the holders of the lock of this proc's memory, and the peers that wait for
-	// it; nil and nil if no peer does. The process is locked.
+	// it, or nil and nil if none waits. The process is locked.
 	Contended() (holders, waiters []message.Peer)
 }
 
@@ -534,8 +534,8 @@ func ContextOf(c *Comm) uint64 {
 	return uint64(c.Context()) + 1
 }
 
-// SizeOf returns the number of bytes of a buffer's data, or -1 if the buffer is none with data of
-// its own.
+// SizeOf returns the number of bytes of a buffer's data, or -1 for a buffer that Check refuses,
+// such as InPlace.
 func SizeOf(b Buffer) int64 {
 	if b.Check() != nil {
 		return -1

@@ -27,8 +27,8 @@ const (
 	CallUser
 )
 
-// The predefined handlers. An impi job cannot continue without some of its procs, so ErrorsAbort
-// ends the whole job, as ErrorsAreFatal does.
+// The predefined handlers. ErrorsAbort ends the whole job, as ErrorsAreFatal does, and not only the
+// procs of the object.
 var (
 	// ErrorsReturn lets the function return its error. It is the default.
 	ErrorsReturn = &Errhandler{name: "MPI_ERRORS_RETURN"}

@@ -148,8 +148,8 @@ type Figures struct {
 	Sent       uint64 // bytes, by the links that count them, including ended ones
 	Received   uint64
 	Links      int // direct links to other procs
-	Unexpected int
-	Posted     int
+	Unexpected int // unexpected messages that are kept
+	Posted     int // receives that wait for a message
 	Buffered   int // bytes of the attached buffer that are in use
 
 	UnexpectedBytes int64  // bytes of unexpected messages that are kept

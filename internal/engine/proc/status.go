@@ -88,7 +88,7 @@ func StatusOf(source, tag int, w StatusWords) Status {
 
 // StatusWords are the fields of a Status other than source, tag and error, in the form of the
 // private part of C's MPI_Status: the lower and the upper half of the size in bytes, whether the
-// request was cancelled, the unit of the bytes, and 0.
+// request was cancelled, the representation of the bytes, and 0.
 type StatusWords [5]int32
 
 func (s Status) Words() StatusWords {

@@ -61,7 +61,7 @@ type word struct {
 	from message.Peer
 }
 
-// maxWord is the most bytes of a word. Longer ones are cut off: no proc that says words sends any.
+// maxWord is the most bytes of a word. Longer ones are ignored: no proc that says words sends any.
 const maxWord = 1 << 20
 
 // The tags of messages in comm.SurvivalContext; their rank is the sender's in the world.

@@ -171,6 +171,7 @@ func (t *Transport) disturb(l link.Link, now choice, op, address string) (link.L
 	return conn.New(d), nil
 }
 
+// mayCut reports whether a link may be cut, and if so counts it as cut.
 func (t *Transport) mayCut(most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

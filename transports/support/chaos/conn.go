@@ -24,7 +24,7 @@ const linger = 10 * time.Second
 type disturbed struct {
 	transports.Conn
 	f   Faults
-	may func() bool // reports whether the link may be cut
+	may func() bool // reports whether the link may be cut, which then counts as done
 
 	mu       sync.Mutex
 	change   sync.Cond // on mu: signals changes of the fields below

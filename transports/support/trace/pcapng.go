@@ -55,7 +55,7 @@ func appendOption(b []byte, code uint16, value []byte) []byte {
 	return pad(append(b, value...))
 }
 
-const maxText = 1000
+const maxText = 1000 // bytes of a name or text; longer ones are cut off
 
 func appendText(b []byte, code uint16, text string) []byte {
 	if len(text) > maxText {

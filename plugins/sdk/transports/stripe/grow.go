@@ -15,7 +15,8 @@ const (
 	// growAfter is how many bytes go over the first connection before others are added: more than what
 	// the first round trips of a new TCP connection carry, and less than what anybody waits for long.
 	growAfter = 256 << 10
-	growTime  = 30 * time.Second
+	// growTime is the maximum time to add a connection.
+	growTime = 30 * time.Second
 )
 
 // growth adds connections to a stripe that was dialled. It does so once: a connection that cannot be had
@@ -25,6 +26,7 @@ type growth struct {
 	id   [16]byte
 }
 
+// note counts bytes of a block, and begins to add connections once there were enough.
 func (c *Conn) note(n int) {
 	if c.grows == nil {
 		return
@@ -109,6 +111,7 @@ func (c *Conn) dialUnlessClosed(ctx context.Context, i int) (transports.Conn, er
 	return c.grows.plan.Dial(ctx, i)
 }
 
+// endWith calls cancel, which is that of ctx, when over is closed.
 func endWith(ctx context.Context, cancel func(), over <-chan struct{}) {
 	go func() {
 		select {
