@@ -253,8 +253,7 @@ const MaxHosts = 4096
 func hostList() kind {
 	return written("a string with a list of hosts", `"127.0.0.[2-5]"`, func(s string) (any, *wrong) {
 		words, err := hostlist.Expand(s, MaxHosts)
-		var fault *hostlist.Error
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*hostlist.Error](err); ok {
 			return nil, &wrong{problem: fault.Problem, remedy: fault.Remedy, element: -1}
 		}
 		list := make([]place, len(words))

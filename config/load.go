@@ -183,8 +183,7 @@ func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
 
 // reason returns the text of err without the path, which the message already has.
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

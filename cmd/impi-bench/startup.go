@@ -107,9 +107,7 @@ func benchStartup(ctx context.Context, o startupOptions, w io.Writer) error {
 		spreads[c.key] = (slices.Max(v) - slices.Min(v)) / medians[c.key]
 	}
 	if o.json {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(map[string]any{
+		return cmdline.WriteJSON(w, map[string]any{
 			"benchmark": startupWord, "clients": o.clients, "hosts": o.hosts, "procs": o.procs,
 			"repeat": o.repeat, "medians": medians, "spreads": spreads, "runs": runs,
 		})

@@ -2,13 +2,14 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // print writes a result as a table: a column per contender, and for each other
@@ -74,9 +75,7 @@ func sizeText(n int) string {
 }
 
 func printJSON(w io.Writer, o options, results []result) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{
+	return cmdline.WriteJSON(w, map[string]any{
 		"cpus": runtime.NumCPU(), "transport": o.transport, "path": o.path, "procs": o.ranks, "resume": o.resume,
 		"repeat": o.repeat, "rounds": o.rounds, "seconds": o.seconds, "results": results,
 	})

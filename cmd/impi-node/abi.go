@@ -23,7 +23,7 @@ func abiCommand() *cmdline.Command {
 func showABI(asJSON bool, out io.Writer) error {
 	all := abi.Functions()
 	if asJSON {
-		return writeJSON(out, map[string]any{"functions": all})
+		return cmdline.WriteJSON(out, map[string]any{"functions": all})
 	}
 	done, missing := bySupport(all)
 	_, err := fmt.Fprintf(out, "%d of %d functions are implemented:\n%s", done.n, len(all), done.text.String())

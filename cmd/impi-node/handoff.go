@@ -132,8 +132,7 @@ func (h *handoff) report(err error) int {
 	o := outcome{}
 	if err != nil {
 		o = outcome{Text: err.Error(), Status: ending.StatusNode}
-		var f *ending.Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*ending.Failure](err); ok {
 			o.Status, o.Remote, o.Early, o.Lost = f.Status, f.Remote, f.Early, f.Lost
 		}
 	}

@@ -117,7 +117,7 @@ func (o *linksOptions) nothing(nodes int) string {
 
 func (o *linksOptions) print(w io.Writer, r *links.Report) error {
 	if o.json {
-		return writeJSON(w, r)
+		return cmdline.WriteJSON(w, r)
 	}
 	links.WriteText(w, r, links.Style{Explain: o.explain, Now: time.Now()})
 	return nil

@@ -42,8 +42,7 @@ func local() (func(netip.Addr) bool, error) {
 func checkPort(a netip.AddrPort) error {
 	l, err := net.Listen("tcp", a.String())
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err
 		}
 		return err
@@ -143,8 +142,7 @@ func settingErrors(err error) (list []*transports.SettingError) {
 		}
 		return list
 	}
-	var e *transports.SettingError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*transports.SettingError](err); ok {
 		list = append(list, e)
 	}
 	return list

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/plugins/sdk/proto"
 )
@@ -43,7 +43,7 @@ func pluginsList(o *pluginOptions, std streams) error {
 		list = append(list, x)
 	}
 	if o.json {
-		err = writeJSON(std.out, map[string]any{"plugins": list})
+		err = cmdline.WriteJSON(std.out, map[string]any{"plugins": list})
 	} else {
 		err = writeList(std.out, list)
 	}
@@ -51,12 +51,6 @@ func pluginsList(o *pluginOptions, std streams) error {
 		err = errBad
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 func writeList(w io.Writer, list []listed) error {
@@ -124,7 +118,7 @@ func pluginsInfo(o *pluginOptions, std streams) error {
 		return err
 	}
 	if o.json {
-		return writeJSON(std.out, site)
+		return cmdline.WriteJSON(std.out, site)
 	}
 	t := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	where := site.Path

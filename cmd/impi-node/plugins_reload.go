@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 		bad = bad || r.Error != ""
 	}
 	if o.json {
-		if err := writeJSON(std.out, map[string]any{"reloads": results}); err != nil {
+		if err := cmdline.WriteJSON(std.out, map[string]any{"reloads": results}); err != nil {
 			return err
 		}
 	} else {
@@ -90,9 +89,7 @@ func whichJob(jobs [][]links.Found, transport string) error {
 }
 
 func reloadAt(f *links.Found, r links.Request) reloaded {
-	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
-	defer cancel()
-	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+	a, err := f.Ask(reloadLimit, r)
 	if err == nil && a.Reload == nil {
 		err = errors.New("the node's answer says nothing about the reload")
 	}

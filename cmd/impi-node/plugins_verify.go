@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
@@ -32,7 +32,7 @@ func pluginsVerify(o *pluginOptions, std streams) error {
 		bad = bad || p.Error != ""
 	}
 	if o.json {
-		err = writeJSON(std.out, map[string]any{"plugins": list})
+		err = cmdline.WriteJSON(std.out, map[string]any{"plugins": list})
 	} else {
 		for _, p := range list {
 			writePin(p, std)
@@ -109,7 +109,7 @@ func verifyJobs(o *pluginOptions, std streams) error {
 		results = append(results, v)
 	}
 	if o.json {
-		if err := writeJSON(std.out, map[string]any{"nodes": results}); err != nil {
+		if err := cmdline.WriteJSON(std.out, map[string]any{"nodes": results}); err != nil {
 			return err
 		}
 	} else {
@@ -124,10 +124,8 @@ func verifyJobs(o *pluginOptions, std streams) error {
 }
 
 func verifyAt(f *links.Found) verified {
-	ctx, cancel := context.WithTimeout(context.Background(), verifyLimit)
-	defer cancel()
 	v := verified{Site: f.About.Site, PID: f.About.PID, Host: f.About.Host, Files: []links.File{}}
-	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), links.Request{Op: links.OpVerify, Host: f.About.Host, Number: f.About.Number + 1})
+	a, err := f.Ask(verifyLimit, links.Request{Op: links.OpVerify, Host: f.About.Host, Number: f.About.Number + 1})
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}

@@ -288,8 +288,7 @@ func conclude(err error, std streams) int {
 		return statusOK
 	}
 	complain(std.err, err)
-	var f *ending.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*ending.Failure](err); ok {
 		return f.Status
 	}
 	return ending.StatusNode

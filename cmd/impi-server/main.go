@@ -174,8 +174,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		Logger: log, Names: kept,
 		Identity: o.id, NeedTLS: o.needTLS, MaxResume: o.longest(),
 	})
-	var by interrupt
-	if err != nil && !errors.Is(err, startup.ErrLeft) && errors.As(context.Cause(ctx), &by) {
+	if by, ok := errors.AsType[interrupt](context.Cause(ctx)); ok && err != nil && !errors.Is(err, startup.ErrLeft) {
 		return by
 	}
 	return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/sim/scale"
 )
 
@@ -49,9 +49,7 @@ func (o *options) runHosts(out, report io.Writer) int {
 		all = append(all, r)
 	}
 	if o.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		_ = e.Encode(all) // an error means that the reader is gone
+		_ = cmdline.WriteJSON(out, all) // an error means that the reader is gone
 		return exitOK
 	}
 	fmt.Fprintf(out, "%d sites, %d procs on each host; sizes are in bytes\n\n", o.clients, o.procs)
@@ -78,9 +76,7 @@ func (o *options) runScale(out, report io.Writer) int {
 		return exitFailed
 	}
 	if o.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		_ = e.Encode(r) // an error means that the reader is gone
+		_ = cmdline.WriteJSON(out, r) // an error means that the reader is gone
 		return exitOK
 	}
 	fmt.Fprintf(out, "%d clients, %d procs, %d events in %v\n", r.Clients, r.Procs, r.Events, r.Elapsed.Round(time.Second))

@@ -124,8 +124,7 @@ func ConnectionLost(text string, cause error) *Failure {
 // ChannelLost returns the failure of a job whose channel to a host ended before the job did, with
 // the error err of its agent. host is the name of that host.
 func ChannelLost(host string, err error) *Failure {
-	var told *agent.FailedError
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*agent.FailedError](err); ok {
 		return RemoteFailure(told.Text)
 	}
 	f := ConnectionLost(fmt.Sprintf("%s is lost: its connection has broken: %v", host, err), err)

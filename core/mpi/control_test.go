@@ -17,7 +17,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/internal/wireup/wireuptest"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
@@ -68,7 +67,7 @@ func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
 	if err != nil || hello.Kind != wireup.KindHello || hello.Version != wireup.Version {
 		return errors.Join(err, errors.New("no hello"))
 	}
-	table := wireuptest.Split(job)
+	table := splitProcs(job)
 	memory, err := job.Share()
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/internal/wireup/wireuptest"
 )
 
 // fromNode is a job as a proc reads it from its node, with a table of procs. It is for tests that count
@@ -77,10 +76,25 @@ func manyHosts(tb testing.TB, hosts, each int) (j *wireup.Job, table startup.Pro
 	return j, table
 }
 
+// splitProcs converts a job's Procs to the form that a node sends: the table, and the job's Views. The
+// cards in the table name the procs' machines and nothing else.
+func splitProcs(job *wireup.Job) (table startup.Procs) {
+	job.Views = nil
+	for r, p := range job.Procs {
+		x := startup.ProcInfo{ID: p.Identity(), Client: p.Client, Host: p.Node}
+		if p.Machine != "" {
+			x.Card = []byte("impi-card/1 node=" + p.Machine)
+		}
+		table.Add(x)
+		job.Views = wireup.AddView(job.Views, wire.WorldRank(r), p)
+	}
+	return table
+}
+
 // widely is a job of wide, and the table of its procs.
 func widely(each int) (*wireup.Job, startup.Procs) {
 	j := wide(each)
-	return j, wireuptest.Split(j)
+	return j, splitProcs(j)
 }
 
 // costOfInit is how many bytes a proc allocates when it reads its job from its node.

@@ -78,18 +78,6 @@ type ProcInfo struct {
 // Size returns the number of clients.
 func (j *Job) Size() int { return len(j.Clients) }
 
-// VersionFor returns the version that clients a and b use with each other: the
-// highest that both list. IMPI ch.2, C_VERSION.
-func (j *Job) VersionFor(a, b wire.ClientRank) wire.Version {
-	va, vb := j.Clients[a].Versions, j.Clients[b].Versions
-	for _, v := range slices.Backward(va) {
-		if slices.Contains(vb, v) {
-			return v
-		}
-	}
-	return wire.Version00
-}
-
 // HostOf returns the host rank of the host at index local of client c.
 func (j *Job) HostOf(c wire.ClientRank, local int) wire.HostRank {
 	return j.Clients[c].FirstHost + wire.HostRank(local)

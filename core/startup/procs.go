@@ -240,15 +240,3 @@ func (p *Procs) within(r *procRun, pid int64) (i int32, ok bool) {
 	i = int32(sort.Search(int(r.n), func(i int) bool { return p.pid(r, int32(i)) >= pid }))
 	return i, p.pid(r, i) == pid // i is one, as the last one is not below pid
 }
-
-// Set replaces the proc of a rank. It takes as long as listing all of them again.
-func (p *Procs) Set(rank wire.WorldRank, x ProcInfo) {
-	var all Procs
-	for r, old := range p.All() {
-		if r == rank {
-			old = x
-		}
-		all.Add(old)
-	}
-	*p = all
-}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -99,16 +98,11 @@ func isOf(f *links.Found, name string) bool {
 }
 
 func (o *drainOptions) ask(f *links.Found, op links.Op) (*links.Drain, error) {
-	if f.Err != nil {
-		return nil, f.Err
-	}
 	r := links.Request{Op: op, Transport: o.transport}
 	if f.About.Host != "" {
 		r.Host, r.Number = f.About.Host, f.About.Number+1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	defer cancel()
-	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+	a, err := ask(f, askTime, r)
 	if err == nil && a.Drain == nil {
 		err = errors.New("the node's answer says nothing about it")
 	}

@@ -5,12 +5,10 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -148,15 +146,11 @@ func ask(f *links.Found, limit time.Duration, r links.Request) (*links.Answer, e
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	return links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+	return f.Ask(limit, r)
 }
 
 func printJSON(v any, status int, out io.Writer) (int, error) {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	if err := cmdline.WriteJSON(out, v); err != nil {
 		return statusFailed, err
 	}
 	return status, nil

@@ -59,8 +59,7 @@ func (a *above) connect(ctx context.Context) error {
 			return nil
 		}
 		var refused *refusedByParent
-		var mute *unreached
-		if errors.As(err, &mute) && silence.lasts(mute) && ctx.Err() == nil {
+		if mute, ok := errors.AsType[*unreached](err); ok && silence.lasts(mute) && ctx.Err() == nil {
 			switch {
 			case mute.host != 0 && a.fails == nil && h.cfg.Report != nil:
 				a.fails = h.cfg.Report(fmt.Errorf("%w: %s", err, Remedy))

@@ -2,7 +2,11 @@
 // runs them, and what is made of them: completions for shells and man pages.
 package cmdline
 
-import "slices"
+import (
+	"encoding/json"
+	"io"
+	"slices"
+)
 
 // WantsHelp reports whether the first argument asks for help.
 func WantsHelp(args []string) bool { return first(args, "help", "-h", "-help", "--help") }
@@ -12,4 +16,11 @@ func WantsVersion(args []string) bool { return first(args, "version", "-version"
 
 func first(args []string, words ...string) bool {
 	return len(args) > 0 && slices.Contains(words, args[0])
+}
+
+// WriteJSON writes v as what -json asks for: one indented value.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

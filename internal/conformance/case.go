@@ -120,8 +120,7 @@ func (e *env) configured(o nodeOptions) *node {
 func (e *env) host() *host.Plugin {
 	c := e.s.config(e.plane)
 	c.OnStatus = func(s host.Status) {
-		var died *host.Error
-		if errors.As(s.LastErr, &died) {
+		if died, ok := errors.AsType[*host.Error](s.LastErr); ok {
 			e.crashes.add(crashIn(strings.Split(died.Output, "\n")))
 		}
 	}

@@ -223,8 +223,7 @@ func killedMeanwhile(e *env) {
 		case <-ctx.Done():
 			e.Fatalf("a dial hangs: it might take %v, the process of %s was killed meanwhile, and %v later it goes on", e.wait/dialsShare, whose, e.wait)
 		}
-		var te *transports.Error
-		if err != nil && !errors.As(err, &te) {
+		if _, ok := errors.AsType[*transports.Error](err); err != nil && !ok {
 			e.Fatalf("a dial fails with %T: %v", err, err)
 		}
 	}

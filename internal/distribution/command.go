@@ -2,7 +2,6 @@ package distribution
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -133,7 +132,7 @@ func (o *options) report(in *installer, list []Result, err error, out, errs io.W
 		}
 	}
 	if o.json {
-		err = errors.Join(err, writeJSON(out, map[string]any{"plugins": list, "lock": in.Lock, "dir": in.Dir}))
+		err = errors.Join(err, cmdline.WriteJSON(out, map[string]any{"plugins": list, "lock": in.Lock, "dir": in.Dir}))
 	}
 	return status, err
 }
@@ -167,7 +166,7 @@ func (o *options) publish(ctx context.Context, args []string, out, errs io.Write
 		return statusBad, err
 	}
 	if o.json {
-		return 0, writeJSON(out, map[string]any{"published": list})
+		return 0, cmdline.WriteJSON(out, map[string]any{"published": list})
 	}
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tVERSION\tPLATFORM\tBYTES\tSHA256\tKEY")
@@ -189,12 +188,6 @@ func (o *options) publish(ctx context.Context, args []string, out, errs io.Write
 		fmt.Fprintln(errs, "impi-node plugins publish: signatures were not verified; -key with the second line of minisign.pub does that")
 	}
 	return 0, nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // progress reports downloads that take longer than a few seconds: on a terminal in one line,

@@ -108,8 +108,7 @@ func readAll(in io.Reader, name string, most int64) ([]byte, error) {
 
 // reason is err without the path and the call, which the message has already.
 func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

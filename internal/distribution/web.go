@@ -89,8 +89,7 @@ func (w *web) open(ctx context.Context, file string) (io.ReadCloser, error) {
 	a, err := w.client.Do(req)
 	if err != nil {
 		cancel(nil)
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
 		return nil, fmt.Errorf("%s: %w", at, err)

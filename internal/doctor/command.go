@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,9 +63,7 @@ func (m *machine) command(open func() (Job, error)) *cmdline.Command {
 
 func conclude(list []Check, asJSON bool, out io.Writer) (status int, err error) {
 	if asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = e.Encode(list)
+		err = cmdline.WriteJSON(out, list)
 	} else {
 		err = write(out, list)
 	}

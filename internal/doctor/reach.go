@@ -93,8 +93,7 @@ func dial(ctx context.Context, r firewall.Rule) Check {
 		c.Found += ": it listens"
 		return c
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		c.State, c.Found = Fail, fmt.Sprintf("%s: no answer within %v", r.For, reachLimit)
 		c.Remedy = fmt.Sprintf("see that the machine is up, and that its firewall lets tcp %s in (impi-node ports lists all)", r.Ports)
 		return c

@@ -2,7 +2,6 @@ package firewall
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,9 +39,7 @@ func Command(load func(path string) *config.Job) *cmdline.Command {
 		rules := Rules(job)
 		switch {
 		case *asJSON:
-			e := json.NewEncoder(out)
-			e.SetIndent("", "  ")
-			return 0, e.Encode(append([]Rule{}, rules...))
+			return 0, cmdline.WriteJSON(out, append([]Rule{}, rules...))
 		case *nft:
 			return 0, writeNFT(out, rules)
 		}

@@ -2,7 +2,6 @@ package jobreport
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -64,9 +63,7 @@ func print(verb string, read []*Report, asJSON bool, w io.Writer) error {
 	case !asJSON:
 		return Show(w, read[0])
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(what)
+	return cmdline.WriteJSON(w, what)
 }
 
 // Show writes the most important parts of a report for people.

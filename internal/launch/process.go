@@ -108,8 +108,7 @@ func (p *Process) start(l *Launcher, s Spec) error {
 
 // cause removes from a PathError the path, which the caller's message has already.
 func cause(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -82,8 +82,7 @@ func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 // Interrupted returns the failure of a job that its operator ended at a site.
 func Interrupted(site string, cause error) *ending.Failure {
 	f := ending.NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", site, cause))
-	var i Interrupt
-	if errors.As(cause, &i) {
+	if i, ok := errors.AsType[Interrupt](cause); ok {
 		f.Status = 128 + int(i.Signal)
 	}
 	return f

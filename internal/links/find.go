@@ -30,6 +30,13 @@ type Found struct {
 	others   []Other // nodes that this node has asked, until each is a Found of its own
 }
 
+// Ask sends a request to the node and waits for the answer for at most limit.
+func (f *Found) Ask(limit time.Duration, r Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return Ask(ctx, filepath.Join(f.Dir, SocketName), r)
+}
+
 // Survey asks the nodes of run directories, all at the same time, and returns those that
 // exist, in the order of the directories. It skips directories of processes that are not
 // nodes or have ended. It waits at most limit for each. Of a site that has its hosts on several

@@ -102,8 +102,7 @@ func read(path string) (text []byte, problem string) {
 }
 
 func reason(err error) string {
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
 	return err.Error()

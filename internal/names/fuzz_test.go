@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc/peer"
 	protobuf "google.golang.org/protobuf/proto"
 
 	"github.com/openimpi/impi/core/names"
@@ -28,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 		defer watchdog.Start()()
 		s := &Server{cfg: ServerConfig{Logger: hclog.NewNullLogger()}, table: names.NewTable(names.Limits{})}
 		s.table.Enter(1)
-		ctx := rpc.WithPeer(t.Context(), &admitted{holder: 1})
+		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: &rpc.Conn{Peer: &admitted{holder: 1}}})
 		var r proto.PublishRequest
 		if protobuf.Unmarshal(b, &r) != nil {
 			return

@@ -347,8 +347,7 @@ func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
 		}
 		return f
 	}
-	var silent *link.SilentError
-	if !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) || errors.As(err, &silent) {
+	if _, silent := errors.AsType[*link.SilentError](err); silent || !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) {
 		return f
 	}
 	if head := n.job.Hosts[n.job.Clients[client].FirstHost].Address.Addr(); head != n.job.Hosts[h].Address.Addr() {

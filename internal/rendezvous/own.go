@@ -259,8 +259,7 @@ func (r *refusal) foreign() bool { return strings.HasPrefix(r.text, startup.ErrP
 
 // passes reports whether another connection may succeed where this one failed with err.
 func passes(err error) bool {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.busy()
 	}
 	return errors.Is(err, errNoAnswer) || errors.Is(err, errBrokeOff) || mayPass(err) || inOrder(err) || errors.Is(err, net.ErrClosed) ||

@@ -221,8 +221,7 @@ func without(s route.Secrecy) string {
 // Remedy returns what to do about links that cannot be made as the routes demand.
 func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	what := ""
-	var t *transports.Error
-	if errors.As(err, &t) && t.Code == transports.CodeAuth {
+	if t, ok := errors.AsType[*transports.Error](err); ok && t.Code == transports.CodeAuth {
 		what = "; give both sites certificates of one CA, as impi-node cert init makes them"
 	}
 	if s, _ := rt.SecrecyTo(to); s == route.Closed {

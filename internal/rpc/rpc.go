@@ -121,11 +121,6 @@ func PeerOf(ctx context.Context) any {
 	return nil
 }
 
-// WithPeer makes the context of a request from such a peer, for tests.
-func WithPeer(ctx context.Context, about any) context.Context {
-	return peer.NewContext(ctx, &peer.Peer{AuthInfo: &Conn{Peer: about}})
-}
-
 // proved are the credentials of connections whose ends have already proved who they are.
 type proved struct{}
 

@@ -38,8 +38,7 @@ func panicked(value any) *Failure {
 
 func (x *execution) judge(all []job.Result) *Failure {
 	for _, r := range all {
-		var v *check.Violation
-		if errors.As(r.Err, &v) {
+		if _, ok := errors.AsType[*check.Violation](r.Err); ok {
 			return x.broken(r.Err)
 		}
 	}

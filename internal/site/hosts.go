@@ -146,8 +146,7 @@ var ErrPortTaken = errors.New("the port is taken")
 // portError adds to a plugin's error about a port of the file whether the port is taken. The plugin says
 // no more than that the system has refused it.
 func portError(err error, port uint16) error {
-	var failed *transports.Error
-	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
+	if failed, ok := errors.AsType[*transports.Error](err); port == 0 || !ok || failed.Code != transports.CodeResource {
 		return err
 	}
 	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// split is wireuptest.Split.
+// split converts procs to the form that a node sends: the table, and the views.
 func split(procs []Proc) (table startup.Procs, views []View) {
 	for r, p := range procs {
 		x := startup.ProcInfo{ID: p.Identity(), Client: p.Client, Host: p.Node}

@@ -17,8 +17,7 @@ const settle = time.Second
 // explain makes the operator's error for a start that failed. It looks at what the process
 // did, because go-plugin's errors only say what it was waiting for.
 func explain(ctx context.Context, cfg *Config, exe *executable, p *process, cause error) error {
-	var known *Error
-	if errors.As(cause, &known) {
+	if _, ok := errors.AsType[*Error](cause); ok {
 		return cause
 	}
 	e := &Error{Plugin: cfg.Name, Path: exe.path, Cause: cause}

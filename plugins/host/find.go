@@ -99,8 +99,7 @@ func openSafely(name, path string) (*os.File, error) {
 }
 
 func notFound(name, path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
 	return &Error{Plugin: name, Path: path, Kind: ErrNotFound, Problem: err.Error(), Cause: err,

@@ -114,8 +114,7 @@ func (i *instance) introduce(ctx context.Context) error {
 }
 
 func (i *instance) hung(err error) error {
-	var known *Error
-	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) {
+	if _, ok := errors.AsType[*Error](err); !errors.Is(err, context.DeadlineExceeded) || ok {
 		return err
 	}
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrHung, Cause: err,

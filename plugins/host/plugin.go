@@ -77,8 +77,7 @@ func (p *Plugin) makeRunDir() (err error) {
 	} else if p.run, err = NewRunDir(""); err == nil {
 		p.runDir = p.run.Path
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		e.Plugin = p.cfg.Name
 	}
 	return err

@@ -203,8 +203,7 @@ func (p *Plugin) CountLink() {
 
 // failure converts any error to the *transports.Error of the contract.
 func (p *Plugin) failure(op, address string, err error) error {
-	var te *transports.Error
-	if err == nil || errors.As(err, &te) {
+	if _, ok := errors.AsType[*transports.Error](err); err == nil || ok {
 		return err
 	}
 	e := &transports.Error{Transport: p.cfg.Name, Op: op, Address: address, Code: transports.CodeInternal,

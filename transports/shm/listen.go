@@ -86,8 +86,7 @@ func (l *listener) exchange(x link.Link, err error) result {
 		}
 	}
 	err = explain("accept", l.address, err)
-	var e *transports.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*transports.Error](err); ok {
 		e.Retryable = true // that peer was refused; the listener continues
 	}
 	return result{err: err}

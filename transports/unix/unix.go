@@ -74,8 +74,7 @@ func (s *settings) link(op, address string, conn socket.Conn) (link.Link, error)
 	}
 	if err := s.prepare(l.Handle()); err != nil {
 		l.Close()
-		var refused *otherUserError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*otherUserError](err); ok {
 			return nil, &transports.Error{
 				Transport: name, Op: op, Address: address,
 				Code: transports.CodeAuth, Retryable: op == "accept", Reason: refused.Error(),

@@ -198,8 +198,7 @@ func (j *Job) Judge(ctx context.Context, over <-chan error, gone <-chan struct{}
 	if !ended {
 		err = <-over
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		o.Status, err = exit.ExitCode(), nil
 	}
 	o.Output = j.Output()

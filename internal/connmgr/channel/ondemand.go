@@ -131,8 +131,7 @@ type hearing struct {
 // more round, as at the start of the job.
 func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
 	for _, m := range missed {
-		var failed *transports.Error
-		if m.Verdict != dynamic.Accepted || !errors.As(m.Err, &failed) || failed.Op != "dial" {
+		if failed, ok := errors.AsType[*transports.Error](m.Err); m.Verdict != dynamic.Accepted || !ok || failed.Op != "dial" {
 			h.slow = false
 			return false
 		}

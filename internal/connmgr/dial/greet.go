@@ -32,8 +32,7 @@ var (
 // AnswerOf describes the outcome of a dial to a search.
 func AnswerOf(err error) dynamic.Answer {
 	a := dynamic.Answer{Err: err, Verdict: Refused(err)}
-	var te *transports.Error
-	if errors.As(err, &te) {
+	if te, ok := errors.AsType[*transports.Error](err); ok {
 		switch te.Code {
 		case transports.CodeRefused:
 			a.Fault |= dynamic.NotListening
@@ -56,8 +55,7 @@ func AnswerOf(err error) dynamic.Answer {
 // Refused returns the verdict of a peer that has proved itself, or Accepted if err is any other
 // error.
 func Refused(err error) dynamic.Verdict {
-	var r *dynamic.RefusedError
-	if errors.As(err, &r) && r.Proven {
+	if r, ok := errors.AsType[*dynamic.RefusedError](err); ok && r.Proven {
 		return r.Verdict
 	}
 	return dynamic.Accepted

@@ -201,8 +201,7 @@ func caught(f func() error) (err error) {
 // misread gives the errors that the board reports when members call different operations their
 // error class.
 func misread(err error) error {
-	var m *board.Mismatch
-	if errors.As(err, &m) || errors.Is(err, board.ErrBoard) {
+	if _, ok := errors.AsType[*board.Mismatch](err); ok || errors.Is(err, board.ErrBoard) {
 		return fmt.Errorf("%w: %w", coll.ErrCount, err)
 	}
 	return err

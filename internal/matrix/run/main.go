@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/matrix"
 	"github.com/openimpi/impi/internal/provenance"
 )
@@ -140,9 +140,7 @@ func report(results []matrix.Result, out string, asJSON, quick bool) int {
 		counts[r.Verdict]++
 	}
 	if asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", "  ")
-		_ = e.Encode(results) // an error means that the output was closed, which is the user's choice
+		_ = cmdline.WriteJSON(os.Stdout, results) // an error means that the output was closed, which is the user's choice
 	} else if err := write(results, counts, out, quick); err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1

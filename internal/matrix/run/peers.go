@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/matrix"
 	"github.com/openimpi/impi/internal/provenance"
 )
@@ -72,9 +72,7 @@ func sweepPeers(ctx context.Context, bin string, only *regexp.Regexp, limit time
 
 func reportPeers(results []matrix.PeerResult, out string, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(results)
+		return cmdline.WriteJSON(os.Stdout, results)
 	}
 	now, err := provenance.Now(".")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/native"
 )
 
@@ -53,9 +54,7 @@ func (c *command) test(ctx context.Context) error {
 		r.Fabric, r.Alone = alone.Fabric, &alone.Figures
 	}
 	if c.json {
-		e := json.NewEncoder(c.out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return cmdline.WriteJSON(c.out, r)
 	}
 	return c.show(&r)
 }

@@ -112,7 +112,7 @@ func TestJobsMustBeTheSame(t *testing.T) {
 	if w.begin(b); w.fault() != nil {
 		t.Errorf("they differ in Self only: %v", w.fault())
 	}
-	b.Procs.Set(4, startup.ProcInfo{Host: 1})
+	b.Procs = startup.ListProcs(append(make([]startup.ProcInfo, 4), startup.ProcInfo{Host: 1})...)
 	if w.begin(b); !errors.Is(w.fault(), ErrDisorder) {
 		t.Errorf("they differ: %v", w.fault())
 	}

@@ -93,8 +93,7 @@ func (l *Launch) Start(ctx context.Context) ([]procs.Joined, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		var f *ending.Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*ending.Failure](err); ok {
 			return nil, f
 		}
 		return nil, ending.Misconfigured(fmt.Errorf("site %s: %w", site.Name, err))

@@ -48,9 +48,8 @@ type Settings struct {
 type Site struct {
 	Settings
 
-	mu     sync.Mutex
-	linked int             // number of hosts with an idle link
-	told   []chan struct{} // get a signal when the site has to send its state again
+	mu   sync.Mutex
+	told []chan struct{} // get a signal when the site has to send its state again
 }
 
 // NewSite makes a site without links.
@@ -77,13 +76,6 @@ func (s *Site) Changed() {
 		default: // a signal is already pending
 		}
 	}
-}
-
-// LinkedHosts returns the number of hosts of the job that have an idle link to this site.
-func (s *Site) LinkedHosts() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.linked
 }
 
 // hostLink is the idle link to one host, which is made again and again.
@@ -135,19 +127,10 @@ func (k *hostLink) run() {
 		}
 		lost = false
 		k.Linked(k.to)
-		k.count(1)
-		over := k.idle(ctx)
-		k.count(-1)
-		if over {
+		if k.idle(ctx) {
 			return
 		}
 	}
-}
-
-func (k *hostLink) count(n int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.linked += n
 }
 
 // offer makes the next idle link. It fails when the host has not answered for as long as Patience, or
@@ -163,8 +146,7 @@ func (k *hostLink) offer(ctx context.Context) error {
 		if err == nil {
 			err = k.introduce(ctx, l)
 		}
-		var refused *RefusedError
-		if err == nil || errors.As(err, &refused) || time.Now().After(until) {
+		if _, ok := errors.AsType[*RefusedError](err); err == nil || ok || time.Now().After(until) {
 			return err
 		}
 		k.Log.Debug("a host of the job is dialled again", "host", k.HostName(k.to), "reason", err)

@@ -13,8 +13,7 @@ func FromError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var te *transports.Error
-	if errors.As(err, &te) {
+	if te, ok := errors.AsType[*transports.Error](err); ok {
 		return &Error{Code: string(te.Code), Retryable: te.Retryable, Reason: te.Reason}
 	}
 	return &Error{Code: string(transports.CodeInternal), Reason: err.Error()}
@@ -51,8 +50,7 @@ func FromConfigureError(err error) *Error {
 	}
 	out := &Error{Code: string(transports.CodeInternal), Reason: err.Error()}
 	for _, e := range flatten(err) {
-		var se *transports.SettingError
-		if errors.As(e, &se) {
+		if se, ok := errors.AsType[*transports.SettingError](e); ok {
 			out.Settings = append(out.Settings, &SettingError{Name: se.Name, Problem: se.Problem, Remedy: se.Remedy})
 		}
 	}

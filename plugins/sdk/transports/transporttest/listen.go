@@ -108,8 +108,7 @@ func dialCancelled(e *env) {
 	e.must(e.send(a, []byte("!")))
 	for {
 		b, err := ln.Accept(e.context())
-		var te *transports.Error
-		if errors.As(err, &te) && te.Retryable {
+		if te, ok := errors.AsType[*transports.Error](err); ok && te.Retryable {
 			continue // one that had gone before it was accepted
 		}
 		e.must(err)
