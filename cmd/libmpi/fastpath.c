@@ -1,6 +1,7 @@
 // Short messages between procs of one host without entering Go: fast-box messages, written and read in
-// memory that both procs have mapped. Each function here does a call completely, or changes nothing
-// and lets Go do it. Go reports all errors.
+// memory that both procs have mapped. Each function does a call completely, or changes nothing
+// and lets Go do it. Go reports all errors. Sends are in fastsend.h, receives in fastrecv.h, requests in
+// fastrequest.h.
 
 #include "fastboard.h"
 #include "fastrequest.h"
