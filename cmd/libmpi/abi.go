@@ -17,41 +17,24 @@ import (
 	"github.com/openimpi/impi/internal/abi/handles"
 )
 
+// numbered has the tables whose handles have numbers, by kind.
+var numbered = [...]interface{ FromInt(n int32) handles.Handle }{
+	handles.Comm: comms, handles.Group: groups, handles.Datatype: types, handles.Op: ops, handles.Request: requests,
+	handles.Info: infos, handles.Errhandler: errhandlers, handles.Win: wins, handles.File: files, handles.Session: sessions, handles.Message: messages,
+}
+
 // handleFromInt returns the handle of the object of a kind that has a number, 0 if there
 // is none.
 //
 //export handleFromInt
 func handleFromInt(kind, n int32) uintptr {
-	switch handles.Kind(kind) {
-	case handles.Comm:
-		return comms.FromInt(n)
-	case handles.Group:
-		return groups.FromInt(n)
-	case handles.Datatype:
-		return types.FromInt(n)
-	case handles.Op:
-		return ops.FromInt(n)
-	case handles.Request:
-		if isFastPath(uintptr(n)) {
-			return fastPathFromInt(n)
-		}
-		return requests.FromInt(n)
-	case handles.Info:
-		return infos.FromInt(n)
-	case handles.Errhandler:
-		return errhandlers.FromInt(n)
-	case handles.Win:
-		return wins.FromInt(n)
-	case handles.File:
-		return files.FromInt(n)
-	case handles.Session:
-		return sessions.FromInt(n)
-	case handles.Message:
-		return messages.FromInt(n)
-	case handles.FastPath: // handle of C's requests, for the program
-	case handles.ToolControl, handles.ToolMeasure, handles.ToolSession: // have no numbers
+	switch {
+	case handles.Kind(kind) == handles.Request && isFastPath(uintptr(n)):
+		return fastPathFromInt(n)
+	case uint32(kind) >= uint32(len(numbered)) || numbered[kind] == nil:
+		return 0
 	}
-	return 0
+	return numbered[kind].FromInt(n)
 }
 
 // fortran is what the program, or one of its libraries, has told about Fortran by

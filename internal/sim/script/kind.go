@@ -137,14 +137,6 @@ func modulo(f, g uint64) uint64 {
 
 func combineIntegers[T integer](op Op, a, b T) T {
 	switch op {
-	case OpSum:
-		return a + b
-	case OpProd:
-		return a * b
-	case OpMax:
-		return max(a, b)
-	case OpMin:
-		return min(a, b)
 	case OpLAnd:
 		return truth[T](a != 0 && b != 0)
 	case OpLOr:
@@ -157,6 +149,21 @@ func combineIntegers[T integer](op Op, a, b T) T {
 		return a | b
 	case OpBXor:
 		return a ^ b
+	default:
+		return combineReals(op, a, b)
+	}
+}
+
+func combineReals[T integer | float32 | float64](op Op, a, b T) T {
+	switch op {
+	case OpSum:
+		return a + b
+	case OpProd:
+		return a * b
+	case OpMax:
+		return max(a, b)
+	case OpMin:
+		return min(a, b)
 	default: // OpRight
 		return b
 	}
@@ -173,23 +180,10 @@ func truth[T integer](b bool) T {
 // does not show.
 func floats[T float32 | float64](name string, size int) kindOf {
 	a := &algebra[T]{
-		of:     func(x uint64) T { return T(int16(x)) },
-		factor: func(x uint64) T { return [...]T{1, 2, -1, 0.5, -2}[x%5] },
-		bits:   func(v T) uint64 { return unsigned(float64(v)) },
-		combine: func(op Op, a, b T) T {
-			switch op {
-			case OpSum:
-				return a + b
-			case OpProd:
-				return a * b
-			case OpMax:
-				return max(a, b)
-			case OpMin:
-				return min(a, b)
-			default: // OpRight
-				return b
-			}
-		},
+		of:      func(x uint64) T { return T(int16(x)) },
+		factor:  func(x uint64) T { return [...]T{1, 2, -1, 0.5, -2}[x%5] },
+		bits:    func(v T) uint64 { return unsigned(float64(v)) },
+		combine: combineReals[T],
 	}
 	return kindFrom(name, size, a, OpSum, OpProd, OpMax, OpMin)
 }
