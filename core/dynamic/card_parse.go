@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -118,20 +119,16 @@ func (c *Card) check() error {
 		if !isName(o.Transport) || !isPlain(o.Address) {
 			return fmt.Errorf("%w: offer %q at %q", ErrCard, o.Transport, o.Address)
 		}
-		for _, before := range c.Offers[:i] {
-			if o == before {
-				return fmt.Errorf("%w: two offers of %s at %s", ErrCard, o.Transport, o.Address)
-			}
+		if slices.Contains(c.Offers[:i], o) {
+			return fmt.Errorf("%w: two offers of %s at %s", ErrCard, o.Transport, o.Address)
 		}
 	}
 	for i, f := range c.Features {
 		if !isName(f) {
 			return fmt.Errorf("%w: feature %q", ErrCard, f)
 		}
-		for _, before := range c.Features[:i] {
-			if f == before {
-				return fmt.Errorf("%w: feature %s twice", ErrCard, f)
-			}
+		if slices.Contains(c.Features[:i], f) {
+			return fmt.Errorf("%w: feature %s twice", ErrCard, f)
 		}
 	}
 	return nil

@@ -301,10 +301,8 @@ func (c *Client) takeOmitted(l wire.Label, mask wire.ClientMask, data []byte) er
 // dropAnswer fails if the answer is to a label that this client has not sent yet: no second
 // answer would follow.
 func (c *Client) dropAnswer(l wire.Label) error {
-	for _, later := range c.labels[1:] {
-		if l == later {
-			return fmt.Errorf("%w: the server answered %v before we sent it", ErrProtocol, l)
-		}
+	if slices.Contains(c.labels[1:], l) {
+		return fmt.Errorf("%w: the server answered %v before we sent it", ErrProtocol, l)
 	}
 	return nil
 }

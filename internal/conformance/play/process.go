@@ -157,8 +157,7 @@ func (p *process) status() int {
 	if !closes(p.ended, p.t.patience) {
 		p.t.Fatalf("%s still runs after %v", p.name, p.t.patience)
 	}
-	var exit *exec.ExitError
-	if errors.As(p.err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
 		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 			return 128 + int(s.Signal())
 		}

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -114,9 +115,7 @@ func (v Vars) Call(r Routine, w Words) {
 	for i, name := range r.Parameters {
 		v[name] = w.Word(i)
 	}
-	for name, value := range w.Named {
-		v[name] = value
-	}
+	maps.Copy(v, w.Named)
 	v["rest"] = w.Rest
 }
 

@@ -58,16 +58,14 @@ type later struct {
 func start(f *File, collective bool, wait func(), do func() (proc.Status, error)) proc.Request {
 	p := f.comm.Process()
 	x := &later{p: p, collective: collective}
-	f.under.Add(1)
-	go func() {
-		defer f.under.Done()
+	f.under.Go(func() {
 		wait()
 		if !collective {
 			places <- struct{}{}
 			defer func() { <-places }()
 		}
 		x.end(x.do(do))
-	}()
+	})
 	p.Lock()
 	defer p.Unlock()
 	return p.Begun(f.comm, "", x)

@@ -83,13 +83,11 @@ func (r *round) begin() error {
 	}
 	if !x.write {
 		r.ahead = make(chan window, 1)
-		x.f.under.Add(1)
-		go func() {
-			defer x.f.under.Done()
+		x.f.under.Go(func() {
 			w := window{b: buffers.get(hi - lo)}
 			w.n, w.err = x.read(w.b.b, lo)
 			r.ahead <- w
-		}()
+		})
 	}
 	return r.prepare(lo, hi)
 }

@@ -149,15 +149,7 @@ func (s *Survival) Lost() []message.Peer { return s.lost }
 
 // Has reports whether a proc is lost.
 func (s *Survival) Has(peer message.Peer) bool {
-	if s == nil || peer == message.NoPeer {
-		return false
-	}
-	for _, x := range s.lost {
-		if x == peer {
-			return true
-		}
-	}
-	return false
+	return s != nil && peer != message.NoPeer && slices.Contains(s.lost, peer)
 }
 
 // enroll notes a communicator that is made, some of whose members may be lost.
