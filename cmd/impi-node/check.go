@@ -145,9 +145,9 @@ func (c *checker) plugin(t config.Transport, err error) {
 	}
 }
 
-// may reports whether a site's transport may meet a demand; it returns true if its links
+// canMeet reports whether a site's transport may meet a demand; it returns true if its links
 // are unknown.
-func (c *checker) may(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
+func (c *checker) canMeet(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
 	caps, known := c.links[offered{s.Name, name}]
 	return !known || meets(caps)
 }
@@ -177,7 +177,7 @@ func (c *checker) pins() {
 			has := func(caps transports.Capabilities) bool {
 				return slices.ContainsFunc(r.DataPlane, func(p string) bool { return slices.Contains(caps.DataPlanes, transports.DataPlane(p)) })
 			}
-			if len(r.DataPlane) == 0 || slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, has) }) {
+			if len(r.DataPlane) == 0 || slices.ContainsFunc(r.Prefer, func(name string) bool { return c.canMeet(s, name, has) }) {
 				continue
 			}
 			c.fault(r.Pos, fmt.Sprintf("route %q pins data_plane = %q, and no transport of %q has such links", r.Site, r.DataPlane, r.Prefer),

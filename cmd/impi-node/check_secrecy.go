@@ -33,7 +33,7 @@ func (c *checker) ownRoutes(s config.Site) {
 		return // there is no other site
 	}
 	for _, r := range s.Routes {
-		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, encrypts) }) {
+		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.canMeet(s, name, encrypts) }) {
 			c.fault(r.Pos, fmt.Sprintf("route %q has require_tls, but no transport in its prefer encrypts: %q", r.Site, r.Prefer),
 				c.encryptRemedy()+"; or take require_tls out")
 		}
@@ -67,9 +67,9 @@ func (c *checker) between(a, b config.Site) {
 	}
 	back := b.RouteTo(a.Name)
 	common := func(name string) bool {
-		return slices.Contains(back.Prefer, name) && c.may(a, name, meets) && c.may(b, name, meets)
+		return slices.Contains(back.Prefer, name) && c.canMeet(a, name, meets) && c.canMeet(b, name, meets)
 	}
-	own := func(name string) bool { return c.may(a, name, meets) }
+	own := func(name string) bool { return c.canMeet(a, name, meets) }
 	if slices.ContainsFunc(r.Prefer, own) && !slices.ContainsFunc(r.Prefer, common) {
 		c.fault(pos, fmt.Sprintf("route %q of site %q %s, and its routes and those of site %q have no transport in common that encrypts: %q and %q", r.Site, a.Name, says, b.Name, r.Prefer, back.Prefer),
 			c.encryptRemedy()+"; or "+without)

@@ -54,7 +54,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	}
 	ends := make(chan member.HostEnd, len(p.site.Hosts))
 	p.clusterConfig.Ends = ends
-	words := make([]lastWords, len(l.parts))
+	words := make([]stderrTail, len(l.parts))
 	command.Output = func(machine int) (stdout, stderr io.Writer) { return nil, &words[machine] }
 	said := false
 	command.Failing = func(err error) {
@@ -88,7 +88,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 }
 
 // hear passes on how the nodes end, and ends them if they do not end in time.
-func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, words []lastWords) {
+func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, words []stderrTail) {
 	left := l.left
 	var late <-chan time.Time
 	for {
@@ -193,25 +193,25 @@ func addressesOf(ctx context.Context, machines []engine.Machine) (at []netip.Add
 	return at, nil
 }
 
-// lastWords keeps the end of what a node has written on its standard error while it was not
+// stderrTail keeps the end of what a node has written on its standard error while it was not
 // connected with the head.
-type lastWords struct {
+type stderrTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-const maxLastWords = 2 << 10
+const maxStderrTail = 2 << 10
 
 // Write keeps the last bytes.
-func (w *lastWords) Write(b []byte) (int, error) {
+func (w *stderrTail) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text = append(w.text, b...)
-	w.text = w.text[max(0, len(w.text)-maxLastWords):]
+	w.text = w.text[max(0, len(w.text)-maxStderrTail):]
 	return len(b), nil
 }
 
-func (w *lastWords) explain(e engine.End) error {
+func (w *stderrTail) explain(e engine.End) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	said := strings.TrimSpace(string(w.text))

@@ -74,7 +74,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	defer passOn(signals, func(sig syscall.Signal) {
 		for _, p := range running {
 			<-p.heeds
-			_ = p.process.Tell(sig) // not its process group: a proc may still be in it
+			_ = p.process.SignalProcess(sig) // not its process group: a proc may still be in it
 		}
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
@@ -95,7 +95,7 @@ func passHangup(running []*siteProcess) {
 	for _, p := range running {
 		if !told[p.site.Name] {
 			<-p.heeds
-			_ = p.process.Tell(syscall.SIGHUP) // it may have ended
+			_ = p.process.SignalProcess(syscall.SIGHUP) // it may have ended
 		}
 		told[p.site.Name] = true
 	}

@@ -40,7 +40,7 @@ func setApart(t *testing.T, machines []*netns.Machine) {
 		t.Fatal(err)
 	}
 	for _, m := range machines {
-		m.Apart()
+		m.IsolateFiles()
 		m.Put(programApart, program, 0o755)
 		m.Put(nodeApart, []byte("#!/bin/sh\n"+asNode+"=1 exec "+programApart+` "$@"`+"\n"), 0o755)
 	}

@@ -22,10 +22,10 @@ type installed struct {
 	Trusted string `json:"trusted,omitempty"` // the checksum in the job file
 	Error   string `json:"error,omitempty"`   // why it is unsafe or does not load
 
-	noMTLS bool
-	free   bool     // not confined
-	apart  bool     // has its own user namespace
-	env    []string // environment of its transport block
+	noMTLS           bool
+	free             bool     // not confined
+	ownUserNamespace bool     // has its own user namespace
+	env              []string // environment of its transport block
 }
 
 func (p *installed) inspect() {
@@ -78,7 +78,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 				continue
 			}
 			seen[t.Path] = true
-			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, free: t.Free, apart: t.Apart, env: t.Environment()}
+			p := installed{Name: t.Name, Path: t.Path, Trusted: t.SHA256, noMTLS: t.NoMTLS, free: t.Free, ownUserNamespace: t.Apart, env: t.Environment()}
 			p.inspect()
 			list = append(list, p)
 		}
@@ -110,7 +110,7 @@ const loadTime = 15 * time.Second
 func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Unconfined: p.free, UserNamespace: p.apart, Env: p.env, DeferConfigure: true}
+	c := host.Config{Name: p.Name, Builtin: p.Builtin, SHA256: p.Trusted, NoMTLS: p.noMTLS, Unconfined: p.free, UserNamespace: p.ownUserNamespace, Env: p.env, DeferConfigure: true}
 	if !p.Builtin {
 		c.Path = p.Path
 	}

@@ -67,13 +67,13 @@ func managed(n *bootstrap.Node, std streams) int {
 	opt.Job.Survive = places[0].Survive
 	said := false
 	opt.Failing = func(f *ending.Failure) {
-		if !f.Told {
+		if !f.Reported {
 			complain(std.err, f)
 			bootstrap.AwaitReader(std.err)
 		}
 		said = true
 	}
-	opt.Now, opt.Stdout, opt.Stderr = now, std.out, std.err
+	opt.EndNow, opt.Stdout, opt.Stderr = now, std.out, std.err
 	err = node.Run(ctx, opt)
 	var f *ending.Failure
 	switch failed := errors.As(err, &f); {

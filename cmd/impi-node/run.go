@@ -209,7 +209,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 		cluster.Fault = cmp.Or(p.fault, err)
 	}
 	return node.Run(ctx, node.Options{
-		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals, File: p.source, Reload: again, Reloaded: p.reloaded, Lost: p.lost,
+		Job: job, Site: p.site, Cluster: cluster, EndNow: now, Signals: signals, File: p.source, Reload: again, Reloaded: p.reloaded, Lost: p.lost,
 		BoundBefore: told.BoundBefore, Bound: told.Bound, Waited: told.Waited,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})

@@ -128,13 +128,13 @@ func (r *relauncher) take(name string) error {
 		}
 		if id != nil {
 			r.server.Identity().Replace(id)
-			loglimit.Tell(r.log, hclog.Info, "reloaded: new connections to the job's server use the certificate as it is in its file now", "certificate", id.Name())
+			loglimit.ReportReload(r.log, hclog.Info, "reloaded: new connections to the job's server use the certificate as it is in its file now", "certificate", id.Name())
 		}
 	}
 	if level := hclog.LevelFromString(site.Log.Level); name == r.first && !r.fixed && level != r.log.GetLevel() {
 		was := r.log.GetLevel()
 		loglimit.SetLevel(r.log, level, func() {
-			loglimit.Tell(r.log, hclog.Info, "reloaded: log level of the launcher", "from", was, "to", level)
+			loglimit.ReportReload(r.log, hclog.Info, "reloaded: log level of the launcher", "from", was, "to", level)
 		})
 	}
 	return nil

@@ -114,14 +114,14 @@ func (o *options) reload(log hclog.Logger) {
 	}
 	if id != nil {
 		o.id.Replace(id)
-		loglimit.Tell(log, hclog.Info, "new connections use the certificate as it is in its file now, and those that there are once their sites have new ones, too", "certificate", id.Name())
+		loglimit.ReportReload(log, hclog.Info, "new connections use the certificate as it is in its file now, and those that there are once their sites have new ones, too", "certificate", id.Name())
 	}
 	if level != o.level {
 		was := o.level
-		loglimit.SetLevel(log, level, func() { loglimit.Tell(log, hclog.Info, "log level", "from", was, "to", level) })
+		loglimit.SetLevel(log, level, func() { loglimit.ReportReload(log, hclog.Info, "log level", "from", was, "to", level) })
 		o.level = level
 	} else if id == nil {
-		loglimit.Tell(log, hclog.Info, "SIGHUP: no flag names a file that has changed")
+		loglimit.ReportReload(log, hclog.Info, "SIGHUP: no flag names a file that has changed")
 	}
 }
 
@@ -170,7 +170,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	}
 	log.Info("waiting for clients", "clients", o.clients, "address", ln.Addr(), "auth", o.auth, "timeout", o.timeout)
 	err = rendezvous.Serve(ctx, ln, rendezvous.Config{
-		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout, GoesOn: true, Spares: o.spares},
+		Server: startup.ServerConfig{Clients: o.clients, Auth: o.auth, Limit: o.timeout, SurvivesLoss: true, Spares: o.spares},
 		Logger: log, Names: kept,
 		Identity: o.id, NeedTLS: o.needTLS, MaxResume: o.longest(),
 	})

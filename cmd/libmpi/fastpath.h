@@ -89,7 +89,7 @@ struct board {
 	char *slot, *areas;
 	_Atomic uint64_t number;
 	uint64_t written[ENTRIES], rooms[2], seen;
-	uint32_t members, me, backed[2], busy, ops, again, unused;
+	uint32_t members, me, backed[2], busy, ops, rechecks, unused;
 	uint64_t lend;
 	struct offer offers[MEMBERS];
 };

@@ -138,7 +138,7 @@ static int begun(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 {
 	struct begun *list = &x->begun[o->b - x->boards];
 	int alone = list->first == NONE;
-	o->later = list->found >= FOUND && o->b->again;
+	o->later = list->found >= FOUND && o->b->rechecks;
 	if (alone)
 		tell(o, progress(o->b, o->b->me));
 	if (a->posts)

@@ -38,13 +38,13 @@ type endpoint struct {
 	died  bool // a host: HostDied was emitted, and GoOnWithout was not called
 	own   bool
 
-	in      input
-	out     queue
-	urgent  queue // PROTOACKs and other urgent packets
-	batch   [][]byte
-	touched bool
-	err     error  // reason why nothing more is read: a *ProtocolError or a *FailedError
-	said    []byte // bytes so far of the PkFail or PkLost that is being read
+	in       input
+	out      queue
+	urgent   queue // PROTOACKs and other urgent packets
+	batch    [][]byte
+	touched  bool
+	err      error  // reason why nothing more is read: a *ProtocolError or a *FailedError
+	failText []byte // bytes so far of the PkFail or PkLost that is being read
 }
 
 func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }

@@ -100,14 +100,14 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	if c.c.Job.Hosts[local].Port == 0 || c.c.Job.Hosts[peer].Port == 0 {
 		return false // no host can dial it
 	}
-	far := !Near(len(c.c.Job.Hosts), local, peer)
+	far := !ConnectAtStart(len(c.c.Job.Hosts), local, peer)
 	return proves && local != peer && (far || c.c.OnDemand == Always) && c.agrees(c.c.Job.Hosts[peer].Client)
 }
 
-// Near reports whether two hosts of a job with that many hosts try to reach each other at its
+// ConnectAtStart reports whether two hosts of a job with that many hosts try to reach each other at its
 // start: all do in a job of up to FewHosts, and in a larger one those whose ranks differ by a power
 // of 2.
-func Near(hosts int, a, b wire.HostRank) bool {
+func ConnectAtStart(hosts int, a, b wire.HostRank) bool {
 	apart := max(a-b, b-a)
 	return hosts <= FewHosts || apart&(apart-1) == 0
 }
@@ -211,7 +211,7 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 	}
 	return dynamic.Hello{
 		Src: wire.WorldRank(local), Dst: wire.WorldRank(peer),
-		Session: token.ChannelSession(), Again: true, Hosts: true,
+		Session: token.ChannelSession(), Resumes: true, Hosts: true,
 	}, token, true
 }
 
@@ -240,8 +240,8 @@ type Place uint8
 // The places.
 const (
 	Nowhere   Place = iota // the connection is refused
-	Later                  // the dialler was faster than this site: call Arrive again after Begin, End or Ready
-	ToDance                // pass the connection to Dance.Brought
+	NotReady               // the dialler was faster than this site: call Arrive again after Begin, End or Ready
+	ToDance                // pass the connection to Dance.ProvenElsewhere
 	ToChannel              // it replaces the last connection of a channel
 	ToHost                 // it becomes the channel to the host; call Drop if it is lost before it is used
 )
@@ -255,7 +255,7 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	case c.phases[ends.local] == dancing && !onDemand:
 		return ToDance, dynamic.Accepted
 	case !c.ready:
-		return Later, dynamic.Accepted
+		return NotReady, dynamic.Accepted
 	case kept && !dials:
 		return ToChannel, dynamic.Accepted
 	case !onDemand:
@@ -271,12 +271,12 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	}
 }
 
-// Want is called for a host that needs a channel which is made on demand. It returns the search
+// Request is called for a host that needs a channel which is made on demand. It returns the search
 // that makes the channel, over that many ways and within limit, or nil if the channel exists or is
 // being made. The search may run only while the caller guards these Channels.
-func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
+func (c *Channels) Request(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
 	ends := channelEnds{local, peer}
-	if !c.OnDemand(local, peer) || !c.pairs.Want(ends) {
+	if !c.OnDemand(local, peer) || !c.pairs.Request(ends) {
 		return nil
 	}
 	return dynamic.OnDemandSearch(ways, &c.pairs, ends, limit)

@@ -140,7 +140,7 @@ func TestChannelAdmits(t *testing.T) {
 	j := channelJob()
 	j.Secret[0] = 1
 	c := channelsOf(j, dynamic.Token{})
-	good := dynamic.Hello{Src: 2, Dst: 1, Hosts: true, Again: true}
+	good := dynamic.Hello{Src: 2, Dst: 1, Hosts: true, Resumes: true}
 	token, _ := c.token(channelEnds{1, 2})
 	good.Session = token.ChannelSession()
 	with := func(f func(*dynamic.Hello)) dynamic.Hello {
@@ -183,7 +183,7 @@ func TestChannelArrive(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d", when, place, v, want)
 		}
 	}
-	want("before the dance", 2, Later)
+	want("before the dance", 2, NotReady)
 	if _, err := c.Begin(1, time.Time{}, time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestChannelArrive(t *testing.T) {
 	if _, resumes, _ := c.Keep(1, 4); resumes {
 		t.Error("channel 1 to 4 resumes")
 	}
-	want("while others of the site dance", 2, Later)
+	want("while others of the site dance", 2, NotReady)
 	c.Ready()
 	want("of a channel that resumes", 2, ToChannel)
 	want("of one that does not", 4, Nowhere)

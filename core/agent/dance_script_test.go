@@ -103,7 +103,7 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 			b = append(b, byte(v))
 		}
 		fmt.Fprintf(out, "took %d", s.Input(arg("conn"), b))
-		fmt.Fprintf(out, ", wants %d\n", s.Wants(arg("conn")))
+		fmt.Fprintf(out, ", wants %d\n", s.MissingBytes(arg("conn")))
 	case "admits":
 		if err := s.Admits(arg("conn"), wire.HostRank(arg("host"))); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 	case "proven":
 		fmt.Fprintln(out, s.Proven(arg("conn"), wire.HostRank(arg("host"))))
 	case "brought":
-		fmt.Fprintln(out, s.Brought(arg("conn"), wire.HostRank(arg("host"))))
+		fmt.Fprintln(out, s.ProvenElsewhere(arg("conn"), wire.HostRank(arg("host"))))
 	case "closed":
 		s.Closed(arg("conn"), nil)
 	case "tick":

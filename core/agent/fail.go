@@ -48,5 +48,5 @@ func (p *endpoint) tells(n, most uint32) *ProtocolError {
 }
 
 func (p *endpoint) failed() error {
-	return &FailedError{Peer: p.peer, Text: startup.Printable(p.said[wire.HeaderSize:])}
+	return &FailedError{Peer: p.peer, Text: startup.Printable(p.failText[wire.HeaderSize:])}
 }

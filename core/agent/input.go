@@ -126,7 +126,7 @@ func (a *Agent) parse(p *endpoint) (err error) {
 		}
 		n := min(in.left, in.end-in.pos)
 		if in.kind == wire.PkFail || in.kind == wire.PkLost {
-			p.said = append(p.said, in.c.buf[in.pos:in.pos+n]...)
+			p.failText = append(p.failText, in.c.buf[in.pos:in.pos+n]...)
 		}
 		in.pos += n
 		in.left -= n

@@ -138,7 +138,7 @@ func TestLocalProcsCostLittle(t *testing.T) {
 	cost := func(local int, traffic bool) int {
 		c := job(0, local, remote)
 		c.ChunkSize = 1 << 10
-		return int(allocs.Exactly(func() {
+		return int(allocs.BytesExact(func() {
 			r := newRig(t, c).attachAll()
 			for i := 0; traffic && i < local; i++ {
 				to := (i + 1) % local

@@ -259,7 +259,7 @@ func TestTieOfChannels(t *testing.T) {
 			t.Fatal(err)
 		}
 		ends[i].End(h)
-		if ends[i].Want(h, 1-h, 1, 0) == nil || ends[i].Want(h, 1-h, 1, 0) != nil || !ends[i].KeepsListening(h) {
+		if ends[i].Request(h, 1-h, 1, 0) == nil || ends[i].Request(h, 1-h, 1, 0) != nil || !ends[i].KeepsListening(h) {
 			t.Fatal("it does not dial once, or does not listen")
 		}
 		hello[i], _, _ = ends[i].Hello(h, 1-h)
@@ -267,7 +267,7 @@ func TestTieOfChannels(t *testing.T) {
 			t.Errorf("host %d: %v", i, v)
 		}
 	}
-	if place, _ := ends[0].Arrive(hello[1]); place != Later {
+	if place, _ := ends[0].Arrive(hello[1]); place != NotReady {
 		t.Errorf("before the switch runs: %v", place)
 	}
 	ends[0].Ready()
@@ -279,7 +279,7 @@ func TestTieOfChannels(t *testing.T) {
 		t.Errorf("at the host of lower rank: %v, %v", place, v)
 	}
 	ends[0].Drop(hello[1])
-	if ends[0].Want(0, 1, 1, 0) == nil {
+	if ends[0].Request(0, 1, 1, 0) == nil {
 		t.Error("it does not dial after the connection was lost")
 	}
 	ends[1].Stop(1, 0)

@@ -258,7 +258,7 @@ func TestLyingLengths(t *testing.T) {
 		r := newRig(t, c).attachAll()
 		b := r.packet(wire.PkData, 1, 0, 0, 0)
 		b[4], b[5], b[6], b[7] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n)
-		cost := allocs.Exactly(func() { _ = r.feed(hostLink(1), b, everything) })
+		cost := allocs.BytesExact(func() { _ = r.feed(hostLink(1), b, everything) })
 		if most := uint64(2*DefaultChunkSize + 16<<10); cost > most {
 			t.Errorf("length %d costs %d bytes", n, cost)
 		}

@@ -116,10 +116,10 @@ func TestSlots(t *testing.T) {
 		t.Fatalf("after all have left: slot %d, %v", s, ok)
 	}
 	p, q = pair(t, b, 5)
-	if w := q.Posted(Member(0), NewTurn(0)); w.Over() {
+	if w := q.Posted(Member(0), NewTurn(0)); w.Done() {
 		t.Error("the slot still has what the last communicator wrote")
 	}
-	if w := p.Arrived(Member(1), NewTurn(0)); w.Over() {
+	if w := p.Arrived(Member(1), NewTurn(0)); w.Done() {
 		t.Error("somebody has arrived from the last communicator")
 	}
 }

@@ -25,7 +25,7 @@ const offerSize = int(unsafe.Sizeof(Offer{}))
 
 // Cores are the CPUs that a proc may use: their number, and the first of them, which distinguishes
 // procs that are bound to different CPUs.
-type Cores struct{ N, First uint32 }
+type Cores struct{ Count, First uint32 }
 
 // Lending contains what a proc needs to read the memory of other procs of its host, and they to
 // read its own.
@@ -44,7 +44,7 @@ func (p *Place) PostOffer(t Turn, what uint8, o Offer) {
 
 // TakeOffer stores the offer that member m has posted in t; a Wait of Posted must be over.
 func (p *Place) TakeOffer(m int, t Turn, what uint8) error {
-	b, err := p.Look(m, t, what, offerSize)
+	b, err := p.Read(m, t, what, offerSize)
 	if err == nil {
 		p.Offers[m] = *(*Offer)(unsafe.Pointer(&b[0]))
 	}
@@ -67,7 +67,7 @@ func (p *Place) LendOut(t Turn, what uint8, b []byte) {
 }
 
 // Lent returns the address of the n bytes that member m lends in t, in its memory; a Wait of Posted
-// must be over. They are lent until End. The errors are those of Look.
+// must be over. They are lent until End. The errors are those of Read.
 func (p *Place) Lent(m int, t Turn, what uint8, n int) (uint64, error) {
 	e, err := p.posted(m, t, what|LentBit, n)
 	if err != nil {

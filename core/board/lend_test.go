@@ -14,11 +14,11 @@ func TestLend(t *testing.T) {
 		turn := NewTurn(i)
 		p.Begin(turn)
 		q.Begin(turn)
-		if w := p.Vacant(turn, LendSize); !w.Over() {
+		if w := p.Vacant(turn, LendSize); !w.Done() {
 			t.Fatalf("operation %d: no room though all was read", i)
 		}
 		p.LendOut(turn, 7, long)
-		if _, err := q.Look(0, turn, 7, len(long)); !isMismatch(err) {
+		if _, err := q.Read(0, turn, 7, len(long)); !isMismatch(err) {
 			t.Fatalf("what is lent was found on the board: %v", err)
 		}
 		if _, err := q.Lent(0, turn, 7, len(long)-1); !isMismatch(err) {
@@ -29,10 +29,10 @@ func TestLend(t *testing.T) {
 			t.Fatalf("operation %d: it is lent at %#x: %v", i, addr, err)
 		}
 		w := p.Taken(Member(1), turn)
-		if w.Over() {
+		if w.Done() {
 			t.Fatal("returned while it is read")
 		}
-		if !q.End() || !w.Over() {
+		if !q.End() || !w.Done() {
 			t.Fatal("not returned by End")
 		}
 	}
@@ -78,7 +78,7 @@ func TestAsk(t *testing.T) {
 		}
 		q.Done()
 		p.Done()
-		if w := p.Taken(Member(1), turn); !w.Over() {
+		if w := p.Taken(Member(1), turn); !w.Done() {
 			t.Fatal("not returned by who has asked")
 		}
 		if got := p.Askers(turn, p.Others()); (got == Member(1)) != asks || q.Askers(turn, q.Others()) != 0 {
@@ -87,16 +87,16 @@ func TestAsk(t *testing.T) {
 		for step, k := turn, 0; asks && k < 2*entries+1; k++ {
 			step = step.Step(2)
 			p.Begin(step)
-			if w := p.VacantFor(step, len(long), turn, Member(1)); !w.Over() {
+			if w := p.VacantFor(step, len(long), turn, Member(1)); !w.Done() {
 				t.Fatalf("step %d: no room though all was read", k)
 			}
 			copy(p.Room(step, len(long)), long)
 			p.Post(step, 7, len(long))
-			if w := p.VacantFor(step, len(long), turn, Member(1)); w.Over() {
+			if w := p.VacantFor(step, len(long), turn, Member(1)); w.Done() {
 				t.Fatalf("step %d: written again before it was read", k)
 			}
 			q.Begin(step)
-			if b, err := q.Look(0, step, 7, len(long)); err != nil || string(b) != string(long) {
+			if b, err := q.Read(0, step, 7, len(long)); err != nil || string(b) != string(long) {
 				t.Fatalf("step %d: %v", k, err)
 			}
 			q.Done()

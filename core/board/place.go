@@ -44,21 +44,21 @@ type Place struct {
 // State is one member's view of its part of a slot. C code uses it too, for operations that it does
 // without Go (docs/decisions/0030-fast-boxes.md); then it is in memory that both have.
 type State struct {
-	Slot    unsafe.Pointer // the memory of the slot
-	Areas   unsafe.Pointer // the memory of its members' areas
-	Number  atomic.Uint64  // number of the communicator's next operation
-	Written [entries]Turn  // turn in which each entry was written last
-	Rooms   [2]Turn        // the same for each half
-	Seen    Turn           // turn that all the others had reached when they were last checked
-	Members uint32         // 0: there is no communicator in the slot
-	Me      uint32         // the member's rank
-	Backed  [2]uint32      // 1: rooms, and halves, have memory
-	Busy    uint32         // 1: an operation of the Go code is running
-	Ops     uint32         // number of operations so far
-	Again   uint32         // 1: members check again soon after they go to sleep, so others may use Tell
-	_       uint32
-	Lend    uint64 // minimum size in bytes of blocks that are lent, as agreed by the members; 0: not agreed yet
-	Offers  [MaxProcs]Offer
+	Slot     unsafe.Pointer // the memory of the slot
+	Areas    unsafe.Pointer // the memory of its members' areas
+	Number   atomic.Uint64  // number of the communicator's next operation
+	Written  [entries]Turn  // turn in which each entry was written last
+	Rooms    [2]Turn        // the same for each half
+	Seen     Turn           // turn that all the others had reached when they were last checked
+	Members  uint32         // 0: there is no communicator in the slot
+	Me       uint32         // the member's rank
+	Backed   [2]uint32      // 1: rooms, and halves, have memory
+	Busy     uint32         // 1: an operation of the Go code is running
+	Ops      uint32         // number of operations so far
+	Rechecks uint32         // 1: members check again soon after they go to sleep, so others may use PublishRelaxed
+	_        uint32
+	Lend     uint64 // minimum size in bytes of blocks that are lent, as agreed by the members; 0: not agreed yet
+	Offers   [MaxProcs]Offer
 }
 
 // Move makes the Place keep its State at s from now on. Neither may be used by others in the
@@ -68,7 +68,7 @@ func (p *Place) Move(s *State) {
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
 	s.Number.Store(old.Number.Load())
 	s.Written, s.Rooms, s.Seen, s.Backed = old.Written, old.Rooms, old.Seen, old.Backed
-	s.Busy, s.Ops, s.Again, s.Lend, s.Offers = old.Busy, old.Ops, old.Again, old.Lend, old.Offers
+	s.Busy, s.Ops, s.Rechecks, s.Lend, s.Offers = old.Busy, old.Ops, old.Rechecks, old.Lend, old.Offers
 	p.State = s
 }
 
@@ -112,9 +112,9 @@ func (p *Place) Begin(t Turn) {
 	p.turn(p.me).Swap(uint64(t))
 }
 
-// Claim fetches the cache lines that this member writes next, in t, so that Begin and Post do not
+// PrefetchOwn fetches the cache lines that this member writes next, in t, so that Begin and Post do not
 // wait until the others' cores have given them up.
-func (p *Place) Claim(t Turn) {
+func (p *Place) PrefetchOwn(t Turn) {
 	ntcopy.Claim(unsafe.Pointer(p.turn(p.me)))
 	ntcopy.Claim(unsafe.Pointer(p.b.word(p.entry(p.me, t))))
 }
@@ -191,7 +191,7 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 	publish(p, p.entry(p.me, t), t, what, n)
 }
 
-// Write is Post without the publication, which Tell does.
+// Write is Post without the publication, which PublishRelaxed does.
 func (p *Place) Write(t Turn, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
@@ -199,11 +199,11 @@ func (p *Place) Write(t Turn, what uint8, n int) {
 	fill(p, p.entry(p.me, t), t, what, n)
 }
 
-// Tell publishes what Write has written in t, and returns the Sleepers. It does not wait until the
+// PublishRelaxed publishes what Write has written in t, and returns the Sleepers. It does not wait until the
 // others can see it: the check for sleepers may come first, and miss a member that has just gone to
-// sleep. So it is for members that check again soon after they have gone to sleep (State.Again). It
+// sleep. So it is for members that check again soon after they have gone to sleep (State.Rechecks). It
 // may be called while others use the Place.
-func (p *Place) Tell(t Turn) (sleepers uint64) {
+func (p *Place) PublishRelaxed(t Turn) (sleepers uint64) {
 	word := p.b.word(p.entry(p.me, t))
 	if p.b.step != nil { // look for sleepers first
 		sleepers = p.Sleepers()
@@ -226,10 +226,10 @@ func (p *Place) Keep(t Turn, n int, until Turn) {
 
 func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
 
-// Look returns the n bytes that member m has posted in t; a Wait of Posted must be over.
+// Read returns the n bytes that member m has posted in t; a Wait of Posted must be over.
 // They are valid until End, and may change if a proc breaks the rules. If the member has
 // posted something else the error is a *Mismatch.
-func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
+func (p *Place) Read(m int, t Turn, what uint8, n int) ([]byte, error) {
 	if _, err := p.posted(m, t, what, n); err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (e *Mismatch) Error() string {
 // Sleepers returns the members, except this one, that have gone to sleep, and clears their
 // bits: the caller must wake them. It is called after writing whatever they may wait for.
 // That must be written by Swap: under the race detector a Store to memory that is not Go's
-// own may be reordered with this check. After Tell, which stores, a member may be missed: see State.Again.
+// own may be reordered with this check. After PublishRelaxed, which stores, a member may be missed: see State.Rechecks.
 func (p *Place) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {
@@ -278,8 +278,8 @@ func (p *Place) Sleep() {
 	p.b.between()
 }
 
-// Awake records that this member does not sleep any more.
-func (p *Place) Awake() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
+// EndSleep records that this member does not sleep any more.
+func (p *Place) EndSleep() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
 
 // Leave records that this member will not use the slot any more. The last member to leave clears
 // and releases the slot.
@@ -355,8 +355,8 @@ func slowest(p *Place) Turn {
 	return Turn(least)
 }
 
-// Over reports whether the condition holds.
-func (w *Wait) Over() bool {
+// Done reports whether the condition holds.
+func (w *Wait) Done() bool {
 	for w.left != 0 {
 		m := bits.TrailingZeros64(w.left)
 		at := w.p.turn(m)
@@ -371,8 +371,8 @@ func (w *Wait) Over() bool {
 	return true
 }
 
-// Left returns the set of the members that are still waited for.
-func (w *Wait) Left() uint64 { return w.left }
+// Missing returns the set of the members that are still waited for.
+func (w *Wait) Missing() uint64 { return w.left }
 
 // Expect fetches the cache lines that this member will read when the Wait, for posts of n bytes by
 // each of the members, is over: those of the first most bytes. The bytes may not be written yet.

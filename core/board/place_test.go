@@ -9,7 +9,7 @@ import (
 
 func post(tb testing.TB, p *Place, turn Turn, what string) {
 	tb.Helper()
-	if w := p.Vacant(turn, len(what)); !w.Over() {
+	if w := p.Vacant(turn, len(what)); !w.Done() {
 		tb.Fatalf("turn %#x: no room for %d bytes", turn, len(what))
 	}
 	copy(p.Room(turn, len(what)), what)
@@ -30,11 +30,11 @@ func TestBarrier(t *testing.T) {
 		turn := NewTurn(n)
 		p.Begin(turn)
 		w := p.Arrived(p.Others(), turn)
-		if w.Over() || w.Left() != Member(1) {
-			t.Fatalf("operation %d: over before the other has come, left %b", n, w.Left())
+		if w.Done() || w.Missing() != Member(1) {
+			t.Fatalf("operation %d: over before the other has come, left %b", n, w.Missing())
 		}
 		q.Begin(turn)
-		if w2 := q.Arrived(q.Others(), turn); !w.Over() || !w2.Over() {
+		if w2 := q.Arrived(q.Others(), turn); !w.Done() || !w2.Done() {
 			t.Fatalf("operation %d: not over", n)
 		}
 	}
@@ -54,12 +54,12 @@ func TestPosts(t *testing.T) {
 			p.Begin(turn)
 			if i >= ahead {
 				w := p.Vacant(turn, n)
-				if w.Over() {
+				if w.Done() {
 					t.Fatalf("%d bytes: room for operation %d while nothing was read", n, i)
 				}
 				read(t, q, NewTurn(uint64(i-ahead)), pattern(n, i-ahead))
 				q.Begin(NewTurn(uint64(i - ahead + 1)))
-				if !w.Over() {
+				if !w.Done() {
 					t.Fatalf("%d bytes: no room for operation %d", n, i)
 				}
 			}
@@ -71,10 +71,10 @@ func TestPosts(t *testing.T) {
 func read(tb testing.TB, q *Place, turn Turn, want string) {
 	tb.Helper()
 	q.Begin(turn)
-	if w := q.Posted(Member(0), turn); !w.Over() {
+	if w := q.Posted(Member(0), turn); !w.Done() {
 		tb.Fatalf("turn %#x: not posted", turn)
 	}
-	got, err := q.Look(0, turn, 7, len(want))
+	got, err := q.Read(0, turn, 7, len(want))
 	if err != nil || string(got) != want {
 		tb.Fatalf("turn %#x: %v, %d bytes", turn, err, len(got))
 	}
@@ -97,7 +97,7 @@ func TestOverwrites(t *testing.T) {
 			says := p.Overwrites(last, n, first)
 			copy(p.Room(last, n), pattern(n, apart))
 			p.Post(last, 7, n)
-			b, err := p.Look(p.me, first, 7, n)
+			b, err := p.Read(p.me, first, 7, n)
 			if over := err != nil || string(b) != pattern(n, 0); over != says {
 				t.Errorf("%d bytes, %d operations apart: overwritten: %v, but Overwrites says %v", n, apart, over, says)
 			}
@@ -116,10 +116,10 @@ func TestEnd(t *testing.T) {
 	p.Begin(NewTurn(2))
 	w := p.Vacant(NewTurn(2), len(long))
 	read(t, q, NewTurn(0), long)
-	if w.Over() {
+	if w.Done() {
 		t.Fatal("room before the reader has finished")
 	}
-	if !q.End() || !w.Over() {
+	if !q.End() || !w.Done() {
 		t.Fatal("no room after End")
 	}
 	q.Begin(NewTurn(1))
@@ -137,11 +137,11 @@ func TestOperationsElsewhere(t *testing.T) {
 	read(t, q, NewTurn(0), "a")
 	p.Begin(NewTurn(4 * entries))
 	w := p.Vacant(NewTurn(4*entries), 1)
-	if w.Over() {
+	if w.Done() {
 		t.Fatal("the reader may still be at operation 0")
 	}
 	q.Begin(NewTurn(4 * entries))
-	if !w.Over() {
+	if !w.Done() {
 		t.Error("the reader has begun the next operation")
 	}
 }
@@ -157,7 +157,7 @@ func TestMembersThatDiffer(t *testing.T) {
 		want string
 	}{{7, 4, "rank 0 sent 3 bytes, 4 are expected"}, {8, 3, "rank 0 calls another operation"}} {
 		var m *Mismatch
-		_, err := q.Look(0, NewTurn(0), x.what, x.n)
+		_, err := q.Read(0, NewTurn(0), x.what, x.n)
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("operation %d of %d bytes: %v", x.what, x.n, err)
 		}
@@ -165,7 +165,7 @@ func TestMembersThatDiffer(t *testing.T) {
 	q.Begin(NewTurn(1))
 	p.Begin(NewTurn(entries))
 	post(t, p, NewTurn(entries), "later")
-	if _, err := q.Look(0, NewTurn(0), 7, 3); !errors.Is(err, ErrBoard) {
+	if _, err := q.Read(0, NewTurn(0), 7, 3); !errors.Is(err, ErrBoard) {
 		t.Errorf("what was written over: %v", err)
 	}
 }
@@ -179,7 +179,7 @@ func TestSleepers(t *testing.T) {
 		t.Error("a sleeper is to be woken once")
 	}
 	q.Sleep()
-	if q.Awake(); p.Sleepers() != 0 {
+	if q.EndSleep(); p.Sleepers() != 0 {
 		t.Error("awake, and woken all the same")
 	}
 }
@@ -219,7 +219,7 @@ func TestMove(t *testing.T) {
 	if at, size := p.Backing(100); at != 0 || size != 0 {
 		t.Errorf("%d bytes at %d are asked for once more", size, at)
 	}
-	if w := p.Vacant(NewTurn(entries), 100); w.Over() {
+	if w := p.Vacant(NewTurn(entries), 100); w.Done() {
 		t.Error("what nobody has read may be overwritten")
 	}
 	read(t, q, NewTurn(0), pattern(100, 1))
@@ -237,13 +237,13 @@ func TestNothingIsAllocated(t *testing.T) {
 		p.Begin(turn)
 		q.Begin(turn)
 		w := p.Vacant(turn, len(data))
-		w.Over()
+		w.Done()
 		copy(p.Room(turn, len(data)), data)
 		p.Post(turn, 1, len(data))
 		p.Sleepers()
 		w = q.Posted(q.Others(), turn)
-		w.Over()
-		_, _ = q.Look(0, turn, 1, len(data))
+		w.Done()
+		_, _ = q.Read(0, turn, 1, len(data))
 		q.End()
 	}); a > 0 {
 		t.Errorf("%v allocations", a)
@@ -272,16 +272,16 @@ func FuzzHostileBoard(f *testing.F) {
 		turn := NewTurn(number)
 		p.Begin(turn)
 		for _, w := range []Wait{p.Arrived(p.Others(), turn), p.Posted(p.Others(), turn), p.Vacant(turn, n)} {
-			if w.Over() != (w.Left() == 0) {
+			if w.Done() != (w.Missing() == 0) {
 				t.Fatal("over, with somebody left")
 			}
 		}
-		if got, err := q.Look(0, turn, 1, n); err == nil && len(got) != n {
+		if got, err := q.Read(0, turn, 1, n); err == nil && len(got) != n {
 			t.Fatalf("%d bytes for %d", len(got), n)
 		}
 		copy(p.Room(turn, n), junk)
 		p.Post(turn, 1, n)
-		if got, err := q.Look(0, turn, 1, n); err != nil || len(got) != n {
+		if got, err := q.Read(0, turn, 1, n); err != nil || len(got) != n {
 			t.Fatal(err)
 		}
 		if m := p.Sleepers(); m&^p.Others() != 0 {
@@ -292,7 +292,7 @@ func FuzzHostileBoard(f *testing.F) {
 	})
 }
 
-// What Write has written is found once Tell has been called, and not before.
+// What Write has written is found once PublishRelaxed has been called, and not before.
 func TestTell(t *testing.T) {
 	for _, n := range []int{1, inline + 1, roomSize + 1} {
 		p, q := pair(t, open(t, 2), 2)
@@ -300,19 +300,19 @@ func TestTell(t *testing.T) {
 			turn, want := NewTurn(uint64(i)), pattern(n, i)
 			p.Begin(turn)
 			q.Begin(turn)
-			if w := p.Vacant(turn, n); !w.Over() {
+			if w := p.Vacant(turn, n); !w.Done() {
 				t.Fatalf("no room for operation %d though all was read", i)
 			}
 			copy(p.Room(turn, n), want)
 			p.Write(turn, 7, n)
 			w := q.Posted(Member(0), turn)
-			if w.Over() {
+			if w.Done() {
 				t.Fatalf("operation %d was found before it was told", i)
 			}
-			if p.Tell(turn) != 0 || !w.Over() {
+			if p.PublishRelaxed(turn) != 0 || !w.Done() {
 				t.Fatalf("operation %d was not found", i)
 			}
-			if b, err := q.Look(0, turn, 7, n); err != nil || string(b) != want {
+			if b, err := q.Read(0, turn, 7, n); err != nil || string(b) != want {
 				t.Fatalf("operation %d: %d bytes: %v", i, len(b), err)
 			}
 			q.Done()
@@ -320,7 +320,7 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// Tell returns who sleeps, but in a simulator not who has just gone to sleep, and found nothing yet: a later look
+// PublishRelaxed returns who sleeps, but in a simulator not who has just gone to sleep, and found nothing yet: a later look
 // finds it.
 func TestTellMisses(t *testing.T) {
 	b := open(t, 2)
@@ -329,7 +329,7 @@ func TestTellMisses(t *testing.T) {
 	p.Begin(turn)
 	p.Write(turn, 7, 0)
 	q.Sleep()
-	if got := p.Tell(turn); got != Member(1) {
+	if got := p.PublishRelaxed(turn); got != Member(1) {
 		t.Errorf("members %b sleep", got)
 	}
 	turn = NewTurn(1)
@@ -338,11 +338,11 @@ func TestTellMisses(t *testing.T) {
 	b.Interleave(func() {
 		b.Interleave(func() {})
 		q.Sleep()
-		found = w.Over()
+		found = w.Done()
 	})
 	p.Begin(turn)
 	p.Write(turn, 7, 0)
-	if got := p.Tell(turn); got != 0 || found || !w.Over() {
-		t.Errorf("members %b sleep, found before %v, now %v", got, found, w.Over())
+	if got := p.PublishRelaxed(turn); got != 0 || found || !w.Done() {
+		t.Errorf("members %b sleep, found before %v, now %v", got, found, w.Done())
 	}
 }

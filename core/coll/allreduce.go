@@ -45,7 +45,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 		p.reduce(own, result, 0)
 		p.wait()
 		p.bcasting().bcast(recv, 0)
-	case p.within != nil && p.inHosts(own, recv):
+	case p.betweenHosts != nil && p.inHosts(own, recv):
 	case p.longReduction(own), p.longPair(own):
 		p.reduceRing(own, recv)
 		b := divided(recv, p.k, p.n)

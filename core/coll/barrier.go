@@ -25,7 +25,7 @@ func (p barriers) barrier() {
 		}
 		p.barrierOut()
 	case p.ownBarrier():
-	case p.within != nil:
+	case p.betweenHosts != nil:
 		in, _ := p.inside()
 		l := barriers{in}
 		l.barrierIn()

@@ -33,7 +33,7 @@ func newHostPlanner(w *Planner, hosts *comm.Clients) (l *Planner, several bool) 
 	l.team = team{ranks: m.Locals(l.mine), me: m.Place(l.me)}
 	l.sites = newSites(m, true)
 	if l.team.me < l.sites.stripes {
-		l.across = newColumn(l)
+		l.samePlace = newColumn(l)
 	}
 	return l, true
 }
@@ -64,10 +64,10 @@ func newColumn(l *Planner) *Planner {
 // inside returns the plan of the own client, in which its hosts take the place of clients; ok is
 // false if the client has one host. Ranks in that plan are places in the client.
 func (p plan) inside() (in plan, ok bool) {
-	if p.within == nil {
+	if p.betweenHosts == nil {
 		return plan{}, false
 	}
-	return plan{p.within, p.Schedule, p.k}, true
+	return plan{p.betweenHosts, p.Schedule, p.k}, true
 }
 
 // hostsOf is inside for a reduction; ok is false if it may not be done host by host, since that
@@ -79,7 +79,7 @@ func (p reductions) hostsOf() (in reductions, ok bool) {
 }
 
 // over returns the plan of the processes with this one's place on their hosts, one of each host.
-func (p plan) over() plan { return plan{p.across, p.Schedule, p.k} }
+func (p plan) over() plan { return plan{p.samePlace, p.Schedule, p.k} }
 
 // agent returns the process that handles a stripe on a host. On the host of the stripe's carrier,
 // the process of the client whose place is the stripe's number, it is the carrier; on others it is

@@ -345,11 +345,11 @@ func TestHostsSameBits(t *testing.T) {
 // TestOneHostHasNoLevel plans as ever where hosts make no difference.
 func TestOneHostHasNoLevel(t *testing.T) {
 	for _, shape := range []shape{{1, 1, 5}, {2, 1, 3}, {1, 5, 1}, {2, 3, 1}} {
-		if p := shape.job(t, inOrder, ours).planners[0]; p.within != nil || p.scattered != (shape.hosts > 1) {
+		if p := shape.job(t, inOrder, ours).planners[0]; p.betweenHosts != nil || p.scattered != (shape.hosts > 1) {
 			t.Errorf("%v: hosts matter", shape)
 		}
 	}
-	if p := (shape{1, 2, 2}).job(t, inOrder, ours).planners[0]; p.within == nil {
+	if p := (shape{1, 2, 2}).job(t, inOrder, ours).planners[0]; p.betweenHosts == nil {
 		t.Error("hosts do not matter")
 	}
 }
@@ -369,7 +369,7 @@ func TestMemoryOfHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Masters()
-		return int(allocs.Exactly(func() { NewPlanner(c, p) }))
+		return int(allocs.BytesExact(func() { NewPlanner(c, p) }))
 	}
 	cost(2, 2) // the first measurement makes the runtime's own memory
 	few, many := cost(1024, 2), cost(1024, 128)

@@ -125,9 +125,9 @@ func (p bcasts) interBcast(buf []byte, root int) {
 	}
 }
 
-// apart says that blocks of that length are better sent one by one than collected.
+// sendsSeparately says that blocks of that length are better sent one by one than collected.
 // Both groups know it, as all blocks have one length.
-func (p plan) apart(bytes int) bool {
+func (p plan) sendsSeparately(bytes int) bool {
 	return bytes/p.k.Size()*datatype.External32.Size(p.k) >= p.profile.Tuning.WideLong
 }
 

@@ -167,7 +167,7 @@ func (p neighbourhoods) meetNeighbors(n *comm.Neighbours, from, to shares) error
 		}
 	}
 	for i := range n.Out {
-		i = n.Turn(i)
+		i = n.OutIndex(i)
 		if part, k := from.at(i); n.Out[i] != comm.ProcNull && n.Out[i] != p.me && len(part) > 0 {
 			p.of(k).send(n.Out[i], tagNeighbor, part)
 		}
@@ -185,7 +185,7 @@ func (p neighbourhoods) ownEdges(n *comm.Neighbours, from, to *shares) error {
 		return at - 1
 	}
 	for i := range n.Out {
-		i = n.Turn(i)
+		i = n.OutIndex(i)
 		if n.Out[i] != p.me {
 			continue
 		}

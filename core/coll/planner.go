@@ -153,11 +153,11 @@ type Planner struct {
 	sites   sites
 	remote  *remote // set for an intercommunicator
 
-	ranks     *comm.Group // this planner's ranks as ranks of the communicator; nil: they are the same
-	within    *Planner    // plans between the hosts of the own client; nil: one host
-	across    *Planner    // of within: plans between the processes with this one's place on their hosts; nil if not every host has one
-	isHosts   bool        // all messages are inside the client
-	scattered bool        // the team is on several hosts
+	ranks        *comm.Group // this planner's ranks as ranks of the communicator; nil: they are the same
+	betweenHosts *Planner    // plans between the hosts of the own client; nil: one host
+	samePlace    *Planner    // of betweenHosts: plans between the processes with this one's place on their hosts; nil if not every host has one
+	isHosts      bool        // all messages are inside the client
+	scattered    bool        // the team is on several hosts
 
 	neighbours atomic.Pointer[neighbours] // cached by Neighbors
 }
@@ -198,7 +198,7 @@ func newPlanner(c *comm.Comm, p Profile) *Planner {
 		pl.peers[i] = p.peer(m.Client(i))
 	}
 	pl.sites = newSites(m, p.Ours)
-	if pl.within, pl.scattered = newHostPlanner(pl, p.Hosts); pl.scattered {
+	if pl.betweenHosts, pl.scattered = newHostPlanner(pl, p.Hosts); pl.scattered {
 		pl.profile.Tuning.Few = 0
 	}
 	return pl

@@ -285,7 +285,7 @@ func (p rooted) equalBetween(part, whole []byte, root int) error {
 		switch {
 		case err != nil:
 			return err
-		case !p.apart(block):
+		case !p.sendsSeparately(block):
 			p.across(false, 0, whole)
 		default:
 			all := even(whole, block)
@@ -293,7 +293,7 @@ func (p rooted) equalBetween(part, whole []byte, root int) error {
 				p.across(false, r, all.at(r))
 			}
 		}
-	case p.apart(len(part)):
+	case p.sendsSeparately(len(part)):
 		p.across(true, root, part)
 	case p.scatter:
 		if p.me == 0 {

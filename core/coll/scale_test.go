@@ -47,8 +47,8 @@ func TestPlannerMemoryDoesNotGrowWithTheCommunicator(t *testing.T) {
 	cost := func(each, place int) (planner, plans int) {
 		me := 5*each + place
 		p := wide(t, each, me)
-		planner = int(allocs.Exactly(func() { NewPlanner(p.comm, p.profile) }))
-		plans = int(allocs.Exactly(func() { everyday(t, p, new(Schedule), 0) }))
+		planner = int(allocs.BytesExact(func() { NewPlanner(p.comm, p.profile) }))
+		plans = int(allocs.BytesExact(func() { everyday(t, p, new(Schedule), 0) }))
 		return planner, plans
 	}
 	cost(3, 0) // the first measurement makes the runtime's own memory

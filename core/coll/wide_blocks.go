@@ -57,7 +57,7 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 // inColumns reports whether what the processes of a client have is long enough for each of them to send its
 // own block of that length to the other clients. All clients must have as many processes.
 func (p allgathers) inColumns(block int) bool {
-	return p.direct() && p.within == nil && p.sites.equal && p.team.size() > 1 && p.team.size() <= maxStripes &&
+	return p.direct() && p.betweenHosts == nil && p.sites.equal && p.team.size() > 1 && p.team.size() <= maxStripes &&
 		p.team.size()*block >= p.profile.Tuning.StripesLong
 }
 

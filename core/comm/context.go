@@ -74,13 +74,13 @@ type Offer struct {
 	Busy    bool           // another agreement is in progress
 }
 
-// With combines two offers.
-func (o Offer) With(p Offer) Offer {
+// Combine combines two offers.
+func (o Offer) Combine(p Offer) Offer {
 	return Offer{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
 }
 
 // Offer begins an agreement and returns what this process contributes. lead is set at one of the
-// members. Settle or Withdraw must follow.
+// members. Conclude or Withdraw must follow.
 func (a *Contexts) Offer(lead bool) Offer {
 	o := Offer{Max: a.max, Busy: a.held}
 	a.held = true
@@ -102,10 +102,10 @@ func (a *Contexts) Withdraw(mine Offer) {
 	}
 }
 
-// Settle ends an agreement and returns the first of the n context IDs of the new
+// Conclude ends an agreement and returns the first of the n context IDs of the new
 // communicator. Processes that do not become members call it as well. The error is
 // ErrContexts, for all of them, if there are no IDs left.
-func (a *Contexts) Settle(mine, agreed Offer, n int) (wire.ContextID, error) {
+func (a *Contexts) Conclude(mine, agreed Offer, n int) (wire.ContextID, error) {
 	a.Withdraw(mine)
 	if !agreed.Busy {
 		a.giveBack(mine)

@@ -229,7 +229,7 @@ func (m *model) step(s *modelState, d, i int) {
 			p.mine.Busy = false
 		}
 		x.say(p, Proposal{Offer: p.mine})
-		x.sides[deal.side(i)] = x.sides[deal.side(i)].With(Proposal{Offer: p.mine})
+		x.sides[deal.side(i)] = x.sides[deal.side(i)].Combine(Proposal{Offer: p.mine})
 		return
 	}
 	sum := x.sums[(p.said-1)%2]
@@ -245,7 +245,7 @@ func (m *model) step(s *modelState, d, i int) {
 		}
 	} else {
 		p.confirm.a = c
-		id, over, err := p.confirm.Hear(sum)
+		id, over, err := p.confirm.Decide(sum)
 		m.clash = max(m.clash, p.confirm.draws-1) // the first round confirms no ID
 		if !over {
 			x.say(p, p.speak(c))
@@ -262,7 +262,7 @@ func (m *model) step(s *modelState, d, i int) {
 
 func (p *modelPart) speak(c *Contexts) Proposal {
 	p.confirm.a = c
-	return p.confirm.Say()
+	return p.confirm.Propose()
 }
 
 // say adds what a member contributes to the sum of its round.
@@ -270,7 +270,7 @@ func (x *modelDeal) say(p *modelPart, what Proposal) {
 	if !slices.ContainsFunc(x.parts, func(q modelPart) bool { return q.said > p.said }) {
 		x.sums[p.said%2] = Proposal{} // it is the first of the round
 	}
-	x.sums[p.said%2] = x.sums[p.said%2].With(what)
+	x.sums[p.said%2] = x.sums[p.said%2].Combine(what)
 	p.said++
 }
 
@@ -282,7 +282,7 @@ func (m *model) settle(s *modelState, d, i int) {
 	if m.flaw == heldForever {
 		mine.Busy = true
 	}
-	id, err := s.procs[me].Settle(mine, p.agreed, deal.n)
+	id, err := s.procs[me].Conclude(mine, p.agreed, deal.n)
 	if err != nil {
 		m.broken = fmt.Sprintf("deal %d, proc %d: %v", d, me, err)
 		return

@@ -15,10 +15,10 @@ func agreeOn(t *testing.T, n int, all ...*Contexts) (id wire.ContextID, err erro
 	offers, agreed := make([]Offer, len(all)), Offer{}
 	for i, a := range all {
 		offers[i] = a.Offer(i == 0)
-		agreed = agreed.With(offers[i])
+		agreed = agreed.Combine(offers[i])
 	}
 	for i, a := range all {
-		got, e := a.Settle(offers[i], agreed, n)
+		got, e := a.Conclude(offers[i], agreed, n)
 		if i > 0 && got != id {
 			t.Errorf("member %d has context %d, another %d", i, got, id)
 		}
@@ -42,7 +42,7 @@ func TestContexts(t *testing.T) {
 	if id, err := agreeOn(t, InterContexts, &b); err != nil || id != 8 || b.Max() != 11 {
 		t.Errorf("intercommunicator: id %d, %v, maximum %d", id, err, b.Max())
 	}
-	if _, err := b.Settle(b.Offer(true), Offer{Max: 5}, IntraContexts); !errors.Is(err, ErrContextRace) || b.Max() != 11 {
+	if _, err := b.Conclude(b.Offer(true), Offer{Max: 5}, IntraContexts); !errors.Is(err, ErrContextRace) || b.Max() != 11 {
 		t.Errorf("an ID in use was given out: %v, maximum %d", err, b.Max())
 	}
 }
@@ -50,14 +50,14 @@ func TestContexts(t *testing.T) {
 // Running out of context IDs is an error at all members, and no ID is used again.
 func TestContextsRunOut(t *testing.T) {
 	a := NewContexts(0)
-	if id, err := a.Settle(a.Offer(true), Offer{Max: ContextLimit - InterContexts - 1}, InterContexts); err != nil || id != ContextLimit-InterContexts {
+	if id, err := a.Conclude(a.Offer(true), Offer{Max: ContextLimit - InterContexts - 1}, InterContexts); err != nil || id != ContextLimit-InterContexts {
 		t.Errorf("the last ID: %d, %v", uint64(id), err)
 	}
 	if a.Max() >= ContextLimit {
 		t.Errorf("%d is a private ID", uint64(a.Max()))
 	}
 	for _, agreed := range []wire.ContextID{a.Max(), ContextLimit, 1<<64 - 16, 1<<64 - 1} {
-		if _, err := a.Settle(a.Offer(true), Offer{Max: agreed}, IntraContexts); !errors.Is(err, ErrContexts) {
+		if _, err := a.Conclude(a.Offer(true), Offer{Max: agreed}, IntraContexts); !errors.Is(err, ErrContexts) {
 			t.Errorf("beyond the last ID, agreed on %d: %v", uint64(agreed), err)
 		}
 	}
@@ -74,10 +74,10 @@ func TestPrivateContextsRunOut(t *testing.T) {
 	if mine.Private != 0 || !mine.Busy {
 		t.Errorf("another one: %+v", mine)
 	}
-	if _, err := a.Settle(mine, mine, IntraContexts); !errors.Is(err, ErrContexts) {
+	if _, err := a.Conclude(mine, mine, IntraContexts); !errors.Is(err, ErrContexts) {
 		t.Errorf("no ID: %v", err)
 	}
-	if id, err := a.Settle(own, own, IntraContexts); err != nil || id != 4 {
+	if id, err := a.Conclude(own, own, IntraContexts); err != nil || id != 4 {
 		t.Errorf("the agreement that counts: %d, %v", id, err)
 	}
 }
@@ -91,12 +91,12 @@ func TestBusyMember(t *testing.T) {
 	if first.Busy || !second.Busy || !a.Held() {
 		t.Errorf("offers %+v and %+v", first, second)
 	}
-	agreed := other.With(second)
+	agreed := other.Combine(second)
 	for _, x := range []struct {
 		c    *Contexts
 		mine Offer
 	}{{&b, other}, {&a, second}} {
-		if id, err := x.c.Settle(x.mine, agreed, IntraContexts); err != nil || id != second.Private || id < ContextLimit {
+		if id, err := x.c.Conclude(x.mine, agreed, IntraContexts); err != nil || id != second.Private || id < ContextLimit {
 			t.Errorf("id %d, %v, want %d", uint64(id), err, uint64(second.Private))
 		}
 	}
@@ -118,13 +118,13 @@ func TestBusyMember(t *testing.T) {
 func TestPrivateNumbersAreNotWasted(t *testing.T) {
 	a := NewContexts(7)
 	before := a.Offer(true)
-	a.Settle(before, before, IntraContexts)
+	a.Conclude(before, before, IntraContexts)
 	for range 10 {
 		o := a.Offer(true)
 		if o.Private != before.Private {
 			t.Fatalf("%d is offered after %d", uint64(o.Private), uint64(before.Private))
 		}
-		a.Settle(o, o, IntraContexts)
+		a.Conclude(o, o, IntraContexts)
 	}
 }
 
@@ -161,12 +161,12 @@ func TestContextsAtRandom(t *testing.T) {
 			x := open[i]
 			if x.began < len(x.members) {
 				o := all[x.members[x.began]].Offer(x.began == 0)
-				x.offers[x.began], x.agreed = o, x.agreed.With(o)
+				x.offers[x.began], x.agreed = o, x.agreed.Combine(o)
 				x.began++
 				continue
 			}
 			p := x.members[x.ended]
-			id, err := all[p].Settle(x.offers[x.ended], x.agreed, x.n)
+			id, err := all[p].Conclude(x.offers[x.ended], x.agreed, x.n)
 			if err != nil {
 				t.Fatalf("proc %d: %v", p, err)
 			}

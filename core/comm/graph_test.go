@@ -108,7 +108,7 @@ func TestCartNeighbours(t *testing.T) {
 		if err != nil || !slices.Equal(n.In, c.want) || !slices.Equal(n.Out, c.want) {
 			t.Errorf("%v, rank %d: %+v, %v, want %v", c.dims, c.rank, n, err, c.want)
 		}
-		if n.Turn(0) != 1 || n.Turn(1) != 0 || n.Turn(2) != 3 {
+		if n.OutIndex(0) != 1 || n.OutIndex(1) != 0 || n.OutIndex(2) != 3 {
 			t.Error("below does not belong to above")
 		}
 	}

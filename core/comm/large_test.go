@@ -56,11 +56,11 @@ func TestGroupsOfAMillionStaySmall(t *testing.T) {
 				"difference":   func() *Group { return a.g.Difference(b.g) },
 			} {
 				var g *Group
-				if n := allocs.Exactly(func() { g = f() }); n > 32<<10 || len(g.runs) > 4*len(groups["all but a few"].g.runs) {
+				if n := allocs.BytesExact(func() { g = f() }); n > 32<<10 || len(g.runs) > 4*len(groups["all but a few"].g.runs) {
 					t.Errorf("%s of %s and %s: %d runs, %d bytes to make it", op, name, other, len(g.runs), n)
 				}
 			}
-			if n := allocs.Exactly(func() { a.g.Compare(b.g) }); n > 8<<10 {
+			if n := allocs.BytesExact(func() { a.g.Compare(b.g) }); n > 8<<10 {
 				t.Errorf("comparing %s with %s takes %d bytes", name, other, n)
 			}
 		}

@@ -45,7 +45,7 @@ func TestMastersMemoryDoesNotGrowWithTheGroup(t *testing.T) {
 		table, bytes := blocks(each), make(map[string]int)
 		for name, g := range regular(t, each) {
 			self, _ := g.At(1)
-			bytes[name] = int(allocs.Exactly(func() {
+			bytes[name] = int(allocs.BytesExact(func() {
 				c, err := New(Spec{Group: g, Self: self, Clients: table})
 				if err != nil {
 					t.Fatal(err)

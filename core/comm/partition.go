@@ -98,8 +98,8 @@ func (p Partition) Join(others Partition) Partition {
 	return joined
 }
 
-// For returns the parts that contain at least one of the ranks.
-func (p Partition) For(ranks *Group) (some Partition) {
+// Containing returns the parts that contain at least one of the ranks.
+func (p Partition) Containing(ranks *Group) (some Partition) {
 	for _, part := range p {
 		if _, ok := part.Group.Meets(ranks); ok {
 			some = append(some, part)

@@ -35,7 +35,7 @@ func TestDivideAgainstLists(t *testing.T) {
 			t.Fatalf("%d parts of %d colours", len(parts), found)
 		}
 		for r := range choices {
-			mine := parts.For(NewGroup(Proc(r), 1))
+			mine := parts.Containing(NewGroup(Proc(r), 1))
 			if len(mine) != min(1, int(choices[r].Color)+1) || len(mine) == 1 && mine[0].Color != choices[r].Color {
 				t.Fatalf("rank %d of colour %d is in %v", r, choices[r].Color, mine)
 			}

@@ -87,8 +87,8 @@ type Confirmation struct {
 // Confirm begins a confirmation.
 func (a *Contexts) Confirm(leads bool) *Confirmation { return &Confirmation{a: a, leads: leads} }
 
-// Say returns the process's proposal for this round, to be combined with those of the others.
-func (c *Confirmation) Say() (p Proposal) {
+// Propose returns the process's proposal for this round, to be combined with those of the others.
+func (c *Confirmation) Propose() (p Proposal) {
 	if c.leads {
 		p.Private = c.a.draw() // used if another round is needed
 	}
@@ -98,9 +98,9 @@ func (c *Confirmation) Say() (p Proposal) {
 	return p
 }
 
-// Hear processes the combination of all members' proposals. over is set once all members have
+// Decide processes the combination of all members' proposals. over is set once all members have
 // claimed an ID. The error is ErrContexts, for all members, if clashes do not end.
-func (c *Confirmation) Hear(all Proposal) (id wire.ContextID, over bool, err error) {
+func (c *Confirmation) Decide(all Proposal) (id wire.ContextID, over bool, err error) {
 	if all.Flags&Taken == 0 {
 		return c.id, true, nil
 	}

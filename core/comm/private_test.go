@@ -13,10 +13,10 @@ import (
 func round(members []*Confirmation) (ids []wire.ContextID, over bool, err error) {
 	var all Proposal
 	for _, c := range members {
-		all = all.With(c.Say())
+		all = all.Combine(c.Propose())
 	}
 	for _, c := range members {
-		id, o, e := c.Hear(all)
+		id, o, e := c.Decide(all)
 		ids, over, err = append(ids, id), o, e
 	}
 	return ids, over, err
@@ -89,8 +89,8 @@ func TestConfirmationsThatComeToNothing(t *testing.T) {
 	c.Withdraw() // nothing is claimed yet
 	b := NewContexts(1)
 	c = b.Confirm(true)
-	_, _, _ = c.Hear(c.Say())
-	c.Say()
+	_, _, _ = c.Decide(c.Propose())
+	c.Propose()
 	c.Withdraw()
 	if b.Claimed() != 0 {
 		t.Error("an ID is claimed after its confirmation was given up")
@@ -152,10 +152,10 @@ func (x *agreement) step(t *rapid.T, i int, used []map[wire.ContextID]bool) (ove
 	switch n := len(x.members); {
 	case !x.said[i]:
 		x.said[i] = true
-		x.sum = x.sum.With(x.parts[i].Say())
+		x.sum = x.sum.Combine(x.parts[i].Propose())
 	case len(x.said) == n && !x.heard[i]:
 		x.heard[i] = true
-		id, over, err := x.parts[i].Hear(x.sum)
+		id, over, err := x.parts[i].Decide(x.sum)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,9 +20,9 @@ const ProposalSize = 24
 
 const busyFlag = 1 << 31
 
-// With combines two proposals.
-func (p Proposal) With(q Proposal) Proposal {
-	return Proposal{p.Offer.With(q.Offer), max(p.Fault, q.Fault), p.Flags | q.Flags}
+// Combine combines two proposals.
+func (p Proposal) Combine(q Proposal) Proposal {
+	return Proposal{p.Offer.Combine(q.Offer), max(p.Fault, q.Fault), p.Flags | q.Flags}
 }
 
 // Put encodes the proposal into the first ProposalSize bytes of b.

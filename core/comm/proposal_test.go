@@ -26,8 +26,8 @@ func TestProposals(t *testing.T) {
 		if got, err := ReadProposal(b); err != nil || got != p {
 			t.Fatalf("%+v, %v; want %+v", got, err, p)
 		}
-		both := p.With(q)
-		if both != q.With(p) || both.With(p) != both || both.Max < p.Max || both.Fault < q.Fault || p.Busy && !both.Busy || both.Flags&p.Flags != p.Flags {
+		both := p.Combine(q)
+		if both != q.Combine(p) || both.Combine(p) != both || both.Max < p.Max || both.Fault < q.Fault || p.Busy && !both.Busy || both.Flags&p.Flags != p.Flags {
 			t.Fatalf("%+v with %+v is %+v", p, q, both)
 		}
 	})

@@ -25,9 +25,9 @@ type Neighbours struct {
 	Opposite bool
 }
 
-// Turn returns the place in Out of message number i, so that the messages of each pair of
+// OutIndex returns the place in Out of message number i, so that the messages of each pair of
 // ranks come in the order of In.
-func (n *Neighbours) Turn(i int) int {
+func (n *Neighbours) OutIndex(i int) int {
 	if n.Opposite {
 		return i ^ 1
 	}

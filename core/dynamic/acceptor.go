@@ -12,16 +12,16 @@ import (
 // returns a Hello, the owner must call Accept or Refuse. The first error is final; Output then
 // returns the refusal, which the owner sends before it closes the link.
 type Acceptor struct {
-	keys  Keys
-	token Token // set when the dialler has named it
-	nonce Nonce
-	hello Hello
-	named bool   // hello has a session
-	said  []byte // all bytes sent by both ends, covered by the next MAC
-	out   []byte
-	in    inbox
-	state acceptorState
-	err   error
+	keys       Keys
+	token      Token // set when the dialler has named it
+	nonce      Nonce
+	hello      Hello
+	named      bool   // hello has a session
+	transcript []byte // all bytes sent by both ends, covered by the next MAC
+	out        []byte
+	in         inbox
+	state      acceptorState
+	err        error
 }
 
 type acceptorState uint8
@@ -99,7 +99,7 @@ func (a *Acceptor) message(m []byte) {
 }
 
 func (a *Acceptor) takeHello(m []byte) {
-	a.said = append(a.said, m...)
+	a.transcript = append(a.transcript, m...)
 	k, _ := parseHead(m) // sizeOf has checked the head
 	a.readHello(k, m[headSize+jobIDSize+NonceSize:])
 	name := World(m[headSize : headSize+jobIDSize])
@@ -112,7 +112,7 @@ func (a *Acceptor) takeHello(m []byte) {
 		a.hello.Port = name
 	}
 	challenge := append(appendHead(nil, kindChallenge), a.nonce[:]...)
-	a.said = append(a.said, challenge...)
+	a.transcript = append(a.transcript, challenge...)
 	a.out = append(a.out, challenge...)
 	a.state = wantProof
 }
@@ -143,11 +143,11 @@ func unknown(k kind) Verdict {
 }
 
 func (a *Acceptor) takeProof(m []byte) {
-	if !hmac.Equal(m[headSize:], sign(&a.token, "proof", a.said)) {
+	if !hmac.Equal(m[headSize:], sign(&a.token, "proof", a.transcript)) {
 		a.refuse(BadToken, a.fault(ErrToken))
 		return
 	}
-	a.said = append(a.said, m...)
+	a.transcript = append(a.transcript, m...)
 	a.state = wantJudgement
 	h := &a.hello
 	switch {
@@ -202,7 +202,7 @@ func (a *Acceptor) judge(v Verdict) {
 	body := binary.BigEndian.AppendUint32(appendHead(nil, kindVerdict), uint32(v))
 	mac := make([]byte, macSize)
 	if a.state == wantJudgement {
-		mac = sign(&a.token, "verdict", append(a.said, body...))
+		mac = sign(&a.token, "verdict", append(a.transcript, body...))
 	}
 	a.out = append(append(a.out, body...), mac...)
 	a.state = judged

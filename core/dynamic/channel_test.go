@@ -32,7 +32,7 @@ func TestChannelBytes(t *testing.T) {
 // with host 1, which believes in the ends accepted and knows no other channel. It gives what
 // either end makes of it.
 func channelGreeting(dialler, acceptor *Token) (dialled, accepted error) {
-	hello := Hello{Src: 2, Dst: 1, Session: dialler.ChannelSession(), Again: true, Hosts: true}
+	hello := Hello{Src: 2, Dst: 1, Session: dialler.ChannelSession(), Resumes: true, Hosts: true}
 	d := NewDialler(*dialler, nonceD, hello)
 	a := NewAcceptor(func(name World, of Purpose) (Token, bool) {
 		return *acceptor, of == OfChannel && name == acceptor.World()
@@ -89,7 +89,7 @@ func TestReplayedProof(t *testing.T) {
 	a, b := channelEnds()
 	token := testToken.Channel(a, b)
 	keys := func(name World, of Purpose) (Token, bool) { return token, of == OfChannel && name == token.World() }
-	hello := Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Again: true, Hosts: true}
+	hello := Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Resumes: true, Hosts: true}
 	first := NewAcceptor(keys, nonceA)
 	recorded, _, proof := upToJudgement(t, NewDialler(token, nonceD, hello), first, 1000)
 	if _, ok := first.Peer(); !ok {
@@ -108,11 +108,11 @@ func TestReplayedProof(t *testing.T) {
 func TestAttackerWhoAccepts(t *testing.T) {
 	a, b := channelEnds()
 	token, guess := testToken.Channel(a, b), otherToken.Channel(a, b)
-	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Again: true, Hosts: true})
+	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Resumes: true, Hosts: true})
 	x := NewAcceptor(func(World, Purpose) (Token, bool) { return guess, true }, nonceA)
 	_, _ = x.Input(d.Output())
 	_, _ = d.Input(x.Output())
-	said := x.said
+	said := x.transcript
 	body := append(appendHead(nil, kindVerdict), 0, 0, 0, 0)
 	if _, err := d.Input(append(body, sign(&guess, "verdict", append(said, body...))...)); !errors.Is(err, ErrToken) || d.Done() {
 		t.Errorf("%v", err)

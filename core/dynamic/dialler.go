@@ -10,14 +10,14 @@ import (
 // Dialler is the greeting at the end that made the connection, as a state machine. It has output
 // from the start. The first error is final.
 type Dialler struct {
-	token  Token
-	hello  Hello
-	said   []byte // all bytes sent by both ends, covered by the next MAC
-	out    []byte
-	in     inbox
-	proved bool
-	done   bool
-	err    error
+	token      Token
+	hello      Hello
+	transcript []byte // all bytes sent by both ends, covered by the next MAC
+	out        []byte
+	in         inbox
+	proved     bool
+	done       bool
+	err        error
 }
 
 // NewDialler begins a greeting. The nonce must be random and never used before.
@@ -37,7 +37,7 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	if k == kindLost {
 		b = binary.BigEndian.AppendUint64(b, hello.Epoch)
 	}
-	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
+	return &Dialler{token: token, hello: hello, transcript: bytes.Clone(b), out: b}
 }
 
 // Output returns the bytes to send now, and returns them only once.
@@ -83,9 +83,9 @@ func (d *Dialler) message(m []byte) error {
 	if k, _ := parseHead(m); k == kindVerdict {
 		return d.verdict(m)
 	}
-	d.said = append(d.said, m...)
-	proof := append(appendHead(nil, kindProof), sign(&d.token, "proof", d.said)...)
-	d.said = append(d.said, proof...)
+	d.transcript = append(d.transcript, m...)
+	proof := append(appendHead(nil, kindProof), sign(&d.token, "proof", d.transcript)...)
+	d.transcript = append(d.transcript, proof...)
 	d.out = append(d.out, proof...)
 	d.proved = true
 	return nil
@@ -96,7 +96,7 @@ func (d *Dialler) message(m []byte) error {
 func (d *Dialler) verdict(m []byte) error {
 	v := Verdict(binary.BigEndian.Uint32(m[headSize:]))
 	body, mac := m[:headSize+4], m[headSize+4:]
-	proven := d.proved && hmac.Equal(mac, sign(&d.token, "verdict", append(d.said, body...)))
+	proven := d.proved && hmac.Equal(mac, sign(&d.token, "verdict", append(d.transcript, body...)))
 	switch {
 	case v != Accepted:
 		return &RefusedError{Hello: d.hello, Verdict: v, Proven: proven}

@@ -25,8 +25,8 @@ func (d *DirectLinks[K]) Arrive(x K, id Session, prior bool) Verdict {
 	}
 }
 
-// Broke records that an accepted link broke before the proc got it.
-func (d *DirectLinks[K]) Broke(x K) {
+// LostBeforeUse records that an accepted link broke before the proc got it.
+func (d *DirectLinks[K]) LostBeforeUse(x K) {
 	d.Sessions.Remove(x, d.Sessions.Get(x))
 	d.Pairs.Drop(x)
 }

@@ -10,11 +10,11 @@ func TestDirectLinkArrives(t *testing.T) {
 		want   Verdict
 	}{
 		{"the first", func(*DirectLinks[int]) {}, false, Accepted},
-		{"both dial, and the other end's is used", func(d *DirectLinks[int]) { d.Pairs.Want(1) }, true, Accepted},
-		{"both dial, and ours is used", func(d *DirectLinks[int]) { d.Pairs.Want(1) }, false, TieLost},
-		{"ours is there", func(d *DirectLinks[int]) { d.Pairs.Want(1); d.Pairs.Made(1) }, false, TieLost},
-		{"we have given up", func(d *DirectLinks[int]) { d.Pairs.Want(1); d.Pairs.GiveUp(1) }, true, NotAllowed},
-		{"after one that broke", func(d *DirectLinks[int]) { d.Arrive(1, Session{2}, true); d.Broke(1) }, false, Accepted},
+		{"both dial, and the other end's is used", func(d *DirectLinks[int]) { d.Pairs.Request(1) }, true, Accepted},
+		{"both dial, and ours is used", func(d *DirectLinks[int]) { d.Pairs.Request(1) }, false, TieLost},
+		{"ours is there", func(d *DirectLinks[int]) { d.Pairs.Request(1); d.Pairs.Made(1) }, false, TieLost},
+		{"we have given up", func(d *DirectLinks[int]) { d.Pairs.Request(1); d.Pairs.GiveUp(1) }, true, NotAllowed},
+		{"after one that broke", func(d *DirectLinks[int]) { d.Arrive(1, Session{2}, true); d.LostBeforeUse(1) }, false, Accepted},
 	} {
 		for _, id := range []Session{{}, {1}} {
 			var d DirectLinks[int]
@@ -34,7 +34,7 @@ func TestDirectLinkArrives(t *testing.T) {
 func TestDirectLinkIsUncertain(t *testing.T) {
 	lost := Hello{Session: Session{1}, Lost: true}
 	var d DirectLinks[int]
-	d.Pairs.Want(1)
+	d.Pairs.Request(1)
 	d.Uncertain(1, lost.Session)
 	first := d.Sessions.Get(1)
 	d.Uncertain(1, lost.Session)
@@ -49,7 +49,7 @@ func TestDirectLinkIsUncertain(t *testing.T) {
 	}
 
 	d = DirectLinks[int]{}
-	d.Pairs.Want(1)
+	d.Pairs.Request(1)
 	d.Uncertain(1, lost.Session)
 	d.Abandon(1)
 	if v := d.Sessions.Judge(1, lost, false); v != UnknownLink {

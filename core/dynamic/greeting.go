@@ -59,11 +59,11 @@ type Hello struct {
 	// No packets follow.
 	Status bool
 
-	// Session, if not zero, is the name of a link that resumes. Again is true if this is a further
+	// Session, if not zero, is the name of a link that resumes. Resumes is true if this is a further
 	// connection for it. Hosts is true if this is a connection of a channel, perhaps the first one:
 	// Src and Dst are host ranks then (IMPI ch.2, Host-to-host connections).
 	Session Session
-	Again   bool
+	Resumes bool
 	Hosts   bool
 
 	// Lost is true if the dialler has lost a link that resumes, up to its connection number Epoch,
@@ -156,7 +156,7 @@ func (h *Hello) kind() kind {
 		return kindHosts
 	case h.Lost:
 		return kindLost
-	case h.Again:
+	case h.Resumes:
 		return kindAgain
 	}
 	return kindResumable
@@ -165,7 +165,7 @@ func (h *Hello) kind() kind {
 func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
 	h.Status = k == kindStatus
-	h.Again = k == kindAgain || k == kindHosts
+	h.Resumes = k == kindAgain || k == kindHosts
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
 	h.Spawn = k == kindSpawn

@@ -328,8 +328,8 @@ func TestSessions(t *testing.T) {
 	session := Session{1, 15: 2}
 	all := []Hello{
 		{Src: 3, Dst: 4, Session: session},
-		{Src: 3, Dst: 4, Session: session, Again: true},
-		{Src: 3, Dst: 4, Session: session, Again: true, Hosts: true},
+		{Src: 3, Dst: 4, Session: session, Resumes: true},
+		{Src: 3, Dst: 4, Session: session, Resumes: true, Hosts: true},
 		{Src: 3, Dst: 4, Session: session, Lost: true, Epoch: 1<<40 + 7},
 	}
 	for _, said := range all {
@@ -370,7 +370,7 @@ func TestSessionMustNotBeZero(t *testing.T) {
 	d.hello.Session = Session{}
 	hello := d.Output()
 	copy(hello[helloSize:], make([]byte, SessionSize))
-	d.said = bytes.Clone(hello) // so that the MAC is right
+	d.transcript = bytes.Clone(hello) // so that the MAC is right
 	a.Input(hello)
 	d.Input(a.Output())
 	if _, err := a.Input(d.Output()); !errors.Is(err, ErrGreeting) {
@@ -393,7 +393,7 @@ func TestGreetingJudgedOutOfTurn(t *testing.T) {
 }
 
 // fuzzedHellos are what the fuzzed greetings are about.
-var fuzzedHellos = []Hello{testHello, {Src: 2, Dst: 1, Session: Session{7}, Again: true, Hosts: true}}
+var fuzzedHellos = []Hello{testHello, {Src: 2, Dst: 1, Session: Session{7}, Resumes: true, Hosts: true}}
 
 func FuzzAcceptor(f *testing.F) {
 	var good [][]byte
@@ -460,7 +460,7 @@ func keysOf(job, port, world, channel Token) Keys {
 func TestGreetingPurposes(t *testing.T) {
 	job, port := testToken, otherToken
 	channel := job.Channel(ChannelEnd{}, ChannelEnd{Rank: 1})
-	hosts := Hello{Src: 1, Session: Session{1}, Again: true, Hosts: true}
+	hosts := Hello{Src: 1, Session: Session{1}, Resumes: true, Hosts: true}
 	keys := keysOf(job, port, job.Meeting(), channel)
 	for _, c := range []struct {
 		token Token
@@ -483,7 +483,7 @@ func TestGreetingPurposes(t *testing.T) {
 		{job.Meeting(), Hello{Src: -1, Dst: 2, World: World{9}}, UnknownRank},
 		{channel, hosts, Accepted},
 		{channel, Hello{Src: 1, Dst: 2}, WrongJob},
-		{channel, Hello{Src: 1, Dst: 2, Session: Session{1}, Again: true}, WrongJob},
+		{channel, Hello{Src: 1, Dst: 2, Session: Session{1}, Resumes: true}, WrongJob},
 		{job, hosts, WrongJob},
 	} {
 		d, a := NewDialler(c.token, nonceD, c.hello), NewAcceptor(keys, nonceA)

@@ -31,9 +31,9 @@ func (t *PairLinks[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
 // Len returns the number of pairs that are not Unlinked.
 func (t *PairLinks[K]) Len() int { return len(t.phases) }
 
-// Want is called for a proc that asks for a link. It returns true if the node has to dial, and
+// Request is called for a proc that asks for a link. It returns true if the node has to dial, and
 // false if there is a link, or one is being made, or was refused.
-func (t *PairLinks[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
+func (t *PairLinks[K]) Request(x K) bool { return t.move(x, Dialling, Unlinked) }
 
 // Made records that the link which was dialled is made. It returns false if the other end's link is
 // used instead.

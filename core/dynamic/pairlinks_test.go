@@ -21,7 +21,7 @@ func TestTies(t *testing.T) {
 	two := func(f func(*PairLinks[int], int) bool, want bool) step {
 		return func(_, b *PairLinks[int]) bool { return f(b, 1) == want }
 	}
-	want, made, lost, overdue := (*PairLinks[int]).Want, (*PairLinks[int]).Made, (*PairLinks[int]).Lost, (*PairLinks[int]).Overdue
+	want, made, lost, overdue := (*PairLinks[int]).Request, (*PairLinks[int]).Made, (*PairLinks[int]).Lost, (*PairLinks[int]).Overdue
 	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).Use
 	for name, c := range map[string]struct {
 		steps []step
@@ -65,12 +65,12 @@ func TestTies(t *testing.T) {
 // TestTiesForgetWhoIsUnlinked: pairs without a link cost nothing.
 func TestTiesForgetWhoIsUnlinked(t *testing.T) {
 	var x PairLinks[string]
-	x.Want("a")
+	x.Request("a")
 	x.Fail("a")
-	x.Want("b")
+	x.Request("b")
 	x.Made("b")
 	x.Drop("b")
-	x.Want("c")
+	x.Request("c")
 	if x.Len() != 1 {
 		t.Errorf("%d pairs are kept, want 1", x.Len())
 	}

@@ -34,9 +34,9 @@ var (
 // [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline] has come.
 // The zero value is ready.
 type Ports[O comparable, C any] struct {
-	// Gone reports whether a connection that waits has been closed by its other end. nil means that
+	// ConnClosed reports whether a connection that waits has been closed by its other end. nil means that
 	// none ever is.
-	Gone func(C) bool
+	ConnClosed func(C) bool
 
 	open  map[World]*openPort[O, C]
 	steps []PortStep[O, C]
@@ -215,8 +215,8 @@ func (p *Ports[O, C]) Close(owner O, key Token) bool {
 	return true
 }
 
-// Leave closes all ports of a proc that has ended. Its accepts are not answered.
-func (p *Ports[O, C]) Leave(owner O) {
+// CloseAllOf closes all ports of a proc that has ended. Its accepts are not answered.
+func (p *Ports[O, C]) CloseAllOf(owner O) {
 	for _, name := range p.names() {
 		if x := p.open[name]; x.owner == owner {
 			p.end(x, nil)
@@ -293,7 +293,7 @@ func (p *Ports[O, C]) refuse(owner O, request uint64, why error) {
 	p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Err: why})
 }
 
-func (p *Ports[O, C]) gone(c C) bool { return p.Gone != nil && p.Gone(c) }
+func (p *Ports[O, C]) gone(c C) bool { return p.ConnClosed != nil && p.ConnClosed(c) }
 
 func (p *Ports[O, C]) sweep(x *openPort[O, C]) {
 	x.waiting = slices.DeleteFunc(x.waiting, func(c C) bool {

@@ -23,7 +23,7 @@ type testPorts struct {
 
 func newTestPorts() *testPorts {
 	p := &testPorts{gone: map[int]bool{}}
-	p.Gone = func(c int) bool { return p.gone[c] }
+	p.ConnClosed = func(c int) bool { return p.gone[c] }
 	return p
 }
 
@@ -129,7 +129,7 @@ func TestConnectionsThatAreOfNoUse(t *testing.T) {
 	p.want(t, "drop 1", "a 9: conn 2")
 	p.hold(t, key, Accepted)
 	p.Enter(key.World(), 4)
-	p.Leave("a")
+	p.CloseAllOf("a")
 	p.Enter(key.World(), 3)
 	p.Release(key.World())
 	p.want(t, "drop 4", "drop 3")

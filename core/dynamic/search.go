@@ -41,22 +41,22 @@ type Action uint8
 
 // The actions. After one of the last four the search is over.
 const (
-	DialWay   Action = iota // dial Way and call Answered
-	Pause                   // call Waited after Wait
-	Rest                    // like Pause, after all ways have failed: FailedWays has the reasons
-	KeepLink                // the link that was made is used
-	CloseLink               // close the link that was made: the other end's link is used
-	GiveUp                  // there will be no link: see FailedWays, Verdict and Yielded for the reason
-	Abandon                 // no link is needed any more, or the other end's is used
+	DialWay         Action = iota // dial Way and call Answered
+	Pause                         // call Waited after Wait
+	PauseAfterRound               // like Pause, after all ways have failed: FailedWays has the reasons
+	KeepLink                      // the link that was made is used
+	CloseLink                     // close the link that was made: the other end's link is used
+	GiveUp                        // there will be no link: see FailedWays, Verdict and Yielded for the reason
+	Abandon                       // no link is needed any more, or the other end's is used
 )
 
 // SearchStep is the next action of a search.
 type SearchStep struct {
 	Action  Action
 	Way     int
-	Again   bool          // DialWay: the greeting names an existing link's session: this is a further connection for it
+	Resumes bool          // DialWay: the greeting names an existing link's session: this is a further connection for it
 	Fresh   bool          // DialWay: this is a new link, with a new session if it resumes
-	Wait    time.Duration // time to wait; Pause, Rest
+	Wait    time.Duration // time to wait; Pause, PauseAfterRound
 	Verdict Verdict       // GiveUp: the peer's verdict, if it was final
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
@@ -235,7 +235,7 @@ func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 // has, its proc waits for a further connection, and nothing else will do; if not, its node knows no
 // such link.
 func (s *Search) dialUnsure(time.Time) SearchStep {
-	return SearchStep{Action: DialWay, Way: s.way, Again: s.again}
+	return SearchStep{Action: DialWay, Way: s.way, Resumes: s.again}
 }
 
 // Waited records that the wait of the last step is over, and returns the next step.
@@ -267,7 +267,7 @@ func (s *Search) rest(now time.Time) SearchStep {
 		}
 		return s.begin(now)
 	})
-	step.Action = Rest
+	step.Action = PauseAfterRound
 	return step
 }
 

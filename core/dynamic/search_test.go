@@ -37,7 +37,7 @@ func (p *played) answer(t *testing.T, a Answer) {
 }
 
 func (p *played) sleep() {
-	for p.step.Action == Pause || p.step.Action == Rest {
+	for p.step.Action == Pause || p.step.Action == PauseAfterRound {
 		p.slept = append(p.slept, p.step.Wait)
 		p.now = p.now.Add(p.step.Wait)
 		p.step = p.s.Waited(p.now)
@@ -49,7 +49,7 @@ func verdict(v Verdict) Answer { return Answer{Err: errDial, Verdict: v} }
 
 func wanting() *PairLinks[int] {
 	t := &PairLinks[int]{}
-	t.Want(1)
+	t.Request(1)
 	return t
 }
 
@@ -119,11 +119,11 @@ func TestSearchIsNotWanted(t *testing.T) {
 func TestSearchUnsure(t *testing.T) {
 	p := play(DirectSearch(2, wanting(), 1, time.Second))
 	p.answer(t, lost(Uncertain))
-	if want := (SearchStep{Action: DialWay, Again: true}); p.step != want {
+	if want := (SearchStep{Action: DialWay, Resumes: true}); p.step != want {
 		t.Fatalf("it wants %+v", p.step)
 	}
 	p.answer(t, lost(0)) // nobody is heard: it has to be again
-	if p.sleep(); !p.step.Again || p.step.Fresh {
+	if p.sleep(); !p.step.Resumes || p.step.Fresh {
 		t.Fatalf("it wants %+v", p.step)
 	}
 	p.answer(t, verdict(UnknownLink))

@@ -5,7 +5,7 @@ type Repair uint8
 
 // The actions.
 const (
-	Nothing    Repair = iota // no action: a repair is in progress, or the link was given up
+	NoRepair   Repair = iota // no action: a repair is in progress, or the link was given up
 	Redial                   // dial again, and call Answered
 	TellPeer                 // ask the other end's node to make its proc dial, and call Answered
 	NoSuchLink               // the proc has no such link
@@ -22,7 +22,7 @@ type SessionState struct {
 	Dialled bool // this node made the link, and therefore dials again
 	Making  bool // this node is making its first connection, so the proc here has none yet
 	Busy    bool // a Repair is in progress
-	Over    bool // the proc has given the link up
+	GivenUp bool // the proc has given the link up
 	Resumes int  // number of further connections that the proc got
 }
 
@@ -58,18 +58,18 @@ func (s *Sessions[K]) Remove(x K, state *SessionState) {
 // Get returns a pair's link, or nil.
 func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
 
-// Want returns the action for a proc whose link has lost its connection, or, if over is set, that
+// Repair returns the action for a proc whose link has lost its connection, or, if over is set, that
 // has given the link up.
-func (s *Sessions[K]) Want(x K, id []byte, over bool) Repair {
+func (s *Sessions[K]) Repair(x K, id []byte, over bool) Repair {
 	state := s.of[x]
 	switch {
 	case state == nil || string(state.ID[:]) != string(id):
 		return NoSuchLink
-	case over || state.Over:
-		state.Over = true
-		return Nothing
+	case over || state.GivenUp:
+		state.GivenUp = true
+		return NoRepair
 	case state.Busy:
-		return Nothing
+		return NoRepair
 	}
 	state.Busy = true
 	if state.Dialled {
@@ -86,7 +86,7 @@ func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
 	switch {
 	case finished:
 		return Leaving
-	case state == nil || state.ID != h.Session || state.Over || state.Dialled != h.Lost:
+	case state == nil || state.ID != h.Session || state.GivenUp || state.Dialled != h.Lost:
 		return UnknownLink
 	}
 	return Accepted

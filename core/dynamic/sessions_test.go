@@ -5,7 +5,7 @@ import "testing"
 func TestLostLinks(t *testing.T) {
 	var s Sessions[string]
 	id, other := Session{1}, Session{2}
-	again := Hello{Session: id, Again: true}
+	again := Hello{Session: id, Resumes: true}
 	told := Hello{Session: id, Lost: true}
 	want := func(step string, got, want any) {
 		t.Helper()
@@ -13,28 +13,28 @@ func TestLostLinks(t *testing.T) {
 			t.Errorf("%s: %v, want %v", step, got, want)
 		}
 	}
-	want("nobody has it", s.Want("a", id[:], false), NoSuchLink)
+	want("nobody has it", s.Repair("a", id[:], false), NoSuchLink)
 	want("nobody has it", s.Judge("a", again, false), UnknownLink)
 
 	a := s.Add("a", id, true)
-	want("the last link's proc", s.Want("a", other[:], false), NoSuchLink)
-	want("it is lost", s.Want("a", id[:], false), Redial)
-	want("dialling", s.Want("a", id[:], false), Nothing)
+	want("the last link's proc", s.Repair("a", other[:], false), NoSuchLink)
+	want("it is lost", s.Repair("a", id[:], false), Redial)
+	want("dialling", s.Repair("a", id[:], false), NoRepair)
 	a.Busy = false
-	want("it is lost once more", s.Want("a", id[:], false), Redial)
+	want("it is lost once more", s.Repair("a", id[:], false), Redial)
 	want("who dials is not dialled", s.Judge("a", again, false), UnknownLink)
 	want("the other end has lost it", s.Judge("a", told, false), Accepted)
 
 	b := s.Add("b", id, false)
-	want("the other end should dial", s.Want("b", id[:], false), TellPeer)
+	want("the other end should dial", s.Repair("b", id[:], false), TellPeer)
 	want("it dials", s.Judge("b", again, false), Accepted)
 	want("who is dialled is not told", s.Judge("b", told, false), UnknownLink)
-	want("another link", s.Judge("b", Hello{Session: other, Again: true}, false), UnknownLink)
+	want("another link", s.Judge("b", Hello{Session: other, Resumes: true}, false), UnknownLink)
 	want("the proc has left", s.Judge("b", again, true), Leaving)
 
 	b.Busy = false
-	want("given up", s.Want("b", id[:], true), Nothing)
-	want("given up", s.Want("b", id[:], false), Nothing)
+	want("given up", s.Repair("b", id[:], true), NoRepair)
+	want("given up", s.Repair("b", id[:], false), NoRepair)
 	want("given up", s.Judge("b", again, false), UnknownLink)
 
 	c := s.Add("b", other, true)
@@ -52,7 +52,7 @@ func TestSessionThatIsBeingMade(t *testing.T) {
 	if s.Begin(1, Session{1}, &pairs) != nil {
 		t.Error("a link is begun that nobody wants")
 	}
-	pairs.Want(1)
+	pairs.Request(1)
 	state := s.Begin(1, Session{1}, &pairs)
 	if v := s.Judge(1, Hello{Session: Session{1}, Lost: true}, false); v != Accepted || !state.Making {
 		t.Errorf("the other end hears %v", v)

@@ -3,8 +3,8 @@ package dynamic
 // WorldPair is a proc of a node and a proc of another world.
 type WorldPair struct{ Local, Peer Member }
 
-// Back returns the same pair from the point of view of the other proc's node.
-func (x WorldPair) Back() WorldPair { return WorldPair{x.Peer, x.Local} }
+// Reversed returns the same pair from the point of view of the other proc's node.
+func (x WorldPair) Reversed() WorldPair { return WorldPair{x.Peer, x.Local} }
 
 // WorldLinks decide which links the procs of a node have to procs of other worlds (MPI-4.1, 11.9).
 // Such links do not resume, and agents carry no packets in their place. A is the data of a proc's
@@ -25,7 +25,7 @@ func (s *WorldLinks[A, L]) Ask(x WorldPair, what A) bool {
 		s.asked = make(map[WorldPair]A)
 	}
 	s.asked[x] = what
-	return s.Pairs.Want(x)
+	return s.Pairs.Request(x)
 }
 
 // Arrive returns the verdict about a link that the other end has made. If both ends dial at the
@@ -60,16 +60,16 @@ func (s *WorldLinks[A, L]) Drop(x WorldPair) {
 	}
 }
 
-// Broke records that an accepted link broke before the proc got it. again is true if the proc has
+// LostBeforeUse records that an accepted link broke before the proc got it. again is true if the proc has
 // asked for a link in the meantime, with the data what: another one has to be made for it.
-func (s *WorldLinks[A, L]) Broke(x WorldPair) (what A, again bool) {
+func (s *WorldLinks[A, L]) LostBeforeUse(x WorldPair) (what A, again bool) {
 	s.Drop(x)
 	what, again = s.asked[x]
 	return what, again
 }
 
-// Leave forgets all links of a proc that has ended.
-func (s *WorldLinks[A, L]) Leave(local Member) {
+// ForgetProc forgets all links of a proc that has ended.
+func (s *WorldLinks[A, L]) ForgetProc(local Member) {
 	for x := range s.Pairs.All() {
 		if x.Local == local {
 			s.Pairs.Forget(x)

@@ -17,7 +17,7 @@ func TestWorldLinks(t *testing.T) {
 		return func(s *links) bool { s.Give(x, "tcp"); return s.Given(x) == want }
 	}
 	broke := func(x WorldPair, again bool) func(*links) bool {
-		return func(s *links) bool { what, ok := s.Broke(x); return ok == again && (what == "secret") == again }
+		return func(s *links) bool { what, ok := s.LostBeforeUse(x); return ok == again && (what == "secret") == again }
 	}
 	do := func(f func(*links)) func(*links) bool { return func(s *links) bool { f(s); return true } }
 	drop := func(x WorldPair) func(*links) bool { return do(func(s *links) { s.Drop(x) }) }
@@ -31,8 +31,8 @@ func TestWorldLinks(t *testing.T) {
 		"broke, and it is asked for":                      {arrive(low, Accepted), ask(low, false), broke(low, true), ask(low, true)},
 		"broke after it was asked first":                  {ask(low, true), arrive(low, Accepted), broke(low, true)},
 		"given after it was dropped":                      {arrive(low, Accepted), drop(low), give(low, ""), ask(low, true)},
-		"who is no more":                                  {arrive(low, Accepted), give(low, "tcp"), ask(high, true), do(func(s *links) { s.Leave(own) }), broke(low, false), broke(high, false), ask(low, true), ask(high, true)},
-		"another one is no more":                          {ask(low, true), do(func(s *links) { s.Leave(low.Peer) }), ask(low, false)},
+		"who is no more":                                  {arrive(low, Accepted), give(low, "tcp"), ask(high, true), do(func(s *links) { s.ForgetProc(own) }), broke(low, false), broke(high, false), ask(low, true), ask(high, true)},
+		"another one is no more":                          {ask(low, true), do(func(s *links) { s.ForgetProc(low.Peer) }), ask(low, false)},
 	} {
 		var s links
 		for i, step := range steps {
@@ -41,7 +41,7 @@ func TestWorldLinks(t *testing.T) {
 			}
 		}
 	}
-	if low.Back().Back() != low || low.Back().Local != low.Peer {
-		t.Error(low.Back())
+	if low.Reversed().Reversed() != low || low.Reversed().Local != low.Peer {
+		t.Error(low.Reversed())
 	}
 }

@@ -24,7 +24,7 @@ func (e *Ending) Fail(now time.Time, f *Failure) {
 	if e.made || e.best != nil && !f.Explains(e.best) {
 		return
 	}
-	at := now.Add(f.Weight.Settle())
+	at := now.Add(f.Weight.HoldTime())
 	if e.best == nil || at.Before(e.deadline) {
 		e.deadline = at
 	}
@@ -134,9 +134,9 @@ func (e *Ending) Inherit(now time.Time, o Outcome) (passOn bool) {
 	return false
 }
 
-// Over ends the part of the job: nothing of it is left, and f is the failure with which it was shut
+// Conclude ends the part of the job: nothing of it is left, and f is the failure with which it was shut
 // down, or nil.
-func (e *Ending) Over(f *Failure) Outcome {
+func (e *Ending) Conclude(f *Failure) Outcome {
 	e.over = true
 	if f == nil {
 		f = e.late

@@ -99,12 +99,12 @@ func TestFailuresAfterFinalize(t *testing.T) {
 		t.Error("the job ends early")
 	}
 	e.Close()
-	if o := e.Over(nil); o != (Outcome{first, true}) {
+	if o := e.Conclude(nil); o != (Outcome{first, true}) {
 		t.Errorf("the job fails by %+v", o)
 	}
 	var failed Ending
 	failed.Late(at(Died, "late"))
-	if o, worse := failed.Over(at(Died, "worse")), "worse"; o.Failure.Text != worse || o.Late {
+	if o, worse := failed.Conclude(at(Died, "worse")), "worse"; o.Failure.Text != worse || o.Late {
 		t.Errorf("the job fails by %+v, want %s", o, worse)
 	}
 	if late := failed.ProcEnded(begin, p, Exit{Status: 1}); late != nil {
@@ -117,16 +117,16 @@ func TestAbortAfterFinalize(t *testing.T) {
 	var e Ending
 	late := e.ProcAborted(begin, Proc{Name: "rank 0", Phase: Finished}, 3, "why")
 	at, waits := e.Deadline()
-	if late == nil || late.Text != "rank 0 called MPI Abort with code 3: why" || !waits || at != begin.Add(Died.Settle()) {
+	if late == nil || late.Text != "rank 0 called MPI Abort with code 3: why" || !waits || at != begin.Add(Died.HoldTime()) {
 		t.Errorf("%v, until %v %v", late, at, waits)
 	}
-	if o := e.Over(nil); o != (Outcome{late, true}) {
+	if o := e.Conclude(nil); o != (Outcome{late, true}) {
 		t.Errorf("%+v", o)
 	}
 	var ended Ending
 	late = ended.ProcAborted(begin, Proc{Name: "rank 0", Phase: Finished}, 3, "why")
 	ended.Close()
-	if o := ended.Over(late); o != (Outcome{late, false}) {
+	if o := ended.Conclude(late); o != (Outcome{late, false}) {
 		t.Errorf("an abort that has ended the job: %+v", o)
 	}
 }
@@ -141,7 +141,7 @@ func TestInheritedFailureIsPassedOn(t *testing.T) {
 	if parent.Cause() != f {
 		t.Fatalf("%v", parent.Cause())
 	}
-	grandparent.Inherit(begin, parent.Over(f))
+	grandparent.Inherit(begin, parent.Conclude(f))
 	grandparent.Close()
 	if grandparent.Cause() != f {
 		t.Errorf("the grandparents' job goes on: %v", grandparent.Cause())
@@ -162,7 +162,7 @@ func TestInherit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var e Ending
 			if c.over {
-				e.Over(nil)
+				e.Conclude(nil)
 			}
 			passesOn := e.Inherit(begin, Outcome{at(Decided, "spawn1"), c.late})
 			if passesOn != c.passesOn || e.Made() != c.fails || (e.FirstLate() != nil) != c.notes {
@@ -200,7 +200,7 @@ func TestDeclines(t *testing.T) {
 	}
 	for what, a := range map[string]FailedSite{
 		"it has joined": {Head: true, Joined: true}, "it is spawned": {Head: true, Spawned: true},
-		"nobody waits for it": {Head: true, Alone: true}, "it may be there already": {Head: true, Taken: true},
+		"nobody waits for it": {Head: true, ServesItself: true}, "it may be there already": {Head: true, Taken: true},
 	} {
 		if (&Failure{}).Declines(a) {
 			t.Errorf("%s: the server is told", what)

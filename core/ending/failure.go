@@ -43,11 +43,11 @@ const (
 // Longest is the longest time that a failure waits for one that explains it.
 const Longest = 4 * time.Second
 
-// Settle returns the time for which a failure of this weight is held back for one that explains it.
+// HoldTime returns the time for which a failure of this weight is held back for one that explains it.
 // A failure from another site arrives after that site's own wait and the way through the server.
 // For procs that ended the wait is the same at all sites, so that of two sites the one whose proc
 // ended first reports first.
-func (w Weight) Settle() time.Duration {
+func (w Weight) HoldTime() time.Duration {
 	switch w {
 	case Unlinked: // longer than the wait at another site for what follows from it
 		return Longest
@@ -63,16 +63,16 @@ func (w Weight) Settle() time.Duration {
 // Failure describes why a site's part of a job ended early. Its text names the rank, the site and
 // how it failed.
 type Failure struct {
-	Text   string
-	Status int  // exit status for the node
-	Remote bool // another site detected and reported it
-	Early  bool // before the job had begun at this site
-	Told   bool // the head of the site has decided it, and has reported it to its operator
-	Weight Weight
-	At     time.Time // when the proc ended; zero: not a proc's end
-	Cause  error     // error that the node met; or nil
-	Proc   int       // 1 + the number at its site of the failed proc; 0: none
-	Lost   int       // number of procs that the job has continued without
+	Text     string
+	Status   int  // exit status for the node
+	Remote   bool // another site detected and reported it
+	Early    bool // before the job had begun at this site
+	Reported bool // the head of the site has decided it, and has reported it to its operator
+	Weight   Weight
+	At       time.Time // when the proc ended; zero: not a proc's end
+	Cause    error     // error that the node met; or nil
+	Proc     int       // 1 + the number at its site of the failed proc; 0: none
+	Lost     int       // number of procs that the job has continued without
 }
 
 // Error returns the text.
@@ -156,15 +156,15 @@ func SpawnedFailed(world, by string, f *Failure) *Failure {
 
 // FailedSite is a node's view of a site that has failed.
 type FailedSite struct {
-	Joined  bool // it has begun to join the job
-	Spawned bool // its job is a spawned world, whose parents get its end in another way
-	Head    bool // the node reports for the site
-	Alone   bool // the server is in this node, and waits for no other site
-	Taken   bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first continues
+	Joined       bool // it has begun to join the job
+	Spawned      bool // its job is a spawned world, whose parents get its end in another way
+	Head         bool // the node reports for the site
+	ServesItself bool // the server is in this node, and waits for no other site
+	Taken        bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first continues
 }
 
 // Declines reports whether the node should inform the server that a site which has failed with f
 // will not join. Otherwise the other sites would wait for it until the limit of the start.
 func (f *Failure) Declines(a FailedSite) bool {
-	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.Alone && !a.Taken
+	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.ServesItself && !a.Taken
 }

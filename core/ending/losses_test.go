@@ -50,7 +50,7 @@ func TestProcLost(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 	e.Close()
-	if o := e.Over(nil); o.Failure != f || !o.Late {
+	if o := e.Conclude(nil); o.Failure != f || !o.Late {
 		t.Errorf("%+v", o)
 	}
 }

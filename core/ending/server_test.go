@@ -67,20 +67,20 @@ func TestServerLoss(t *testing.T) {
 	}{
 		{ServerLoss{Err: lost, Runs: true}, true},
 		{ServerLoss{Err: lost}, false},
-		{ServerLoss{Err: lost, Runs: true, Apart: true}, false},
-		{ServerLoss{Err: lost, Runs: true, Within: true}, false},
+		{ServerLoss{Err: lost, Runs: true, NoChannels: true}, false},
+		{ServerLoss{Err: lost, Runs: true, ServerInJob: true}, false},
 		{ServerLoss{Err: lost, Runs: true, Dialect: wire.Draft}, false},
 		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true}, false},
 		{ServerLoss{Err: startup.ErrProtocol, Runs: true}, false},
-		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true, Told: true}, false},
-		{ServerLoss{Err: other, Runs: true, Told: true}, true},
+		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true, FailuresReported: true}, false},
+		{ServerLoss{Err: other, Runs: true, FailuresReported: true}, true},
 		{ServerLoss{Err: other, Runs: true}, false},
-		{ServerLoss{Err: other, Runs: true, Told: true, Apart: true}, false},
-		{ServerLoss{Err: other, Told: true}, false},
-		{ServerLoss{Err: other, Runs: true, Told: true, Within: true}, false},
-		{ServerLoss{Err: other, Runs: true, Told: true, Dialect: wire.Draft}, false},
+		{ServerLoss{Err: other, Runs: true, FailuresReported: true, NoChannels: true}, false},
+		{ServerLoss{Err: other, FailuresReported: true}, false},
+		{ServerLoss{Err: other, Runs: true, FailuresReported: true, ServerInJob: true}, false},
+		{ServerLoss{Err: other, Runs: true, FailuresReported: true, Dialect: wire.Draft}, false},
 	} {
-		if got := c.l.GoesOn(); got != c.want {
+		if got := c.l.JobContinues(); got != c.want {
 			t.Errorf("%+v: %v", c.l, got)
 		}
 	}

@@ -19,8 +19,8 @@ type Spare struct {
 	why    *Failure
 }
 
-// Knows records that a host of the job may report how the job ends.
-func (s *Spare) Knows(h wire.HostRank) {
+// AddHost records that a host of the job may report how the job ends.
+func (s *Spare) AddHost(h wire.HostRank) {
 	if !slices.Contains(s.hosts, h) {
 		s.hosts = append(s.hosts, h)
 	}

@@ -25,7 +25,7 @@ func TestSpareSiteEnds(t *testing.T) {
 		{"hosts end well without the server", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x"); s.HostOver(1, "") }, true, "", 0},
 		{"a host says why", func(s *Spare) { s.HostOver(0, "rank 1 was killed"); s.HostOver(1, ""); s.ServerLost("reset") }, true, "rank 1 was killed", StatusRemote},
 		{"all is lost", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x"); s.HostLost(1, "host 1 is gone") }, true, "server is lost (reset), and so are all hosts of the job, the last one as host 1 is gone", StatusRemote},
-		{"a host that came back", func(s *Spare) { s.HostLost(0, "x"); s.HostLost(1, "y"); s.Knows(1); s.ServerLost("reset") }, false, "", 0},
+		{"a host that came back", func(s *Spare) { s.HostLost(0, "x"); s.HostLost(1, "y"); s.AddHost(1); s.ServerLost("reset") }, false, "", 0},
 		{"the first word counts", func(s *Spare) {
 			s.ServerSaid(nil)
 			s.ServerSaid(RemoteFailure("late"))
@@ -34,8 +34,8 @@ func TestSpareSiteEnds(t *testing.T) {
 		}, true, "", 0},
 	} {
 		var s Spare
-		s.Knows(0)
-		s.Knows(1)
+		s.AddHost(0)
+		s.AddHost(1)
 		c.do(&s)
 		f, over := s.Over()
 		switch {
@@ -57,7 +57,7 @@ func TestSpareSiteAlwaysEnds(t *testing.T) {
 		n := rapid.IntRange(0, 5).Draw(r, "hosts")
 		events := []int{-1}
 		for h := range n {
-			s.Knows(wire.HostRank(h))
+			s.AddHost(wire.HostRank(h))
 			events = append(events, h)
 		}
 		well := false

@@ -141,8 +141,8 @@ func (e *explorer) check(w *world) error {
 			return fmt.Errorf("end %d has %d packets out, %d of them are acknowledged", end, sent, mark*w.heard[end])
 		case w.acks[end]+w.owes[end] != w.got[end]/mark:
 			return fmt.Errorf("end %d has received %d packets and acknowledged %d times", end, w.got[end], w.acks[end]+w.owes[end])
-		case int(window.Owed()) != w.got[end]%mark:
-			return fmt.Errorf("end %d has received %d packets and counts %d without ack", end, w.got[end], window.Owed())
+		case int(window.ReceivedSinceAck()) != w.got[end]%mark:
+			return fmt.Errorf("end %d has received %d packets and counts %d without ack", end, w.got[end], window.ReceivedSinceAck())
 		case w.heard[end] > w.acks[1-end]:
 			return fmt.Errorf("end %d has more acks than were sent", end)
 		}

@@ -74,5 +74,5 @@ func (w *Window) Received() (ack bool) {
 // is negative if the peer acknowledged more than was sent.
 func (w *Window) Unacknowledged() int64 { return w.sent }
 
-// Owed returns the number of packets received since the last PROTOACK was sent.
-func (w *Window) Owed() int64 { return w.rcvd }
+// ReceivedSinceAck returns the number of packets received since the last PROTOACK was sent.
+func (w *Window) ReceivedSinceAck() int64 { return w.rcvd }

@@ -51,8 +51,8 @@ func TestReceivedOwesOnePerAckmark(t *testing.T) {
 			t.Errorf("packet %d: ack %v", i, ack)
 		}
 	}
-	if w.Owed() != 1 {
-		t.Errorf("owed %d", w.Owed())
+	if w.ReceivedSinceAck() != 1 {
+		t.Errorf("received without PROTOACK: %d", w.ReceivedSinceAck())
 	}
 }
 

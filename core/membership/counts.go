@@ -42,12 +42,12 @@ func (c *Counts) Take(question []byte) error {
 	return nil
 }
 
-// Whole reports whether all hosts have reported their number of procs.
-func (c *Counts) Whole() bool { return !slices.Contains(c.procs, 0) }
+// Complete reports whether all hosts have reported their number of procs.
+func (c *Counts) Complete() bool { return !slices.Contains(c.procs, 0) }
 
 // Answer returns the answer to a host: the numbers of all hosts, or that it should ask again.
 func (c *Counts) Answer() []byte {
-	if !c.Whole() {
+	if !c.Complete() {
 		return []byte("[]")
 	}
 	b, _ := json.Marshal(c.procs) // cannot fail: numbers only

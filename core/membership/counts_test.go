@@ -9,7 +9,7 @@ import (
 func TestCounts(t *testing.T) {
 	c := NewCounts(3, 8)
 	for host, procs := range []int{2, 8, 1} {
-		if c.Whole() {
+		if c.Complete() {
 			t.Fatalf("whole without host %d", host)
 		}
 		if all, err := ReadCounts(c.Answer(), 3); len(all) > 0 || err != nil {
@@ -21,7 +21,7 @@ func TestCounts(t *testing.T) {
 			}
 		}
 	}
-	if all, err := ReadCounts(c.Answer(), 3); !c.Whole() || err != nil || !slices.Equal(all, []int{2, 8, 1}) {
+	if all, err := ReadCounts(c.Answer(), 3); !c.Complete() || err != nil || !slices.Equal(all, []int{2, 8, 1}) {
 		t.Errorf("%v, %v", all, err)
 	}
 	for _, wrong := range []string{"", "[]", `{"host":3,"procs":1}`, `{"host":-1,"procs":1}`, `{"host":0,"procs":9}`, `{"host":0}`} {

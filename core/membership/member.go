@@ -24,10 +24,10 @@ var (
 // Config configures a Member.
 type Config struct {
 	Tree
-	Self    int
-	Beat    time.Duration // time between two signs of life
-	Silence time.Duration // a host from which nothing came for this time is lost
-	Until   time.Time     // when the site must be complete; used by the head only
+	Self     int
+	Beat     time.Duration // time between two signs of life
+	Silence  time.Duration // a host from which nothing came for this time is lost
+	Deadline time.Time     // when the site must be complete; used by the head only
 }
 
 // Part is what one host submits to the whole site before the job begins. The Member does not
@@ -44,9 +44,9 @@ type Kind uint8
 const (
 	// Report: send Parts to the parent: this host and all below it have submitted theirs.
 	Report Kind = iota
-	// Whole: at the head, the site is complete; Parts are those of all hosts, in the order of the
+	// Complete: at the head, the site is complete; Parts are those of all hosts, in the order of the
 	// hosts.
-	Whole
+	Complete
 	// Wait: report to the parent that Hosts are missing. At the head, report it to the operator.
 	Wait
 	// Beat: send a sign of life to Hosts, which are the parent or children.
@@ -58,9 +58,9 @@ const (
 	Lost
 	// Missing: at the head, Hosts have not come in time.
 	Missing
-	// Without: Hosts, a child and all below it, are lost, for the reason Err, and the site
-	// continues without them: see GoOn.
-	Without
+	// LostBelow: Hosts, a child and all below it, are lost, for the reason Err, and the site
+	// continues without them: see SurviveLosses.
+	LostBelow
 )
 
 // Step is an action for the owner of a Member.
@@ -90,7 +90,7 @@ type Member struct {
 	finished   bool
 	told       bool // it was reported that this host and all below it have finished
 	over       bool // the job is over: no host is reported as lost or missing any more
-	goesOn     bool // the site continues without lost children
+	survives   bool // the site continues without lost children
 	said       []int
 	beat       time.Time // when the next sign of life is due
 	now        time.Time
@@ -109,7 +109,7 @@ func New(cfg Config, now time.Time) (*Member, error) {
 	first, end := cfg.Children(cfg.Self)
 	for c := first; c < end; c++ {
 		m.neighbours[c] = &neighbour{}
-		m.cfg.Below(c, func(h int) { m.neighbours[c].missing = append(m.neighbours[c].missing, h) })
+		m.cfg.EachBelow(c, func(h int) { m.neighbours[c].missing = append(m.neighbours[c].missing, h) })
 		slices.Sort(m.neighbours[c].missing)
 	}
 	if cfg.Self != 0 { // the parent assumes this; the head's owner does not
@@ -173,7 +173,7 @@ func (m *Member) Take(child int, parts []Part, now time.Time) error {
 		return err
 	}
 	want := make(map[int]bool)
-	m.cfg.Below(child, func(h int) { want[h] = true })
+	m.cfg.EachBelow(child, func(h int) { want[h] = true })
 	if !n.there || n.parts != nil || len(parts) != len(want) {
 		return fmt.Errorf("host %d: %w", child, ErrPart)
 	}
@@ -196,7 +196,7 @@ func (m *Member) ReportMissing(child int, hosts []int, now time.Time) error {
 		return err
 	}
 	for i, h := range hosts {
-		if m.cfg.Toward(m.cfg.Self, h) != child || i > 0 && hosts[i-1] >= h {
+		if m.cfg.ChildToward(m.cfg.Self, h) != child || i > 0 && hosts[i-1] >= h {
 			return fmt.Errorf("host %d, about host %d: %w", child, h, ErrPart)
 		}
 	}
@@ -216,7 +216,7 @@ func (m *Member) CheckSender(child, host int, now time.Time) error {
 		return err
 	}
 	m.hear(n, now)
-	if m.cfg.Toward(m.cfg.Self, host) != child {
+	if m.cfg.ChildToward(m.cfg.Self, host) != child {
 		return fmt.Errorf("host %d, about host %d: %w", child, host, ErrPart)
 	}
 	return nil
@@ -240,19 +240,19 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
-// GoOn sets that from now on the site continues without children that are lost, and does not wait
+// SurviveLosses sets that from now on the site continues without children that are lost, and does not wait
 // for them to finish. The hosts below them are lost with them, as they lose their parent.
-func (m *Member) GoOn() { m.goesOn = true }
+func (m *Member) SurviveLosses() { m.survives = true }
 
 // End records that the job is over, for whatever reason: from then on no host is reported as lost
 // or missing.
 func (m *Member) End() {
 	m.over = true
-	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing || s.Kind == Without })
+	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing || s.Kind == LostBelow })
 }
 
-// Gone records that the connection to the parent or a child has ended, and why.
-func (m *Member) Gone(who int, why error, now time.Time) {
+// Disconnected records that the connection to the parent or a child has ended, and why.
+func (m *Member) Disconnected(who int, why error, now time.Time) {
 	m.now = now
 	if n := m.neighbours[who]; n != nil && n.there {
 		m.lose(who, n, why)
@@ -274,7 +274,7 @@ func (m *Member) Tick(now time.Time) {
 			m.lose(who, n, fmt.Errorf("%w for %v", ErrSilent, now.Sub(n.heard).Round(time.Millisecond)))
 		}
 	}
-	if m.awaits() && !now.Before(m.cfg.Until) {
+	if m.awaits() && !now.Before(m.cfg.Deadline) {
 		m.over = true
 		m.steps = append(m.steps, Step{Kind: Missing, Hosts: m.Missing(), Err: ErrMissing})
 	}
@@ -288,8 +288,8 @@ func (m *Member) Deadline() time.Time {
 			at = t
 		}
 	}
-	if m.awaits() && m.cfg.Until.Before(at) {
-		at = m.cfg.Until
+	if m.awaits() && m.cfg.Deadline.Before(at) {
+		at = m.cfg.Deadline
 	}
 	return at
 }
@@ -337,7 +337,7 @@ func (m *Member) wait() {
 	}
 }
 
-// gather adds the Report or Whole step once all hosts are there.
+// gather adds the Report or Complete step once all hosts are there.
 func (m *Member) gather() {
 	if m.reported || !m.ready {
 		return
@@ -360,7 +360,7 @@ func (m *Member) gather() {
 	}
 	kind := Report
 	if m.cfg.Self == 0 {
-		kind = Whole
+		kind = Complete
 	}
 	m.steps = append(m.steps, Step{Kind: kind, Parts: parts})
 }
@@ -384,12 +384,12 @@ func (m *Member) lose(who int, n *neighbour, why error) {
 	if m.over {
 		return
 	}
-	if m.goesOn && who > m.cfg.Self {
+	if m.survives && who > m.cfg.Self {
 		n.finished = true
 		var hosts []int
-		m.cfg.Below(who, func(h int) { hosts = append(hosts, h) })
+		m.cfg.EachBelow(who, func(h int) { hosts = append(hosts, h) })
 		slices.Sort(hosts)
-		m.steps = append(m.steps, Step{Kind: Without, Hosts: hosts, Err: why})
+		m.steps = append(m.steps, Step{Kind: LostBelow, Hosts: hosts, Err: why})
 		m.finish()
 		return
 	}

@@ -14,7 +14,7 @@ import (
 var begin = time.Unix(1000, 0)
 
 func config(t Tree, self int) Config {
-	return Config{Tree: t, Self: self, Beat: time.Second, Silence: 5 * time.Second, Until: begin.Add(time.Minute)}
+	return Config{Tree: t, Self: self, Beat: time.Second, Silence: 5 * time.Second, Deadline: begin.Add(time.Minute)}
 }
 
 func member(t testing.TB, tree Tree, self int) *Member {
@@ -52,8 +52,8 @@ func TestTree(t *testing.T) {
 					t.Errorf("%v: host %d is below %d, at depth %d", tree, c, tree.Parent(c), tree.Depth(c))
 				}
 			}
-			tree.Below(h, func(to int) {
-				if via := tree.Toward(h, to); to != h && (via < first || via >= end) {
+			tree.EachBelow(h, func(to int) {
+				if via := tree.ChildToward(h, to); to != h && (via < first || via >= end) {
 					t.Errorf("%v: from %d to %d by %d", tree, h, to, via)
 				}
 			})
@@ -65,7 +65,7 @@ func TestTree(t *testing.T) {
 		}
 	}
 	tree := Tree{7, 2}
-	if got := tree.Toward(2, 3); got != -1 {
+	if got := tree.ChildToward(2, 3); got != -1 {
 		t.Errorf("3 is not below 2, but by %d", got)
 	}
 }
@@ -101,7 +101,7 @@ func (s *site) carry(h int) {
 	up := s.tree.Parent(h)
 	for _, st := range steps(s.members[h]) {
 		switch {
-		case st.Kind == Whole:
+		case st.Kind == Complete:
 			s.whole = st.Parts
 		case st.Kind == Finished && up < 0:
 			s.done = true
@@ -283,8 +283,8 @@ func TestLostHosts(t *testing.T) {
 	}
 
 	broken, why := member(t, tree, 1), errors.New("reset")
-	broken.Gone(0, why, begin)
-	broken.Gone(0, why, begin)
+	broken.Disconnected(0, why, begin)
+	broken.Disconnected(0, why, begin)
 	if got := steps(broken); len(got) != 1 || got[0].Kind != Lost || got[0].Hosts[0] != 0 || !errors.Is(got[0].Err, why) {
 		t.Errorf("%+v", got)
 	}
@@ -293,7 +293,7 @@ func TestLostHosts(t *testing.T) {
 	_ = over.Attach(1, begin)
 	steps(over)
 	over.End()
-	over.Gone(1, why, begin)
+	over.Disconnected(1, why, begin)
 	over.Tick(begin.Add(time.Hour))
 	if got := steps(over); len(got) > 0 {
 		t.Errorf("after the end: %+v", got)
@@ -310,18 +310,18 @@ func TestGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.GoOn()
+	m.SurviveLosses()
 	steps(m)
 	m.Finish(begin)
-	m.Gone(1, why, begin)
-	m.Gone(1, why, begin)
+	m.Disconnected(1, why, begin)
+	m.Disconnected(1, why, begin)
 	got := steps(m)
-	if len(got) != 1 || got[0].Kind != Without || !slices.Equal(got[0].Hosts, []int{1, 3, 4}) || !errors.Is(got[0].Err, why) {
+	if len(got) != 1 || got[0].Kind != LostBelow || !slices.Equal(got[0].Hosts, []int{1, 3, 4}) || !errors.Is(got[0].Err, why) {
 		t.Fatalf("%+v", got)
 	}
 	m.Tick(begin.Add(time.Hour))
 	got = slices.DeleteFunc(steps(m), func(s Step) bool { return s.Kind == Beat || s.Kind == Missing }) // those below had not come
-	if len(got) != 2 || got[0].Kind != Without || !slices.Equal(got[0].Hosts, []int{2, 5, 6}) || !errors.Is(got[0].Err, ErrSilent) || got[1].Kind != Finished {
+	if len(got) != 2 || got[0].Kind != LostBelow || !slices.Equal(got[0].Hosts, []int{2, 5, 6}) || !errors.Is(got[0].Err, ErrSilent) || got[1].Kind != Finished {
 		t.Errorf("%+v", got)
 	}
 	if err := m.Attach(1, begin); !errors.Is(err, ErrTwice) {
@@ -329,16 +329,16 @@ func TestGoesOn(t *testing.T) {
 	}
 	child := member(t, tree, 1)
 	child.Join(begin)
-	child.GoOn()
+	child.SurviveLosses()
 	steps(child)
-	child.Gone(0, why, begin)
+	child.Disconnected(0, why, begin)
 	if got := steps(child); len(got) != 1 || got[0].Kind != Lost || got[0].Hosts[0] != 0 {
 		t.Errorf("without its parent: %+v", got)
 	}
 	over := member(t, tree, 0)
 	_ = over.Attach(1, begin)
-	over.GoOn()
-	over.Gone(1, why, begin)
+	over.SurviveLosses()
+	over.Disconnected(1, why, begin)
 	over.End()
 	if got := slices.DeleteFunc(steps(over), func(s Step) bool { return s.Kind == Wait }); len(got) > 0 {
 		t.Errorf("after the end: %+v", got)
@@ -368,7 +368,7 @@ func TestBeforeJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Tick(begin.Add(time.Hour))
-	m.Gone(1, ErrSilent, begin.Add(time.Hour))
+	m.Disconnected(1, ErrSilent, begin.Add(time.Hour))
 	if s, ok := m.Next(); ok {
 		t.Fatalf("%+v", s)
 	}

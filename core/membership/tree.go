@@ -23,8 +23,8 @@ func (t Tree) Children(host int) (first, end int) {
 	return first, min(first+t.Fan, t.Hosts)
 }
 
-// Toward returns the child of host that is to or an ancestor of to, or -1 if to is not below host.
-func (t Tree) Toward(host, to int) int {
+// ChildToward returns the child of host that is to or an ancestor of to, or -1 if to is not below host.
+func (t Tree) ChildToward(host, to int) int {
 	if to >= t.Hosts {
 		return -1
 	}
@@ -38,11 +38,11 @@ func (t Tree) Toward(host, to int) int {
 	return -1
 }
 
-// Below calls f for host and for every host below it.
-func (t Tree) Below(host int, f func(host int)) {
+// EachBelow calls f for host and for every host below it.
+func (t Tree) EachBelow(host int, f func(host int)) {
 	f(host)
 	first, end := t.Children(host)
 	for c := first; c < end; c++ {
-		t.Below(c, f)
+		t.EachBelow(c, f)
 	}
 }

@@ -59,16 +59,16 @@ type allowance struct {
 
 	// As a sender.
 	spent int64 // bytes charged for the first packets sent so far
-	may   int64 // bytes that may be charged in total, fast-box messages included
+	limit int64 // bytes that may be charged in total, fast-box messages included
 
 	// As a receiver.
-	came  int64 // bytes charged for the first packets that came
-	held  int64 // part of came, and of fast-box messages, that is kept because no receive has matched it
-	said  int64 // total that the peer may be charged, as sent to it last
-	next  int64 // total use at which the peer gets a new allowance
-	base  int64 // bytes that this proc always keeps for the peer
-	extra int64 // further bytes for the peer, taken from the pool
-	due   bool  // the new allowance must still be sent to the peer
+	received int64 // bytes charged for the first packets that came
+	held     int64 // part of came, and of fast-box messages, that is kept because no receive has matched it
+	granted  int64 // total that the peer may be charged, as sent to it last
+	next     int64 // total use at which the peer gets a new allowance
+	base     int64 // bytes that this proc always keeps for the peer
+	extra    int64 // further bytes for the peer, taken from the pool
+	due      bool  // the new allowance must still be sent to the peer
 }
 
 // pool is the memory that is given to peers beyond their base.
@@ -80,7 +80,7 @@ func (e *procs) allow(p *peer) {
 	if theirs <= 0 || mine <= 0 || e.cfg.Dialect == wire.Draft {
 		return
 	}
-	p.allowance = allowance{on: true, may: theirs, said: mine, base: mine, next: mine / 4}
+	p.allowance = allowance{on: true, limit: theirs, granted: mine, base: mine, next: mine / 4}
 }
 
 // allowances returns what this proc may have at p to begin with, and what p may have here.
@@ -118,7 +118,7 @@ func (p *peer) charged() int64 {
 
 // affords reports whether the first packet of a message to p may carry n bytes.
 func (p *peer) affords(n int64) bool {
-	return !p.on || p.charged()+cost(n) <= p.may
+	return !p.on || p.charged()+cost(n) <= p.limit
 }
 
 func (p *peer) charge(n int64) {
@@ -131,22 +131,22 @@ func (p *peer) charge(n int64) {
 // limitFastBoxes limits the fast-box messages to p to what the allowance has room for.
 func (p *peer) limitFastBoxes() {
 	if p.on && p.fastBoxes != nil {
-		p.fastBoxes.boxes.LimitFastBoxes(uint64(max(0, p.may-p.spent)))
+		p.fastBoxes.boxes.LimitFastBoxes(uint64(max(0, p.limit-p.spent)))
 	}
 }
 
 // reviewFastBoxes says after which fast-box messages from p it is told a new allowance.
 func (p *peer) reviewFastBoxes() {
 	if p.on && p.fastBoxes != nil {
-		p.fastBoxes.boxes.ReviewFastBoxes(uint64(max(0, p.next-p.came+p.held)))
+		p.fastBoxes.boxes.ReviewFastBoxes(uint64(max(0, p.next-p.received+p.held)))
 	}
 }
 
 // allowed handles an allowance that p has sent. It is never lowered: packets may overtake
 // each other.
 func (p *peer) allowed(v uint64) {
-	if p.on && v <= math.MaxInt64 && int64(v) > p.may {
-		p.may = int64(v)
+	if p.on && v <= math.MaxInt64 && int64(v) > p.limit {
+		p.limit = int64(v)
 		p.limitFastBoxes()
 	}
 }
@@ -166,7 +166,7 @@ func (e *linkTable) NeedsAllowance(l LinkID) bool {
 // arrives counts a first packet from p with n bytes of data.
 func (p *peer) arrives(n int64) {
 	if p.on {
-		p.came += cost(n)
+		p.received += cost(n)
 	}
 }
 
@@ -181,9 +181,9 @@ func (m *Message) keep(n int64) {
 // used returns how much of what p has sent was received, or needs no memory any more.
 func (p *peer) used() int64 {
 	if p.fastBoxes == nil {
-		return p.came - p.held
+		return p.received - p.held
 	}
-	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken()) - p.held
+	return p.received + int64(p.fastBoxes.boxes.FastBoxesTaken()) - p.held
 }
 
 // review has a new allowance sent to p if p has used up enough of the last one.
@@ -194,9 +194,9 @@ func (e *linkTable) review(p *peer) {
 	}
 }
 
-// Review raises the allowances of peers that have used up enough of theirs by fast-box messages. A
+// RaiseAllowances raises the allowances of peers that have used up enough of theirs by fast-box messages. A
 // driver calls it after other code, such as C code, has taken fast-box messages.
-func (e *linkTable) Review() {
+func (e *linkTable) RaiseAllowances() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {
 			e.review(s.peer)
@@ -214,14 +214,14 @@ func (e *procs) grant(p *peer) uint64 {
 	}
 	used := p.used()
 	p.due = false
-	unused := max(0, p.said-used-p.base)
+	unused := max(0, p.granted-used-p.base)
 	e.pool.given -= p.extra
 	p.extra = max(unused, (e.pool.size-e.pool.given)/2)
 	e.pool.given += p.extra
-	p.said = max(p.said, used+p.base+p.extra)
-	p.next = max(used+1, p.said-(p.base+p.extra)/4*3)
+	p.granted = max(p.granted, used+p.base+p.extra)
+	p.next = max(used+1, p.granted-(p.base+p.extra)/4*3)
 	p.reviewFastBoxes()
-	return uint64(p.said)
+	return uint64(p.granted)
 }
 
 func (e *procs) giveBack(p *peer) {

@@ -205,8 +205,8 @@ func TestPoolIsShared(t *testing.T) {
 func TestOddAllowances(t *testing.T) {
 	p := limited(t, 1<<20).e[0].peer(1)
 	for _, v := range []uint64{0, 1, 1 << 63, 1<<64 - 1} {
-		if p.allowed(v); p.may != 1<<19 {
-			t.Errorf("an allowance of %d makes %d of %d", v, p.may, 1<<19)
+		if p.allowed(v); p.limit != 1<<19 {
+			t.Errorf("an allowance of %d makes %d of %d", v, p.limit, 1<<19)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func hit(tb testing.TB, e *Engine, l LinkID, raw []byte, chunk int) error {
 // checkEnded makes sure that all requests to or from peer 1 alone have failed or
 // succeeded once its link is gone.
 func checkEnded(tb testing.TB, e *Engine) {
-	if e.Down(1) == nil {
+	if e.Unreachable(1) == nil {
 		return
 	}
 	for p := range e.Pending() {
@@ -190,7 +190,7 @@ func TestLyingLengths(t *testing.T) {
 			h := wire.Packet{Type: wire.PkDataSync, Len: size, MsgLen: n, LSRank: 1, Src: wire.Proc{PID: 2}, Dest: wire.Proc{PID: 1}}
 			raw := make([]byte, headerSize)
 			wire.Published.PutHeader(raw, &h)
-			cost := allocs.Exactly(func() {
+			cost := allocs.BytesExact(func() {
 				_ = e.Received(0, copy(e.Input(0)[0], raw))
 				e.Recv(Envelope{Rank: AnySource, Tag: AnyTag}, NoPeer, nil)
 			})

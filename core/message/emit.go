@@ -41,7 +41,7 @@ func (e *sender) emitData(s *linkState, p *peer) bool {
 	switch {
 	case len(b) == headerSize && n > 0:
 		s.commitData(r, int(n))
-	case r.apart == nil:
+	case r.scattered == nil:
 		copy(b[headerSize:], r.data[r.pos:])
 	case n > 0:
 		r.pack(b[headerSize:])
@@ -54,11 +54,11 @@ func (e *sender) emitData(s *linkState, p *peer) bool {
 // packetRoom reserves memory for the header of the next packet of r, and for its
 // n data bytes if they are to be copied there.
 func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
-	packed := r.apart == nil || r.apart.packed == r.pos // the data is contiguous, or is packed next
+	packed := r.scattered == nil || r.scattered.packed == r.pos // the data is contiguous, or is packed next
 	if n <= e.cfg.StageLimit && packed {
 		return s.reserve(headerSize + n)
 	}
-	if r.apart != nil && packed {
+	if r.scattered != nil && packed {
 		if b := s.place(headerSize + n); b != nil {
 			return b
 		}
@@ -70,7 +70,7 @@ func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
 // them.
 func (s *outputState) commitData(r *Request, n int) {
 	seg := segment{req: r}
-	if r.apart == nil {
+	if r.scattered == nil {
 		seg.buf = r.data[r.pos : r.pos+int64(n)]
 	} else {
 		seg.rest = n

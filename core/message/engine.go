@@ -68,13 +68,13 @@ type procs struct {
 
 // operations are the requests under way, and the memory of requests that is reused.
 type operations struct {
-	ids       ids
-	requests  slab[Request]
-	aparts    slab[scattered]
-	buffers   buffers
-	sends     int // sends that are not finished inside the engine
-	completed uint64
-	events    uint64
+	ids           ids
+	requests      slab[Request]
+	scatteredSlab slab[scattered]
+	buffers       buffers
+	sends         int // sends that are not finished inside the engine
+	completed     uint64
+	events        uint64
 }
 
 // linkTable has the links, and the peers that have something to send by them.

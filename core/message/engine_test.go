@@ -75,7 +75,7 @@ func TestDetachedLinkIsQuiet(t *testing.T) {
 	if _, ok := e.Route(1); ok {
 		t.Error("there is a route")
 	}
-	if err := e.Down(1); !errors.Is(err, ErrPeerDown) || !errors.Is(err, errCut) {
+	if err := e.Unreachable(1); !errors.Is(err, ErrPeerDown) || !errors.Is(err, errCut) {
 		t.Errorf("down because of %v", err)
 	}
 	e.SetRoute(1, 0) // too late, but no mistake of the driver

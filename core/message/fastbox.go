@@ -43,7 +43,7 @@ func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	}
 	s := e.link(l)
 	s.boxes, s.peer.fastBoxes = n, s
-	s.apart, _ = n.(apartBoxes)
+	s.apartBoxes, _ = n.(apartBoxes)
 	s.peer.limitFastBoxes()
 	s.peer.reviewFastBoxes()
 }
@@ -86,7 +86,7 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 		}
 		progress = true
 		size := n.Len // read only once, since the other side can change it
-		if s.apart != nil && s.apart.FastBoxApart(n) {
+		if s.apartBoxes != nil && s.apartBoxes.FastBoxApart(n) {
 			s.err = e.takeApart(s, n, size)
 		} else {
 			s.err = e.takeFastBox(s, n, size)

@@ -396,7 +396,7 @@ func TestBadFastBoxes(t *testing.T) {
 				t.Error("a fast-box message leaves by a link that is of no use any more")
 			}
 			p.e[1].Detach(0, err)
-			if p.e[1].Down(0) == nil {
+			if p.e[1].Unreachable(0) == nil {
 				t.Error("the peer is not down")
 			}
 		})

@@ -194,7 +194,7 @@ func (s *inputState) takePayload() bool {
 // pass handles payload that is not read straight to its destination: it goes to the Sink
 // that takes it, or is dropped.
 func (s *inputState) pass(b []byte) {
-	if r := s.recv; r != nil && r.apart != nil && len(b) > 0 {
+	if r := s.recv; r != nil && r.scattered != nil && len(b) > 0 {
 		r.unpack(b, r.pos+int64(s.size)-int64(s.skip))
 	}
 	s.skip -= len(b)

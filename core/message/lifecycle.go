@@ -54,7 +54,7 @@ func (e *operations) Release(r *Request) {
 }
 
 func (e *operations) recycle(r *Request) {
-	if r.apart != nil {
+	if r.scattered != nil {
 		e.putApart(r)
 	}
 	r.course = course{}

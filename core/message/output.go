@@ -8,19 +8,19 @@ package message
 const commitLimit = 1 << 20
 
 type outputState struct {
-	stage     stage
-	segments  fifo[segment] // committed, in order
-	committed int           // bytes in segments
-	limit     int           // maximum of committed
-	owing     fifo[*peer]   // peers with PROTOACKs that are due
-	ready     fifo[*peer]   // peers with counted packets that may leave
-	outBatch  [][]byte
-	space     Space      // the link's own memory, if packets can be written there directly
-	placed    int        // bytes written to space since the last Output
-	boxes     FastBoxes  // fast boxes of the link, or nil
-	apart     apartBoxes // boxes, if they support messages with the data apart
-	packed    stage      // memory of the engine for data that Sources have packed
-	unpacked  int        // number of segments that a Source has not packed completely yet
+	stage      stage
+	segments   fifo[segment] // committed, in order
+	committed  int           // bytes in segments
+	limit      int           // maximum of committed
+	owing      fifo[*peer]   // peers with PROTOACKs that are due
+	ready      fifo[*peer]   // peers with counted packets that may leave
+	outBatch   [][]byte
+	space      Space      // the link's own memory, if packets can be written there directly
+	placed     int        // bytes written to space since the last Output
+	boxes      FastBoxes  // fast boxes of the link, or nil
+	apartBoxes apartBoxes // boxes, if they support messages with the data apart
+	packed     stage      // memory of the engine for data that Sources have packed
+	unpacked   int        // number of segments that a Source has not packed completely yet
 }
 
 // Space is memory of a link into which packets are written directly, as in link.Memory.
@@ -36,10 +36,10 @@ func (e *linkTable) InPlace(l LinkID, space Space) {
 	e.link(l).space = space
 }
 
-// Keeps records that l continues to read up to n bytes of Output's memory after they were written,
+// RaiseOutputLimit records that l continues to read up to n bytes of Output's memory after they were written,
 // as a link does that lends memory; Sent counts the bytes once the link is done with them. So up to
 // n bytes may be committed to it.
-func (e *linkTable) Keeps(l LinkID, n int) {
+func (e *linkTable) RaiseOutputLimit(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)
 }
@@ -115,7 +115,7 @@ func (e *linkTable) Sent(l LinkID, n int) {
 		n -= k
 		if seg.staged {
 			s.stage.consume(k)
-		} else if seg.req != nil && seg.req.apart != nil {
+		} else if seg.req != nil && seg.req.scattered != nil {
 			s.packed.consume(k)
 		}
 		if k < len(seg.buf) {

@@ -88,16 +88,16 @@ func (e *procs) Proc(p Peer) wire.Proc {
 	return proc
 }
 
-// Down returns the reason why p cannot be reached, or nil if it can, as far as is known.
-func (e *procs) Down(p Peer) error {
+// Unreachable returns the reason why p cannot be reached, or nil if it can, as far as is known.
+func (e *procs) Unreachable(p Peer) error {
 	if q := e.peers.find(p); q != nil {
 		return q.down
 	}
 	return nil
 }
 
-// SomeDown reports whether Down returns an error for a peer.
-func (e *procs) SomeDown() bool { return e.lost > 0 }
+// SomeUnreachable reports whether Unreachable returns an error for a peer.
+func (e *procs) SomeUnreachable() bool { return e.lost > 0 }
 
 // SentTo returns the number of messages whose first packet has left for p, or waits to leave.
 func (e *procs) SentTo(p Peer) uint64 {

@@ -22,7 +22,7 @@ func TestEngineMemoryDoesNotGrowWithTheJob(t *testing.T) {
 	const engines = 50
 	cost := func(d *Directory) int {
 		keep := make([]*Engine, engines)
-		n := allocs.Exactly(func() {
+		n := allocs.BytesExact(func() {
 			for i := range keep {
 				e := engineOf(t, d)
 				e.Attach(0)
@@ -51,7 +51,7 @@ func TestQuestionsMakeNoPeers(t *testing.T) {
 	d := jobOf(t, 1000)
 	e := engineOf(t, d)
 	for p := range Peer(d.Len()) {
-		if _, ok := e.Route(p); ok || e.Down(p) != nil || e.Proc(p) != d.Proc(p) {
+		if _, ok := e.Route(p); ok || e.Unreachable(p) != nil || e.Proc(p) != d.Proc(p) {
 			t.Fatalf("peer %d", p)
 		}
 	}
@@ -134,8 +134,8 @@ func TestDetachReachesOnlyThoseKnown(t *testing.T) {
 		e.SetRoute(p, 0)
 	}
 	e.Detach(0, errCut)
-	if e.Down(5) == nil || e.Down(99_999) == nil || e.Down(6) != nil || len(e.peers.made) != 3 {
-		t.Errorf("5: %v, 99999: %v, 6: %v, %d peers", e.Down(5), e.Down(99_999), e.Down(6), len(e.peers.made))
+	if e.Unreachable(5) == nil || e.Unreachable(99_999) == nil || e.Unreachable(6) != nil || len(e.peers.made) != 3 {
+		t.Errorf("5: %v, 99999: %v, 6: %v, %d peers", e.Unreachable(5), e.Unreachable(99_999), e.Unreachable(6), len(e.peers.made))
 	}
 }
 

@@ -143,7 +143,7 @@ func (e *Engine) Dump(w io.Writer) {
 		fmt.Fprintln(w, p)
 	}
 	for _, p := range e.peers.sorted() {
-		out, in := p.window.Unacknowledged(), p.window.Owed()
+		out, in := p.window.Unacknowledged(), p.window.ReceivedSinceAck()
 		if p.down != nil {
 			fmt.Fprintf(w, "peer %d: %v\n", p.index, p.down)
 		} else if out != 0 || in != 0 || p.waiting() || p.acks > 0 {

@@ -12,7 +12,7 @@ const longPiece = 1 << 20
 const shortPiece = defaultStageLimit
 
 func (p *peer) piece(r *Request) int64 {
-	if r.total <= p.as.maxData || r.apart != nil || p.link.boxes == nil || !p.link.boxes.FastBoxesAgreed() {
+	if r.total <= p.as.maxData || r.scattered != nil || p.link.boxes == nil || !p.link.boxes.FastBoxesAgreed() {
 		return p.as.maxData
 	}
 	if r.state != stateRest {

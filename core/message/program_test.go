@@ -94,7 +94,7 @@ func setAllowances(e *Engine, base, pool int64) {
 	e.pool.size = pool
 	for i := range e.directory.Len() {
 		if p := e.peer(Peer(i)); p != e.self {
-			p.allowance = allowance{on: true, may: base, said: base, base: base, next: base / 4}
+			p.allowance = allowance{on: true, limit: base, granted: base, base: base, next: base / 4}
 		}
 	}
 }

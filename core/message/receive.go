@@ -28,7 +28,7 @@ func (e *matcher) RecvOwn(env Envelope, from Peer, buf []byte) *Request {
 // receive fails, Matched may not have been called.
 func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	r := e.newReceive(nil)
-	r.apart = e.newApart(scattered{sink: sink})
+	r.scattered = e.newScattered(scattered{sink: sink})
 	e.post(r, env, from)
 	return r
 }
@@ -48,7 +48,7 @@ func (e *matcher) post(r *Request, env Envelope, from Peer) {
 		return
 	}
 	if from != NoPeer && e.lost > 0 {
-		if down := e.Down(from); down != nil {
+		if down := e.Unreachable(from); down != nil {
 			e.end(r, down)
 			return
 		}
@@ -105,10 +105,10 @@ func (e *matcher) firstPacket(s *linkState, p *peer) {
 func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
-	if r.apart != nil {
-		r.room = max(0, r.apart.sink.Matched(p.index, total))
+	if r.scattered != nil {
+		r.room = max(0, r.scattered.sink.Matched(p.index, total))
 	}
-	if e.there != nil && r.apart == nil && total > 0 && !e.there(r.data[:min(total, r.room)]) {
+	if e.there != nil && r.scattered == nil && total > 0 && !e.there(r.data[:min(total, r.room)]) {
 		r.data, r.room = nil, 0
 		r.status.Err = ErrMemory
 		return
@@ -157,7 +157,7 @@ func (e *matcher) continuation(s *linkState, p *peer) error {
 	}
 	s.recv = r
 	var dst []byte
-	if r.apart == nil && r.pos < r.room {
+	if r.scattered == nil && r.pos < r.room {
 		dst = r.data[r.pos:]
 	}
 	e.startPayload(s, p, dst)

@@ -57,31 +57,31 @@ type Request struct {
 // course is the state of one use of a request, which is cleared for the next use. The other
 // fields of Request need no clearing: a request that leaves a queue resets its links.
 type course struct {
-	status  Status
-	kind    requestKind
-	state   requestState
-	mode    Mode
-	done    bool // complete for the user
-	busy    bool // the engine still holds references
-	needAck bool // sends: SYNCACK has not come yet
-	cancel  cancelState
-	pooled  bool  // data is from the engine's buffers
-	peer    *peer // sends: destination; receives: source, once matched
-	from    Peer  // receives: the only possible source, or NoPeer
-	flights int32 // parts of data that the link has not taken yet
-	env     Envelope
-	room    int64        // sends: taken in the attached buffer, returned at the end; receives: bytes of the message that fit
-	taken   *BufferSpace // sends: BufferSpace of room
-	id      wire.RequestID
-	remote  wire.RequestID // the other side's ID for the message
-	data    []byte         // sends: the whole message; receives: the user's buffer
-	apart   *scattered     // used instead of data, if the data is not contiguous
-	pos     int64          // bytes committed to the link, or received
-	total   int64          // bytes of the message
-	count   int64          // informational: number of items and their type, of this send or from the sender of the received message
-	dtype   uint64
-	seq     uint64
-	msg     *Message // sends to self: the message that waits for a receive; receives: the message that is still arriving
+	status    Status
+	kind      requestKind
+	state     requestState
+	mode      Mode
+	done      bool // complete for the user
+	busy      bool // the engine still holds references
+	needAck   bool // sends: SYNCACK has not come yet
+	cancel    cancelState
+	pooled    bool  // data is from the engine's buffers
+	peer      *peer // sends: destination; receives: source, once matched
+	from      Peer  // receives: the only possible source, or NoPeer
+	flights   int32 // parts of data that the link has not taken yet
+	env       Envelope
+	room      int64        // sends: taken in the attached buffer, returned at the end; receives: bytes of the message that fit
+	taken     *BufferSpace // sends: BufferSpace of room
+	id        wire.RequestID
+	remote    wire.RequestID // the other side's ID for the message
+	data      []byte         // sends: the whole message; receives: the user's buffer
+	scattered *scattered     // used instead of data, if the data is not contiguous
+	pos       int64          // bytes committed to the link, or received
+	total     int64          // bytes of the message
+	count     int64          // informational: number of items and their type, of this send or from the sender of the received message
+	dtype     uint64
+	seq       uint64
+	msg       *Message // sends to self: the message that waits for a receive; receives: the message that is still arriving
 }
 
 type requestKind uint8

@@ -25,16 +25,16 @@ type scattered struct {
 	packed int64  // bytes that source has packed
 }
 
-func (e *operations) newApart(x scattered) *scattered {
-	a := e.aparts.get()
+func (e *operations) newScattered(x scattered) *scattered {
+	a := e.scatteredSlab.get()
 	*a = x
 	return a
 }
 
 func (e *operations) putApart(r *Request) {
-	*r.apart = scattered{}
-	e.aparts.put(r.apart)
-	r.apart = nil
+	*r.scattered = scattered{}
+	e.scatteredSlab.put(r.scattered)
+	r.scattered = nil
 }
 
 // The number of bytes that a Source packs at a time into memory of the engine.
@@ -45,19 +45,19 @@ const (
 )
 
 func (r *Request) pack(dst []byte) {
-	r.apart.source.Pack(dst, r.apart.packed)
-	r.apart.packed += int64(len(dst))
+	r.scattered.source.Pack(dst, r.scattered.packed)
+	r.scattered.packed += int64(len(dst))
 }
 
 // unpack passes to r's Sink as many of the bytes from off on as fit.
 func (r *Request) unpack(b []byte, off int64) {
 	if off < r.room {
-		r.apart.sink.Unpack(b[:min(int64(len(b)), r.room-off)], off)
+		r.scattered.sink.Unpack(b[:min(int64(len(b)), r.room-off)], off)
 	}
 }
 
 func (r *Request) store(b []byte) {
-	if r.apart == nil {
+	if r.scattered == nil {
 		copy(r.data, b)
 	} else if len(b) > 0 {
 		r.unpack(b, 0)
@@ -153,7 +153,7 @@ func (c copied) Pack(dst []byte, off int64) { copy(dst, c[off:]) }
 // detach makes the rest of a segment independent of its request.
 func (seg *segment) detach() {
 	r := seg.req
-	if r.apart == nil {
+	if r.scattered == nil {
 		seg.buf, seg.req = append([]byte(nil), seg.buf...), nil
 		return
 	}
@@ -161,7 +161,7 @@ func (seg *segment) detach() {
 	if seg.rest > 0 {
 		r.pack(own)
 	}
-	seg.req = &Request{course: course{state: stateEnded, peer: r.peer, apart: &scattered{source: own}, flights: 1}}
+	seg.req = &Request{course: course{state: stateEnded, peer: r.peer, scattered: &scattered{source: own}, flights: 1}}
 }
 
 // move copies the message of s, a send to this proc itself, to the receive r.
@@ -169,9 +169,9 @@ func (e *matcher) move(s, r *Request) {
 	n := min(s.total, r.room)
 	switch {
 	case n == 0:
-	case s.apart == nil:
+	case s.scattered == nil:
 		r.store(s.data[:n])
-	case r.apart == nil:
+	case r.scattered == nil:
 		s.pack(r.data[:n])
 	default:
 		b := e.buffers.get(int(min(n, packAhead)))

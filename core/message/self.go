@@ -21,7 +21,7 @@ func (e *matcher) sendSelf(s *Request) {
 		return
 	}
 	m.buf = e.buffers.get(int(s.total))
-	if s.apart == nil {
+	if s.scattered == nil {
 		copy(m.buf, s.data)
 	} else if s.total > 0 {
 		s.pack(m.buf)

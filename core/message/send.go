@@ -26,7 +26,7 @@ func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 func (e *sender) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
 	r := e.newRequest()
 	r.peer, r.env, r.mode = e.peer(to), env, mode
-	r.apart, r.total = e.newApart(scattered{source: src}), size
+	r.scattered, r.total = e.newScattered(scattered{source: src}), size
 	r.count, r.dtype = count, dtype
 	e.launch(r)
 	return r
@@ -50,7 +50,7 @@ func (e *sender) launch(r *Request) {
 			e.end(r, ErrBuffer)
 			return
 		}
-		if r.apart != nil {
+		if r.scattered != nil {
 			e.keepSource(r)
 		}
 	}
@@ -119,7 +119,7 @@ func (p *peer) idle() bool {
 // sendRemote commits the first packet if nothing has to be sent before it, or queues the send, so
 // that messages do not overtake each other (MPI-4.1, 3.5).
 func (e *sender) sendRemote(p *peer, r *Request) {
-	if r.apart == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
+	if r.scattered == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
 		r.pos, r.seq, r.state = r.total, p.sent, stateSent
 		e.sendProgress(r)
 		return

@@ -129,7 +129,7 @@ func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 // RecvMessageInto is RecvMessage into a Sink, as RecvInto is Recv.
 func (e *matcher) RecvMessageInto(m *Message, sink Sink) *Request {
 	r := e.newReceive(nil)
-	r.apart = e.newApart(scattered{sink: sink})
+	r.scattered = e.newScattered(scattered{sink: sink})
 	r.env.Context = m.entry.Key().Context
 	e.accept(m, r)
 	return r

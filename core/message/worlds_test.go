@@ -170,7 +170,7 @@ func TestForgetWorld(t *testing.T) {
 	if first, err := a.AddWorld(World{Size: 2, MaxData: 1, AckMark: 1, HiWater: 1}); err != nil || first != 6 {
 		t.Errorf("the next world begins at %d: %v", first, err)
 	}
-	if a.Proc(7).PID != 1 || a.Down(7) != nil {
+	if a.Proc(7).PID != 1 || a.Unreachable(7) != nil {
 		t.Error("the next world is not itself")
 	}
 	for range 1000 {

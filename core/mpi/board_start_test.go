@@ -514,7 +514,7 @@ func TestBoardStartBeforeBlocking(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- Barrier(a) }()
 	sleeping(procs[0], 1)
-	if w := collective.BoardPlace(b.in()).Place.Arrived(board.Member(0), next); w.Over() {
+	if w := collective.BoardPlace(b.in()).Place.Arrived(board.Member(0), next); w.Done() {
 		t.Error("it says that it is in the next operation")
 	}
 	y := boardStarts["allgather"](b, 0, 10)

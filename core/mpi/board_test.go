@@ -107,9 +107,9 @@ func putOnBoards(t *testing.T, procs []*proc.Process) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lends.Cores = board.Cores{N: uint32(len(mates) - len(procs)%2)} // both limits are tested
+		lends.Cores = board.Cores{Count: uint32(len(mates) - len(procs)%2)} // both limits are tested
 		for _, r := range mates {
-			procs[r].Boards.Lends = lends
+			procs[r].Boards.Lending = lends
 			if err := procs[r].Boards.OnBoard(b, bells, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -484,16 +484,16 @@ func TestBoardLends(t *testing.T) {
 	onlyBoards(t)
 	for _, procs := range []int{2, 3, 4} {
 		all := layout{procs: procs}.start(t)
-		slow := *all[0].Boards.Lends
+		slow := *all[0].Boards.Lending
 		slow.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
 			for range 2000 { // lets the others go on
 				runtime.Gosched()
 			}
-			return all[0].Boards.Lends.Fetch(from, addr, to)
+			return all[0].Boards.Lending.Fetch(from, addr, to)
 		}
 		done := make(chan error)
 		for _, p := range all[1:] {
-			p.Boards.Lends = &slow
+			p.Boards.Lending = &slow
 		}
 		for _, p := range all {
 			go func() { done <- lendAndChange((*Comm)(p.Comms.World)) }()
@@ -558,9 +558,9 @@ func lendAndChange(c *Comm) error {
 // If one proc cannot read the others' memory none lends, and all else is as ever.
 func TestBoardUnreadable(t *testing.T) {
 	onlyBoards(t)
-	for _, lends := range []*board.Lending{nil, {Cores: board.Cores{N: 9}, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
+	for _, lends := range []*board.Lending{nil, {Cores: board.Cores{Count: 9}, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
 		procs := layout{procs: 3}.start(t)
-		procs[1].Boards.Lends = lends
+		procs[1].Boards.Lending = lends
 		done := make(chan error)
 		for _, p := range procs {
 			go func() {
@@ -590,15 +590,15 @@ func TestBoardCopiesUnreadable(t *testing.T) {
 		all := layout{procs: x.procs}.start(t)
 		var reads, failed atomic.Int64
 		for _, p := range all[1:] { // and one that can read all
-			lends := *p.Boards.Lends
+			lends := *p.Boards.Lending
 			lends.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
 				if len(to) > 16 && reads.Add(1)%x.nth == 0 {
 					failed.Add(1)
 					return wireup.ErrUnreadable
 				}
-				return all[0].Boards.Lends.Fetch(from, addr, to)
+				return all[0].Boards.Lending.Fetch(from, addr, to)
 			}
-			p.Boards.Lends = &lends
+			p.Boards.Lending = &lends
 		}
 		done := make(chan error)
 		for _, p := range all {
@@ -653,7 +653,7 @@ func TestBoardOwnMemory(t *testing.T) {
 	onlyBoards(t)
 	for _, name := range []string{"allgather", "alltoall"} {
 		procs := layout{procs: 3}.start(t)
-		lends := procs[0].Boards.Lends
+		lends := procs[0].Boards.Lending
 		var over atomic.Bool
 		for i, p := range procs {
 			x := *lends
@@ -666,9 +666,9 @@ func TestBoardOwnMemory(t *testing.T) {
 				}
 				return lends.Fetch(from, addr, to)
 			}
-			p.Boards.Lends = &x
+			p.Boards.Lending = &x
 		}
-		procs[0].Boards.There = func([]byte) bool { return false }
+		procs[0].Boards.CanWrite = func([]byte) bool { return false }
 		done := make(chan error)
 		for _, p := range procs[1:] {
 			go func() { done <- boardOps[name]((*Comm)(p.Comms.World), 0, 20000) }()
@@ -784,7 +784,7 @@ func TestBoardMemory(t *testing.T) {
 	if err := first(<-done, <-done); err != nil {
 		t.Fatal(err)
 	}
-	procs[0].Boards.Back = func(int, int) error { return bad }
+	procs[0].Boards.Commit = func(int, int) error { return bad }
 	if err := Bcast((*Comm)(procs[0].Comms.World), make([]byte, 1000), 0); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)
 	}

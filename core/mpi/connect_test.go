@@ -69,7 +69,7 @@ func (g *gate) Send(m wireup.Message) error {
 	switch m.Kind {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
-		p.Node.Hear(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
+		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
 	case wireup.KindClosePort:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
@@ -97,7 +97,7 @@ func portOf(key []byte) dynamic.World {
 
 // refuse answers that there is no such port.
 func (k question) refuse(kind wireup.Kind) {
-	k.p.Node.Hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
+	k.p.Node.HandleMessage(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
 }
 
 func (m *testNodes) take(k question, msg *wireup.Message) {
@@ -122,7 +122,7 @@ func (m *testNodes) call(k question, msg *wireup.Message) {
 	if o.silent {
 		a, b := socketPair()
 		m.kept = append(m.kept, b)
-		k.p.Node.Hear(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: k.number}}, a)
+		k.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -134,8 +134,8 @@ func (o *openPort) pair() {
 		c, t := o.calls[0], o.takes[0]
 		o.calls, o.takes = o.calls[1:], o.takes[1:]
 		a, b := socketPair()
-		c.p.Node.Hear(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: c.number}}, a)
-		t.p.Node.Hear(wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: t.number}}, b)
+		c.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: c.number}}, a)
+		t.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: t.number}}, b)
 	}
 }
 
@@ -150,7 +150,7 @@ func (m *testNodes) open(from, to dynamic.Member) {
 		return
 	}
 	tell := func(p *proc.Process, who dynamic.Member, l link.Link, reason string) {
-		p.Node.Hear(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
+		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
 	}
 	target := m.procs[to]
 	if target == nil {

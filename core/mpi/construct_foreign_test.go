@@ -167,7 +167,7 @@ func TestOutOfContexts(t *testing.T) {
 					o := c.in().Process().Comms.Contexts.Offer(true)
 					last := o
 					last.Max = 1<<63 - 6
-					if _, err := c.in().Process().Comms.Contexts.Settle(o, last, 2); err != nil {
+					if _, err := c.in().Process().Comms.Contexts.Conclude(o, last, 2); err != nil {
 						return err
 					}
 				}

@@ -342,7 +342,7 @@ func TestLinkRefusedWithoutAnAgent(t *testing.T) {
 	p.Endpoints.Grace = 0
 	p.Endpoints.List[proc.AgentLink].Lose(io.EOF)
 	p.Node.Take(proc.Delivery{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
-	if err := p.Eng.Down(1); !errors.Is(err, io.EOF) {
+	if err := p.Eng.Unreachable(1); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 // hasLeft reports whether all remote procs are only waited for.
 func hasLeft(p *proc.Process) bool {
 	for _, g := range p.Worlds.Remotes {
-		if !g.(*meet.Remote).Left {
+		if !g.(*meet.Remote).Unneeded {
 			return false
 		}
 	}

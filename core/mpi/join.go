@@ -45,7 +45,7 @@ func (x *Proc) OnBoard(b *board.Board, bells []Bell) error { return x.p.Boards.O
 
 // LendMemory sets how the rank and others of its host read each other's memory. It must be
 // called before OnBoard, if at all.
-func (x *Proc) LendMemory(l *board.Lending) { x.p.Boards.Lends = l }
+func (x *Proc) LendMemory(l *board.Lending) { x.p.Boards.Lending = l }
 
 // FindParents connects a spawned world with the world that has spawned it, as Init does. All its
 // ranks call it.

@@ -42,7 +42,7 @@ func (r *registry) Send(m wireup.Message) error {
 	if err != nil {
 		answer.Reason, answer.Meeting.Class = err.Error(), int(mpierr.Of(err))
 	}
-	r.p.Node.Hear(answer, nil)
+	r.p.Node.HandleMessage(answer, nil)
 	return nil
 }
 

@@ -104,7 +104,7 @@ func costOfInit(t *testing.T, job *wireup.Job, table startup.Procs) int {
 	least := math.MaxInt
 	for range 5 { // the runtime's own goroutines allocate at times
 		var p *Proc
-		n := allocs.Exactly(func() {
+		n := allocs.BytesExact(func() {
 			var err error
 			if p, err = Join(open(), sink{}, still{}, nil); err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func (x *Proc) Self() *Comm {
 // Hear takes a message of the node's, with the link of a KindLink, which the
 // rank then owns. It may be called at any time and does not block.
 func (x *Proc) Hear(m life.Message, l link.Link) {
-	x.p.Node.Hear(m, l)
+	x.p.Node.HandleMessage(m, l)
 }
 
 // BufferAttach is the function BufferAttach for this rank.

@@ -125,7 +125,7 @@ func TestRankMemoryDoesNotGrowWithTheJob(t *testing.T) {
 		job := wide(each)
 		roster := rosterOf(t, job, nil)
 		keep := make([]*Proc, ranks)
-		n := allocs.Exactly(func() {
+		n := allocs.BytesExact(func() {
 			for i := range keep {
 				keep[i] = busyRank(t, roster, *job, each+i)
 			}
@@ -188,7 +188,7 @@ func TestClientsShareWhatIsTheSame(t *testing.T) {
 		job.Procs[r].Data = datatype.NativeLE.String()
 	}
 	var second *Roster
-	n := allocs.Exactly(func() { second = rosterOf(t, job, first) })
+	n := allocs.BytesExact(func() { second = rosterOf(t, job, first) })
 	if second.in().Directory() != first.in().Directory() || second.in().Masters() != first.in().Masters() || n > 200_000 {
 		t.Errorf("%d bytes for the second of two rosters", n)
 	}

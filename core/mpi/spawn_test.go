@@ -59,7 +59,7 @@ func (b *spawnNode) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
 	if x.Class != 0 {
 		m.Reason = reason
 	}
-	b.m.procs[b.me].Node.Hear(m, nil)
+	b.m.procs[b.me].Node.HandleMessage(m, nil)
 }
 
 // breed starts children that greet their parents and leave them.

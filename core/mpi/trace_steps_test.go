@@ -177,7 +177,7 @@ func TestNoTraceCostsNothing(t *testing.T) {
 	p := newTestNodes().world(t, "a", 1)[0]
 	m := &meet.Meeting{P: p, C: p.Comms.World, Shown: p.Trace.Procedure(proc.ToConnect)}
 	if n := testing.AllocsPerRun(100, func() {
-		m.Took(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })
+		m.TraceStep(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

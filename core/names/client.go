@@ -6,7 +6,7 @@ package names
 type Client struct {
 	Published
 	open bool // there is a connection
-	used bool // used since the last Look
+	used bool // used since the last Tick
 }
 
 // Action is the action of a Step.
@@ -14,17 +14,17 @@ type Action uint8
 
 // The actions.
 const (
-	Over    Action = iota // the exchange is over; the last error is the result
-	Connect               // make a connection; then Connected or Unanswered
-	Renew                 // publish Request again; then Answered or Unanswered
-	Ask                   // make the request; then Answered or Unanswered
+	Finished Action = iota // the exchange is over; the last error is the result
+	Connect                // make a connection; then Connected or Unanswered
+	Renew                  // publish Request again; then Answered or Unanswered
+	Ask                    // make the request; then Answered or Unanswered
 )
 
 // Step is the next action of an Exchange.
 type Step struct {
 	Action  Action
 	Request Request // the request for Renew
-	Again   bool    // Ask: the request was sent before, on a connection that broke before the answer
+	Resent  bool    // Ask: the request was sent before, on a connection that broke before the answer
 }
 
 // Exchange is one request on its way. A Client has one at a time.
@@ -56,7 +56,7 @@ func (e *Exchange) Next() Step {
 	case e.alone:
 		return Step{}
 	}
-	return Step{Action: Ask, Again: e.asked}
+	return Step{Action: Ask, Resent: e.asked}
 }
 
 // Connected records that there is a connection.
@@ -82,10 +82,10 @@ func (e *Exchange) Unanswered(final bool) {
 // Lost records that the connection is gone.
 func (c *Client) Lost() { c.open = false }
 
-// Look is called from time to time, for a connection that is not in use. If hangUp is true the
+// Tick is called from time to time, for a connection that is not in use. If hangUp is true the
 // connection is not needed any more; if e is not nil there are names and no connection, and e makes
 // one.
-func (c *Client) Look() (hangUp bool, e *Exchange) {
+func (c *Client) Tick() (hangUp bool, e *Exchange) {
 	hangUp = c.open && c.Len() == 0 && !c.used
 	c.open, c.used = c.open && !hangUp, false
 	if c.Len() > 0 && !c.open {
@@ -94,5 +94,5 @@ func (c *Client) Look() (hangUp bool, e *Exchange) {
 	return hangUp, e
 }
 
-// Keeps reports whether Look has to be called: there is a connection, or names.
-func (c *Client) Keeps() bool { return c.open || c.Len() > 0 }
+// NeedsTick reports whether Tick has to be called: there is a connection, or names.
+func (c *Client) NeedsTick() bool { return c.open || c.Len() > 0 }

@@ -13,8 +13,8 @@ func script(t *testing.T, e *Exchange, words ...string) (did []Action) {
 		s := e.Next()
 		did = append(did, s.Action)
 		switch {
-		case s.Action == Ask && s.Again != slices.Contains(did[:len(did)-1], Ask):
-			t.Errorf("%v: the last step says that it was made before: %v", did, s.Again)
+		case s.Action == Ask && s.Resent != slices.Contains(did[:len(did)-1], Ask):
+			t.Errorf("%v: the last step says that it was made before: %v", did, s.Resent)
 		case word != "ok":
 			e.Unanswered(word == "final")
 		case s.Action == Connect:
@@ -34,13 +34,13 @@ func TestClient(t *testing.T) {
 		words       []string
 		want        []Action
 	}{
-		{"first", false, false, []string{"ok", "ok"}, []Action{Connect, Ask, Over}},
-		{"connected", true, false, []string{"ok"}, []Action{Ask, Over}},
-		{"nobody is there", false, false, []string{"no"}, []Action{Connect, Over}},
-		{"a new connection gives no answer", false, false, []string{"ok", "no"}, []Action{Connect, Ask, Over}},
-		{"an old connection has broken", true, true, []string{"no", "ok", "ok", "ok"}, []Action{Ask, Connect, Renew, Ask, Over}},
-		{"twice", true, true, []string{"no", "ok", "no"}, []Action{Ask, Connect, Renew, Over}},
-		{"the time is over", true, false, []string{"final"}, []Action{Ask, Over}},
+		{"first", false, false, []string{"ok", "ok"}, []Action{Connect, Ask, Finished}},
+		{"connected", true, false, []string{"ok"}, []Action{Ask, Finished}},
+		{"nobody is there", false, false, []string{"no"}, []Action{Connect, Finished}},
+		{"a new connection gives no answer", false, false, []string{"ok", "no"}, []Action{Connect, Ask, Finished}},
+		{"an old connection has broken", true, true, []string{"no", "ok", "ok", "ok"}, []Action{Ask, Connect, Renew, Ask, Finished}},
+		{"twice", true, true, []string{"no", "ok", "no"}, []Action{Ask, Connect, Renew, Finished}},
+		{"the time is over", true, false, []string{"final"}, []Action{Ask, Finished}},
 	} {
 		t.Run(x.what, func(t *testing.T) {
 			var c Client
@@ -60,26 +60,26 @@ func TestClient(t *testing.T) {
 // TestClientLooks has a client keep a connection for its names, and hang up when it has none.
 func TestClientLooks(t *testing.T) {
 	var c Client
-	if hangUp, e := c.Look(); hangUp || e != nil || c.Keeps() {
+	if hangUp, e := c.Tick(); hangUp || e != nil || c.NeedsTick() {
 		t.Error("there is nothing to look after")
 	}
 	script(t, c.Begin(), "ok", "ok")
 	for _, want := range []bool{false, true, false} { // it was used; not since; it is gone
-		if hangUp, e := c.Look(); hangUp != want || e != nil {
+		if hangUp, e := c.Tick(); hangUp != want || e != nil {
 			t.Errorf("hangs up: %v, want %v; %v", hangUp, want, e)
 		}
 	}
 	n := Name{Service: "a"}
 	c.Answered(c.Request(n, "port", false), nil)
-	_, e := c.Look()
-	if e == nil || !slices.Equal(script(t, e, "ok", "ok"), []Action{Connect, Renew, Over}) {
+	_, e := c.Tick()
+	if e == nil || !slices.Equal(script(t, e, "ok", "ok"), []Action{Connect, Renew, Finished}) {
 		t.Error("the name is not published again")
 	}
-	if hangUp, e := c.Look(); hangUp || e != nil || !c.Keeps() {
+	if hangUp, e := c.Tick(); hangUp || e != nil || !c.NeedsTick() {
 		t.Error("a connection with a name is not kept")
 	}
 	c.Lost()
-	if _, e = c.Look(); e == nil || !slices.Equal(script(t, e, "no"), []Action{Connect, Over}) {
+	if _, e = c.Tick(); e == nil || !slices.Equal(script(t, e, "no"), []Action{Connect, Finished}) {
 		t.Error("one try of each look")
 	}
 }

@@ -11,9 +11,9 @@ type Home struct {
 	Scope  string // scope at that server if the proc gives none
 }
 
-// Of reports whether a name is kept at the server that several jobs share, and returns the scope
+// ScopeOf reports whether a name is kept at the server that several jobs share, and returns the scope
 // there. given is false if the proc gives no scope. It fails with ErrScope.
-func (h Home) Of(scope string, given bool) (shared bool, at string, err error) {
+func (h Home) ScopeOf(scope string, given bool) (shared bool, at string, err error) {
 	switch {
 	case len(scope) > MaxScope:
 		return false, "", fmt.Errorf("%w: %d bytes, at most %d", ErrScope, len(scope), MaxScope)

@@ -24,7 +24,7 @@ func TestHome(t *testing.T) {
 		{h: shared, scope: ScopeOfJob, given: true},
 		{h: shared, scope: strings.Repeat("x", MaxScope+1), given: true, err: ErrScope},
 	} {
-		got, at, err := c.h.Of(c.scope, c.given)
+		got, at, err := c.h.ScopeOf(c.scope, c.given)
 		wants(t, c.scope, err, c.err)
 		if got != c.shared || at != c.at {
 			t.Errorf("%+v, scope %q, %v: shared %v, scope %q", c.h, c.scope, c.given, got, at)

@@ -10,20 +10,20 @@ import (
 // State is the state of a Link.
 type State uint8
 
-// The states. In Apart the driver makes another underlying link. In one of the last three
+// The states. In Detached the driver makes another underlying link. In one of the last three
 // it may release the Link, but see End in the package comment for Done.
 const (
-	Apart   State = iota // no underlying link: the driver has to make one
-	Joining              // dialler: the acceptor has not answered yet
-	Up                   // bytes move
-	Done                 // all bytes were acknowledged and received, in both directions, ends included
-	Failed               // given up; calls of the user return an error
-	Closed               // closed by the user
+	Detached State = iota // no underlying link: the driver has to make one
+	Joining               // dialler: the acceptor has not answered yet
+	Up                    // bytes move
+	Done                  // all bytes were acknowledged and received, in both directions, ends included
+	Failed                // given up; calls of the user return an error
+	Closed                // closed by the user
 )
 
 // String returns the name of the constant.
 func (s State) String() string {
-	names := [...]string{"Apart", "Joining", "Up", "Done", "Failed", "Closed"}
+	names := [...]string{"Detached", "Joining", "Up", "Done", "Failed", "Closed"}
 	if int(s) < len(names) {
 		return names[s]
 	}
@@ -35,7 +35,7 @@ type Status struct {
 	State State
 	Epoch uint64 // epoch of the last underlying link; 0 before the first
 	Acked uint64 // bytes that the peer's user has received, as far as is known
-	Err   error  // Apart: why the last underlying link was lost, nil before the first; Failed: why
+	Err   error  // Detached: why the last underlying link was lost, nil before the first; Failed: why
 }
 
 // Status returns the Link's status. It changes only in calls of Link's methods, those by
@@ -52,7 +52,7 @@ func (l *Link) Status() Status {
 	case l.err != nil:
 		s.State, s.Err = Failed, l.err
 	case l.lower == nil:
-		s.State, s.Err = Apart, l.cause
+		s.State, s.Err = Detached, l.cause
 	case l.joining:
 		s.State = Joining
 	default:
@@ -144,7 +144,7 @@ func (l *Link) Fail(why error) {
 }
 
 // Pump makes the progress that does not need the user: it receives as far as the window allows and
-// sends what is pending. The driver calls it when an event of Wants has happened on the underlying
+// sends what is pending. The driver calls it when an event of Interest has happened on the underlying
 // link; Send and Recv do the same by themselves. It reports whether anything was received; if so,
 // there may be more.
 func (l *Link) Pump() (received bool) {
@@ -158,8 +158,8 @@ func (l *Link) Pump() (received bool) {
 	return received
 }
 
-// Wants returns the events to wait for on the underlying link, 0 if there is none.
-func (l *Link) Wants() link.Interest {
+// Interest returns the events to wait for on the underlying link, 0 if there is none.
+func (l *Link) Interest() link.Interest {
 	l.lock()
 	defer l.unlock()
 	return l.wants()

@@ -71,11 +71,11 @@ func TestBadAnswerForTheDialler(t *testing.T) {
 		state  State
 	}{
 		"sound":                         {func(*Hello) {}, nil, Up},
-		"other session":                 {func(h *Hello) { h.Session[3]++ }, ErrSession, Apart},
-		"other epoch":                   {func(h *Hello) { h.Epoch = 2 }, ErrStale, Apart},
+		"other session":                 {func(h *Hello) { h.Session[3]++ }, ErrSession, Detached},
+		"other epoch":                   {func(h *Hello) { h.Epoch = 2 }, ErrStale, Detached},
 		"received what was not sent":    {func(h *Hello) { h.Received = 1 }, ErrAck, Failed},
 		"cannot replay from where I am": {func(h *Hello) { h.Oldest = 1 }, ErrSequence, Failed},
-		"no window":                     {func(h *Hello) { h.Window = 0 }, ErrFrame, Apart},
+		"no window":                     {func(h *Hello) { h.Window = 0 }, ErrFrame, Detached},
 	} {
 		l, peer := diallerOf(t)
 		h := sound
@@ -94,9 +94,9 @@ func TestAnswersThatAreNoHello(t *testing.T) {
 		want  error
 		state State
 	}{
-		"DATA":          {header{kind: kindData, flags: flagSum, length: 1}, ErrFrame, Apart},
-		"no checksum":   {header{kind: kindData, length: 1}, ErrChecksum, Apart},
-		"other version": {header{}, ErrChecksum, Apart},
+		"DATA":          {header{kind: kindData, flags: flagSum, length: 1}, ErrFrame, Detached},
+		"no checksum":   {header{kind: kindData, length: 1}, ErrChecksum, Detached},
+		"other version": {header{}, ErrChecksum, Detached},
 		"GONE":          {header{kind: kindGone, flags: flagSum}, ErrGone, Failed},
 	} {
 		l, peer := diallerOf(t)
@@ -130,11 +130,11 @@ func TestLateEventsOfAnOldLink(t *testing.T) {
 	}
 	cause := errors.New("its plugin died")
 	l.Lost(5, cause)
-	if s := p.state(l, Apart); !errors.Is(s.Err, cause) || s.Epoch != 5 {
+	if s := p.state(l, Detached); !errors.Is(s.Err, cause) || s.Epoch != 5 {
 		t.Error(s)
 	}
 	l.Lost(5, errors.New("again"))
-	if s := p.state(l, Apart); !errors.Is(s.Err, cause) {
+	if s := p.state(l, Detached); !errors.Is(s.Err, cause) {
 		t.Error(s)
 	}
 }
@@ -180,7 +180,7 @@ func TestWrongRolePanics(t *testing.T) {
 }
 
 func TestStateString(t *testing.T) {
-	if s := Apart.String() + Closed.String() + State(9).String(); s != "ApartClosedState(9)" {
+	if s := Detached.String() + Closed.String() + State(9).String(); s != "DetachedClosedState(9)" {
 		t.Error(s)
 	}
 }

@@ -94,11 +94,11 @@ func plausible(t *testing.T, l *Link) {
 		t.Fatalf("acked %d, next %d, reached %d, end %d", o.acked, o.next, o.reached, o.end)
 	}
 	s := l.Status()
-	if s.State != Failed && s.State != Apart {
+	if s.State != Failed && s.State != Detached {
 		return
 	}
 	for _, known := range []error{ErrVersion, ErrFrame, ErrSequence, ErrAck, ErrWindow, ErrChecksum, ErrSession, ErrStale, ErrGone} {
-		if errors.Is(s.Err, known) && (s.State == Apart || errors.Is(s.Err, link.ErrBroken)) {
+		if errors.Is(s.Err, known) && (s.State == Detached || errors.Is(s.Err, link.ErrBroken)) {
 			return
 		}
 	}

@@ -105,7 +105,7 @@ func TestDamageCostsTheUnderlyingLinkOnly(t *testing.T) {
 		}
 		peer.Send([][]byte{b, []byte("xyz")[:damage.length]})
 		p.recv(l, 100, "")
-		if s := p.state(l, Apart); !errors.Is(s.Err, ErrChecksum) {
+		if s := p.state(l, Detached); !errors.Is(s.Err, ErrChecksum) {
 			t.Error(s.Err)
 		}
 		again, y := linktest.Pair(1000)

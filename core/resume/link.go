@@ -201,8 +201,8 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return l.out.settle(), nil
 }
 
-// Owes reports whether the next Lend or Send would return lent bytes to the caller.
-func (l *Link) Owes() bool {
+// CanReturn reports whether the next Lend or Send would return lent bytes to the caller.
+func (l *Link) CanReturn() bool {
 	l.lock()
 	defer l.unlock()
 	return l.out.owed > 0
@@ -215,9 +215,9 @@ func (l *Link) Lending() bool {
 	return l.out.lending()
 }
 
-// Behind reports whether the underlying link, if there is one, has not taken all lent bytes
+// HasUnsent reports whether the underlying link, if there is one, has not taken all lent bytes
 // that the window has room for.
-func (l *Link) Behind() bool {
+func (l *Link) HasUnsent() bool {
 	l.lock()
 	defer l.unlock()
 	o := &l.out
@@ -282,7 +282,7 @@ func (l *Link) Handle() int { return l.config.Handle }
 
 // Arm reports whether an event of want has happened, after making progress. If it returns false,
 // the underlying link is armed for whatever may change that: the driver must wake all who sleep on
-// Handle when an event of Wants has happened on the underlying link, and after each call of its
+// Handle when an event of Interest has happened on the underlying link, and after each call of its
 // own.
 func (l *Link) Arm(want link.Interest) bool {
 	l.lock()

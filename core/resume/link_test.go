@@ -122,7 +122,7 @@ func (p *pair) state(l *Link, want State) Status {
 func TestBytesBeforeTheFirstUnderlyingLink(t *testing.T) {
 	p := &pair{t: t, capacity: 1000}
 	p.a, p.b = New(Config{Dialler: true, Window: 8}), New(Config{Window: 8})
-	p.state(p.a, Apart)
+	p.state(p.a, Detached)
 	p.send(p.a, "0123456789", 8)
 	p.recv(p.a, 5, "")
 	p.connect()
@@ -136,8 +136,8 @@ func TestCutBytesAreReplayed(t *testing.T) {
 		p.send(p.a, "to b, lost", 10)
 		p.send(p.b, "to a, lost", 10)
 		p.cut()
-		p.state(p.b, Apart)
-		if s := p.state(p.a, Apart); s.Epoch != 1 || s.Err == nil {
+		p.state(p.b, Detached)
+		if s := p.state(p.a, Detached); s.Epoch != 1 || s.Err == nil {
 			t.Fatalf("%+v", s)
 		}
 		p.send(p.a, "; sent meanwhile", 16)
@@ -277,7 +277,7 @@ func TestDoneAnswersWhoIsNot(t *testing.T) {
 		p.state(first, Done)
 		p.cut()
 		p.state(first, Done)
-		p.state(last, Apart)
+		p.state(last, Detached)
 		p.connect()
 		p.state(last, Done)
 		p.recvError(last, io.EOF)
@@ -413,12 +413,12 @@ func TestArm(t *testing.T) {
 func TestWants(t *testing.T) {
 	p := &pair{t: t}
 	p.a, p.b = New(Config{Dialler: true}), New(Config{})
-	if w := p.a.Wants(); w != 0 {
+	if w := p.a.Interest(); w != 0 {
 		t.Errorf("without an underlying link: %d", w)
 	}
 	x, y := linktest.Pair(HelloSize - 1)
 	p.a.Dial(x)
-	if w := p.a.Wants(); w != link.Readable|link.Writable {
+	if w := p.a.Interest(); w != link.Readable|link.Writable {
 		t.Errorf("with half a HELLO: %d", w)
 	}
 	var arrival Arrival
@@ -426,7 +426,7 @@ func TestWants(t *testing.T) {
 		t.Error(ok, err)
 	}
 	p.a.Pump()
-	if w := p.a.Wants(); w != link.Readable {
+	if w := p.a.Interest(); w != link.Readable {
 		t.Errorf("with nothing to send: %d", w)
 	}
 	if h, ok, err := arrival.Read(y); !ok || err != nil || h.Epoch != 1 {
@@ -519,7 +519,7 @@ func TestLinkThatOnlyFailsToSend(t *testing.T) {
 	}
 	l.Pump()
 	p := &pair{t: t}
-	if s := p.state(l, Apart); !errors.Is(s.Err, link.ErrBroken) {
+	if s := p.state(l, Detached); !errors.Is(s.Err, link.ErrBroken) {
 		t.Error(s.Err)
 	}
 }

@@ -476,7 +476,7 @@ func (w *world) userMoves(ms []move, side int, l *Link) []move {
 func (w *world) driverMoves(ms []move) []move {
 	d, a := w.ends[0], w.ends[1]
 	switch s := d.Status().State; {
-	case s == Apart, s == Done && d.lower == nil && a.Status().State == Apart:
+	case s == Detached, s == Done && d.lower == nil && a.Status().State == Detached:
 		ms = append(ms, move{what: driverDials, arg: len(w.cables)})
 	case s == Up && w.faults > 0, s == Joining && w.faults > 0:
 		ms = append(ms, move{what: driverDials, arg: len(w.cables), fault: true})
@@ -488,7 +488,7 @@ func (w *world) driverMoves(ms []move) []move {
 			ms = append(ms, move{what: driverAccepts, side: 1, arg: i})
 		}
 	}
-	if s := d.Status().State; !waiting && (s == Closed || s == Failed) && a.Status().State == Apart {
+	if s := d.Status().State; !waiting && (s == Closed || s == Failed) && a.Status().State == Detached {
 		ms = append(ms, move{what: driverGivesUp, side: 1})
 	}
 	return ms
@@ -591,12 +591,12 @@ func (w *world) feed(l *Link, batch [][]byte) (n int, answer bool) {
 	}
 	in := &w.cables[p.cable].pipes[1-p.side]
 	used := 0
-	if rest := l.Rest(); rest > 0 && in.arrived > 0 {
+	if rest := l.DirectBytes(); rest > 0 && in.arrived > 0 {
 		for _, b := range batch {
 			k := copy(b, in.bytes[used:min(in.arrived, rest)])
 			used += k
 		}
-		n, answer = used, l.Took(used)
+		n, answer = used, l.ReadDirect(used)
 	} else if data, whole := l.Peek(in.bytes[:in.arrived]); len(data) > 0 && !whole {
 		for _, b := range batch {
 			n += copy(b, data[n:])

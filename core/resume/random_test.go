@@ -68,7 +68,7 @@ type both struct {
 
 // drive does what drivers do: dial when needed, accept what has come.
 func (b *both) drive() {
-	if s := b.ends[0].Status(); s.State == Apart {
+	if s := b.ends[0].Status(); s.State == Detached {
 		if err := b.ends[0].Dial(b.dial(b.caps)); err != nil {
 			b.rt.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func (b *both) finish() {
 				b.rt.Fatalf("%d sent and %d received, %d sent and %d received", b.sent[0], b.got[1], b.sent[1], b.got[0])
 			}
 			return
-		case a.State == Done && c.State == Apart: // see the package's comment, End
+		case a.State == Done && c.State == Detached: // see the package's comment, End
 			b.ends[0].Dial(b.dial(b.caps))
 		}
 	}

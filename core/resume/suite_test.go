@@ -50,11 +50,11 @@ func (c *connection) mend() {
 	d, a := c.dialler.Status(), c.acceptor.Status()
 	over := func(s resume.State) bool { return s == resume.Closed || s == resume.Failed }
 	switch {
-	case over(a.State) && d.State == resume.Apart:
+	case over(a.State) && d.State == resume.Detached:
 		c.dialler.Fail(errors.New("refused"))
-	case over(d.State) && a.State == resume.Apart:
+	case over(d.State) && a.State == resume.Detached:
 		c.acceptor.Fail(errors.New("nobody dials"))
-	case !over(a.State) && !over(d.State) && (d.State == resume.Apart || a.State == resume.Apart):
+	case !over(a.State) && !over(d.State) && (d.State == resume.Detached || a.State == resume.Detached):
 		c.connect()
 	}
 	c.dialler.Pump()

@@ -58,18 +58,18 @@ func (k Kind) Drains() bool { return k == Unlock || k == Flush || k == Complete 
 
 // Header is a request of an origin, or a notice between origin and target.
 type Header struct {
-	Kind    Kind
-	Op      *datatype.Op // operation of Accumulate and GetAccumulate
-	Lock    LockType     // type for Lock
-	Passive bool         // the operation belongs to an epoch opened by a lock
-	Apart   bool         // the target's datatype comes in a message before the data
-	Seq     uint32       // number that determines DataTag and AnswerTag
-	Disp    int64        // in the target's units; an address in dynamic windows
-	Count   int64        // items at the target
-	Len     int64        // bytes of data in the representation that is sent
-	TypeLen int64        // size of the target's datatype
-	Type    []byte       // result of Type.AppendBinary, unless Apart
-	Data    []byte       // all of the data, or nil: it comes in a message of its own
+	Kind         Kind
+	Op           *datatype.Op // operation of Accumulate and GetAccumulate
+	Lock         LockType     // type for Lock
+	Passive      bool         // the operation belongs to an epoch opened by a lock
+	SeparateType bool         // the target's datatype comes in a message before the data
+	Seq          uint32       // number that determines DataTag and AnswerTag
+	Disp         int64        // in the target's units; an address in dynamic windows
+	Count        int64        // items at the target
+	Len          int64        // bytes of data in the representation that is sent
+	TypeLen      int64        // size of the target's datatype
+	Type         []byte       // result of Type.AppendBinary, unless SeparateType
+	Data         []byte       // all of the data, or nil: it comes in a message of its own
 }
 
 // HeaderSize is the maximum size in bytes of a header with a datatype and data in it.
@@ -135,7 +135,7 @@ func (h *Header) Append(b []byte, inline bool) []byte {
 	if h.Passive {
 		flags |= flagPassive
 	}
-	if h.Apart {
+	if h.SeparateType {
 		flags |= flagApart
 	}
 	if inline {
@@ -151,7 +151,7 @@ func (h *Header) Append(b []byte, inline bool) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(h.Count))
 	b = binary.BigEndian.AppendUint64(b, uint64(h.Len))
 	b = binary.BigEndian.AppendUint64(b, uint64(h.TypeLen))
-	if !h.Apart {
+	if !h.SeparateType {
 		b = append(b, h.Type...)
 	}
 	if inline {
@@ -172,7 +172,7 @@ func Parse(b []byte) (h Header, err error) {
 	}
 	flags := b[3]
 	h = Header{
-		Kind: Kind(b[1]), Passive: flags&flagPassive != 0, Apart: flags&flagApart != 0,
+		Kind: Kind(b[1]), Passive: flags&flagPassive != 0, SeparateType: flags&flagApart != 0,
 		Seq:     binary.BigEndian.Uint32(b[4:]),
 		Disp:    int64(binary.BigEndian.Uint64(b[8:])),
 		Count:   int64(binary.BigEndian.Uint64(b[16:])),
@@ -212,7 +212,7 @@ func (h *Header) argument(arg byte) error {
 
 // tail reads the datatype and the data, which must be all of rest.
 func (h *Header) tail(rest []byte, inline bool) error {
-	if !h.Apart {
+	if !h.SeparateType {
 		if h.TypeLen > int64(len(rest)) {
 			return fmt.Errorf("%w: a datatype of %d bytes in %d", ErrHeader, h.TypeLen, len(rest))
 		}
@@ -231,11 +231,11 @@ func (h *Header) consistent(rest int, inline bool) error {
 	ok := rest == 0
 	switch {
 	case !h.Kind.Operation():
-		ok = ok && h.Len == 0 && h.TypeLen == 0 && h.Count == 0 && h.Disp == 0 && !inline && !h.Apart
+		ok = ok && h.Len == 0 && h.TypeLen == 0 && h.Count == 0 && h.Disp == 0 && !inline && !h.SeparateType
 	case h.Kind == Get:
 		ok = ok && !inline && h.TypeLen > 0
 	case h.Kind == CompareAndSwap:
-		ok = ok && inline && !h.Apart && h.Count == 1 && h.TypeLen > 0
+		ok = ok && inline && !h.SeparateType && h.Count == 1 && h.TypeLen > 0
 	default:
 		ok = ok && h.TypeLen > 0 && (inline || h.Len > 0 || h.Op == datatype.NoOp)
 	}

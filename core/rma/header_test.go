@@ -29,7 +29,7 @@ func good(tb testing.TB) []Header {
 	n := int64(len(ints))
 	return []Header{
 		{Kind: Put, Seq: 1, Disp: 7, Count: 2, Len: 16, TypeLen: n, Type: ints, Data: make([]byte, 16)},
-		{Kind: Put, Seq: 2, Passive: true, Apart: true, Disp: 1 << 40, Count: 9, Len: 1 << 50, TypeLen: MaxTypeLen},
+		{Kind: Put, Seq: 2, Passive: true, SeparateType: true, Disp: 1 << 40, Count: 9, Len: 1 << 50, TypeLen: MaxTypeLen},
 		{Kind: Get, Seq: maxSeq, Disp: 1, Count: 3, TypeLen: n, Type: ints},
 		{Kind: Accumulate, Op: datatype.MinLoc, Seq: 4, Count: 1, Len: 8, TypeLen: n, Type: ints, Data: make([]byte, 8)},
 		{Kind: GetAccumulate, Op: datatype.NoOp, Seq: 5, Count: 1, TypeLen: n, Type: ints},

@@ -44,8 +44,8 @@ func Features(name string, usual bool, clients []wire.ClientRank, such func(i in
 	return features
 }
 
-// Wants reports whether a card has a feature towards a client, as Features writes it.
-func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
+// HasFeature reports whether a card has a feature towards a client, as Features writes it.
+func HasFeature(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	switch {
 	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):
 		return false
@@ -61,9 +61,9 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 	switch {
 	case c == nil:
 		return AnyLink
-	case Wants(c, TLSFeature, to):
+	case HasFeature(c, TLSFeature, to):
 		return Encrypted
-	case Wants(c, ClosedFeature, to):
+	case HasFeature(c, ClosedFeature, to):
 		return Closed
 	}
 	return AnyLink
@@ -77,7 +77,7 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
 	wa, wb := wish(a, clientB), wish(b, clientA)
 	switch {
-	case wa == "" && wb == "" && Wants(a, FloatFeature, clientB) && Wants(b, FloatFeature, clientA):
+	case wa == "" && wb == "" && HasFeature(a, FloatFeature, clientB) && HasFeature(b, FloatFeature, clientA):
 		return datatype.NativeFloat.String()
 	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
 		if a.ByteOrder == dynamic.BigEndian {

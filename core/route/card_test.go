@@ -42,7 +42,7 @@ func TestBothEndsFindTheSameRepresentation(t *testing.T) {
 	}
 }
 
-// TestFeatures: what Features writes is what Wants reads.
+// TestFeatures: what Features writes is what HasFeature reads.
 func TestFeatures(t *testing.T) {
 	clients := []wire.ClientRank{0, 1, 11}
 	for _, usual := range []bool{false, true} {
@@ -50,12 +50,12 @@ func TestFeatures(t *testing.T) {
 			such := func(i int) bool { return bits>>i&1 == 1 }
 			c := &dynamic.Card{Features: Features("tls", usual, clients, such)}
 			for i, to := range clients {
-				if got := Wants(c, "tls", to); got != such(i) {
+				if got := HasFeature(c, "tls", to); got != such(i) {
 					t.Errorf("%q to %d: %t", c.Features, to, got)
 				}
 			}
 			for _, to := range []wire.ClientRank{2, AnyClient} {
-				if got := Wants(c, "tls", to); got != usual {
+				if got := HasFeature(c, "tls", to); got != usual {
 					t.Errorf("%q to %d: %t", c.Features, to, got)
 				}
 			}

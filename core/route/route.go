@@ -36,8 +36,8 @@ type Transport interface {
 	HasPlane(plane string) bool // its links can have a data plane
 }
 
-// Keeps reports whether the links of a transport meet the demand s.
-func (s Secrecy) Keeps(t Transport) bool {
+// MetBy reports whether the links of a transport meet the demand s.
+func (s Secrecy) MetBy(t Transport) bool {
 	return s == AnyLink || t.Encrypts() || s == Closed && t.Machine()
 }
 
@@ -64,7 +64,7 @@ func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 	switch {
 	case t.Machine() && !sameMachine:
 		return OtherMachine
-	case !r.Secrecy.Keeps(t):
+	case !r.Secrecy.MetBy(t):
 		return NotEncrypted
 	case len(r.Planes) > 0 && !slices.ContainsFunc(r.Planes, t.HasPlane):
 		return WrongPlane
@@ -143,7 +143,7 @@ func (r *Route) NativeFeatures(better int, running func(name string) Transport) 
 		case t == nil:
 		case open.Unfit(t, true) != "":
 			features = append(features, unfitFeature(i))
-		case !Closed.Keeps(t):
+		case !Closed.MetBy(t):
 			features = append(features, plainFeature(i))
 		}
 	}

@@ -57,7 +57,7 @@ func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	if k := len(t.Parts) - 1; k < 0 || !p.shares(t.Parts[k]) {
 		t.clients++
 	}
-	p.As = wire.ClientRank(t.clients - 1)
+	p.NewClient = wire.ClientRank(t.clients - 1)
 	t.Parts = append(t.Parts, p)
 	for i, n := range a.Granted {
 		t.Granted[p.Commands[i].Number] += n

@@ -42,7 +42,7 @@ func TestAttempt(t *testing.T) {
 		t.Errorf("%v", begins)
 	}
 	for i, want := range []wire.ClientRank{0, 0, 1, 2, 3} {
-		if got := a.Parts[i].As; got != want {
+		if got := a.Parts[i].NewClient; got != want {
 			t.Errorf("part %d is of client %d, not %d", i, got, want)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 
 // Job describes, for a plan, the job whose proc spawns.
 type Job struct {
-	Self  wire.ClientRank // site of the spawning proc
-	By    int             // host of the spawning proc, as index among those of its site
-	Sites []Site          // by client rank
-	Names []string        // names of this machine that the info key host may contain
+	Self        wire.ClientRank // site of the spawning proc
+	SpawnerHost int             // host of the spawning proc, as index among those of its site
+	Sites       []Site          // by client rank
+	Names       []string        // names of this machine that the info key host may contain
 
 	Spares []Site // spare sites that are declared or have come: see Spares
 
@@ -46,7 +46,7 @@ type Placed struct {
 	Spare  string          // name of the spare site; empty: a site of the job
 	Hosts  []int           // hosts of the proc's own site for the part, in the order of new ranks; nil: another site
 
-	As wire.ClientRank // client of the new world that the part belongs to; set by [Attempt.Answered]
+	NewClient wire.ClientRank // client of the new world that the part belongs to; set by [Attempt.Answered]
 }
 
 // NoClient is the Client of a Placed at a spare site.
@@ -93,9 +93,9 @@ func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusa
 // it, any of its hosts may be taken.
 func (j *Job) locate(list string) (p Placed, problem string) {
 	if list == "" {
-		p = Placed{Client: j.Self, Hosts: []int{j.By}}
+		p = Placed{Client: j.Self, Hosts: []int{j.SpawnerHost}}
 		for i := 1; j.Spread && i < len(j.Sites[j.Self].Hosts); i++ {
-			p.Hosts = append(p.Hosts, (j.By+i)%len(j.Sites[j.Self].Hosts))
+			p.Hosts = append(p.Hosts, (j.SpawnerHost+i)%len(j.Sites[j.Self].Hosts))
 		}
 		return p, ""
 	}
@@ -123,7 +123,7 @@ func (j *Job) locate(list string) (p Placed, problem string) {
 // named finds what one name in the info key host means.
 func (j *Job) named(name string) (p Placed, ok bool) {
 	if name == "localhost" || slices.Contains(j.Names, name) {
-		return Placed{Client: j.Self, Hosts: []int{j.By}}, true
+		return Placed{Client: j.Self, Hosts: []int{j.SpawnerHost}}, true
 	}
 	for i, s := range j.Sites {
 		if s.Name != name || name == "" {

@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		}
 		return all
 	}
-	j := &Job{Self: 1, By: 1, Names: []string{"here.example"}, Sites: []Site{
+	j := &Job{Self: 1, SpawnerHost: 1, Names: []string{"here.example"}, Sites: []Site{
 		{Name: "alpha", Hosts: hosts("10.0.0.9")},
 		{Name: "beta", Hosts: hosts("10.0.0.1", "10.0.0.2", "10.0.0.3")},
 		{Hosts: hosts("10.0.1.1", "10.0.1.2")},

@@ -23,7 +23,7 @@ const (
 
 // World is a spawned world, as known to the node of the proc that spawned it.
 type World[P comparable] struct {
-	By      P // the proc that spawned it
+	Spawner P // the proc that spawned it
 	Request uint64
 	Port    dynamic.World // port of the parents, to which its procs connect
 
@@ -78,11 +78,11 @@ func (s *Worlds[P]) Cancel(by P, request uint64) *World[P] {
 	return nil
 }
 
-// Gone records that a proc has ended. Its ports are closed, which does not mean that it has
+// ProcEnded records that a proc has ended. Its ports are closed, which does not mean that it has
 // accepted connections at them.
-func (s *Worlds[P]) Gone(by P) {
+func (s *Worlds[P]) ProcEnded(by P) {
 	for _, w := range s.living {
-		if w.By == by {
+		if w.Spawner == by {
 			w.awaited = false
 		}
 	}
@@ -124,10 +124,10 @@ func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
 // End is the effect of the end of a world on others. Reason is for the procs that wait at the
 // parents' port.
 type End struct {
-	Reason   string
-	TooEarly bool // its parents had not connected with it
-	Fails    bool // it failed, so its parents' job fails too
-	Apart    bool // it failed, which does not affect its parents: report it to the operator only
+	Reason     string
+	TooEarly   bool // its parents had not connected with it
+	Fails      bool // it failed, so its parents' job fails too
+	ReportOnly bool // it failed, which does not affect its parents: report it to the operator only
 }
 
 // Ended records that a world that was started has ended, with the text of its failure, or empty.
@@ -139,14 +139,14 @@ func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
 	e := End{Reason: cmp.Or(failure, "it ended before it had connected with its parents"), TooEarly: w.state == Orphaned}
 	if failed := failure != "" && !e.TooEarly; failed {
 		e.Fails = stopped || w.state == Connected
-		e.Apart = !e.Fails
+		e.ReportOnly = !e.Fails
 	}
 	return e
 }
 
 func (s *Worlds[P]) of(by P, request uint64) *World[P] {
 	for _, w := range s.living {
-		if w.By == by && w.Request == request {
+		if w.Spawner == by && w.Request == request {
 			return w
 		}
 	}

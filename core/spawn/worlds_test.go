@@ -36,8 +36,8 @@ var steps = map[State]func(*Worlds[int], *World[int]){
 // in returns a world in a state, beside one of another proc that is Connecting.
 func in(t *testing.T, state State) (*Worlds[int], *World[int]) {
 	t.Helper()
-	s, w := &Worlds[int]{}, &World[int]{By: 0, Request: 7, Port: port}
-	s.Started(start, &World[int]{By: 1, Request: 7, Port: dynamic.World{2}}, 2*limit, true)
+	s, w := &Worlds[int]{}, &World[int]{Spawner: 0, Request: 7, Port: port}
+	s.Started(start, &World[int]{Spawner: 1, Request: 7, Port: dynamic.World{2}}, 2*limit, true)
 	steps[state](s, w)
 	if w.State() != state {
 		t.Fatalf("state %d, want %d", w.State(), state)
@@ -49,7 +49,7 @@ func TestWorldStates(t *testing.T) {
 	moves := map[string]func(*Worlds[int], *World[int]){
 		"port closed":         func(s *Worlds[int], _ *World[int]) { s.PortClosed(port) },
 		"another port closed": func(s *Worlds[int], _ *World[int]) { s.PortClosed(dynamic.World{9}) },
-		"proc gone":           func(s *Worlds[int], _ *World[int]) { s.Gone(0); s.PortClosed(port) },
+		"proc gone":           func(s *Worlds[int], _ *World[int]) { s.ProcEnded(0); s.PortClosed(port) },
 		"disconnect":          func(s *Worlds[int], _ *World[int]) { s.Disconnect(0, 7) },
 		"disconnect another":  func(s *Worlds[int], _ *World[int]) { s.Disconnect(0, 8); s.Disconnect(1, 7) },
 		"cancel":              func(s *Worlds[int], _ *World[int]) { s.Cancel(0, 7) },
@@ -119,7 +119,7 @@ func TestWorldsEndWithTheirParents(t *testing.T) {
 	for state, want := range map[State]bool{Connecting: true, Connected: true, Disconnected: false, Orphaned: true} {
 		s, w := in(t, state)
 		end := s.ParentsFailed()
-		if got := len(end) == 2; got != want || end[0].By != 1 || got && end[1] != w {
+		if got := len(end) == 2; got != want || end[0].Spawner != 1 || got && end[1] != w {
 			t.Errorf("in state %d: %d worlds", state, len(end))
 		}
 	}

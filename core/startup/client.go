@@ -40,7 +40,7 @@ type Client struct {
 	labels   []wire.Label // labels not answered yet; labels[0] has been sent
 	taken    wire.Label   // the highest label whose answer was handled
 	d        *derivation
-	others   []error // server's reports of clients that it has lost; see OtherLost
+	others   []error // server's reports of clients that it has lost; see TakeLostClient
 	err      error
 }
 
@@ -213,11 +213,11 @@ func (c *Client) takeLost(payload []byte) {
 	}
 }
 
-// OtherLost removes and returns the server's report of a client that it has lost, if the server
+// TakeLostClient removes and returns the server's report of a client that it has lost, if the server
 // continues without that client: the error with which this client would have ended otherwise. If
 // the job does not run yet, the owner has to end it with this error. The result is nil if there is
 // no report.
-func (c *Client) OtherLost() (said error) {
+func (c *Client) TakeLostClient() (said error) {
 	if len(c.others) > 0 {
 		said, c.others = c.others[0], c.others[1:]
 	}

@@ -84,7 +84,7 @@ func (x *clientScript) outcome(t *testing.T) string {
 		x.hadJob = true
 		out = append(out, "* running")
 	}
-	for said := x.c.OtherLost(); said != nil; said = x.c.OtherLost() {
+	for said := x.c.TakeLostClient(); said != nil; said = x.c.TakeLostClient() {
 		out = append(out, "* goes on: "+said.Error())
 	}
 	if err := x.c.Err(); err != nil && !x.erred {

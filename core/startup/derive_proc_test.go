@@ -51,7 +51,7 @@ func TestAnnouncedIsNotAllocated(t *testing.T) {
 	const size = MaxSubmission
 	head := wire.AppendCommand(nil, wire.CmdColl, size)
 	known := func(wire.Command) bool { return true }
-	if n := allocs.Exactly(func() {
+	if n := allocs.BytesExact(func() {
 		var r reader
 		r.feed(head)
 		r.next(size, known)
@@ -61,7 +61,7 @@ func TestAnnouncedIsNotAllocated(t *testing.T) {
 		t.Errorf("%d bytes for an announcement", n)
 	}
 	piece := make([]byte, 64<<10)
-	if n := allocs.Exactly(func() {
+	if n := allocs.BytesExact(func() {
 		var r reader
 		r.feed(head)
 		for left := size; left > 0; left -= min(left, len(piece)) {

@@ -52,17 +52,17 @@ func lost(cause error, when string) error {
 	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
 }
 
-// otherLost begins, after the client's name, what the server says of a client that it has lost after DONE.
-var otherLost = fmt.Sprintf("): %v before FINI (the last it sent was DONE)", ErrLost)
+// lostClientText begins, after the client's name, what the server says of a client that it has lost after DONE.
+var lostClientText = fmt.Sprintf("): %v before FINI (the last it sent was DONE)", ErrLost)
 
-// OtherLost reports whether the server has ended its connection because it has lost another client,
+// EndedByLostClient reports whether the server has ended its connection because it has lost another client,
 // whose startup was over.
-func OtherLost(err error) bool {
+func EndedByLostClient(err error) bool {
 	if !errors.Is(err, ErrFailed) {
 		return false
 	}
 	_, said, _ := strings.Cut(err.Error(), ErrFailed.Error()+": ")
-	who, _, is := strings.Cut(said, otherLost)
+	who, _, is := strings.Cut(said, lostClientText)
 	return is && strings.HasPrefix(who, "client ") && !strings.Contains(who, "): ")
 }
 

@@ -330,7 +330,7 @@ func TestLyingLengths(t *testing.T) {
 			copy(stream[i:], []byte{byte(lie >> 24), byte(lie >> 16), byte(lie >> 8), byte(lie)})
 			c, _ := NewClient(testClient(0, 2))
 			c.Start(scriptStart)
-			if cost := allocs.Exactly(func() { c.Receive(stream, scriptStart) }); cost > most {
+			if cost := allocs.BytesExact(func() { c.Receive(stream, scriptStart) }); cost > most {
 				t.Errorf("client: %#x at %d costs %d bytes", lie, i, cost)
 			}
 		}
@@ -341,7 +341,7 @@ func TestLyingLengths(t *testing.T) {
 			stream := slices.Clone(up[0])
 			copy(stream[i:], []byte{byte(lie >> 24), byte(lie >> 16), byte(lie >> 8), byte(lie)})
 			s, _ := NewServer(ServerConfig{Clients: 2, Auth: Auth{None: true}}, scriptStart)
-			if cost := allocs.Exactly(func() {
+			if cost := allocs.BytesExact(func() {
 				s.Accept(0, "liar", unproved.Source{}, scriptStart)
 				s.Receive(0, stream, scriptStart)
 			}); cost > most {

@@ -25,11 +25,11 @@ func TestOtherLost(t *testing.T) {
 		s.blame(&conn{rank: 2, peer: "127.0.0.4:5"}, fmt.Errorf("%w: %s", ErrFailed, done)).Error():     false,
 		"the operator ended it": false,
 	} {
-		if got := OtherLost(fmt.Errorf("startup: client 0: %w", (&Client{}).told(said))); got != want {
+		if got := EndedByLostClient(fmt.Errorf("startup: client 0: %w", (&Client{}).told(said))); got != want {
 			t.Errorf("%s: %v", said, got)
 		}
 	}
-	if OtherLost(errors.New(done)) || OtherLost(nil) {
+	if EndedByLostClient(errors.New(done)) || EndedByLostClient(nil) {
 		t.Error("what no server has said counts")
 	}
 }
@@ -57,21 +57,21 @@ func TestOtherLostGoesOn(t *testing.T) {
 		}
 	}
 	send(wire.LabelCards, "client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE)")
-	if err := c.OtherLost(); err != nil {
+	if err := c.TakeLostClient(); err != nil {
 		t.Errorf("another label: %v", err)
 	}
 	send(wire.LabelLost, "client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE): \x1b[2J")
-	if err := c.OtherLost(); !OtherLost(err) || strings.Contains(err.Error(), "\x1b") {
+	if err := c.TakeLostClient(); !EndedByLostClient(err) || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%q", err)
 	}
-	if err := c.OtherLost(); err != nil {
+	if err := c.TakeLostClient(); err != nil {
 		t.Errorf("twice: %v", err)
 	}
 	for range 3 * wire.MaxClients {
 		send(wire.LabelLost, "again")
 	}
 	n := 0
-	for c.OtherLost() != nil {
+	for c.TakeLostClient() != nil {
 		n++
 	}
 	if n != wire.MaxClients {

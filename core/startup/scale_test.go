@@ -52,7 +52,7 @@ func TestLargeJobsCostTheirSize(t *testing.T) {
 	for _, card := range []int{0, 200} {
 		cost := func(n int) uint64 {
 			cfgs := large(n, card)
-			return allocs.Exactly(func() { startLarge(t, cfgs) })
+			return allocs.BytesExact(func() { startLarge(t, cfgs) })
 		}
 		small, large := cost(2048), cost(16384)
 		t.Logf("cards of %d bytes: %d bytes for 2,048 procs, %d for 16,384", card, small, large)

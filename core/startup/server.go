@@ -17,9 +17,9 @@ type ServerConfig struct {
 	Limit     time.Duration // for all clients to come, and then for all to send DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
 
-	// GoesOn is set if the server is no part of a site, so that own clients continue without it,
+	// SurvivesLoss is set if the server is no part of a site, so that own clients continue without it,
 	// and it continues without one of them, too.
-	GoesOn bool
+	SurvivesLoss bool
 
 	// Spares is the maximum number of spare sites at a time: sites without procs, which receive all
 	// data that clients have of the job and may come at any time before its end. If it is not 0,

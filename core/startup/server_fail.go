@@ -91,7 +91,7 @@ func goesWithout(s *Server, lost *conn) bool {
 		}
 		others = others || !c.gone
 	}
-	return s.cfg.GoesOn && s.state == serverRunning && lost.state == connDone && others
+	return s.cfg.SurvivesLoss && s.state == serverRunning && lost.state == connDone && others
 }
 
 // spare tells the other clients of one that is lost. Those whose job does not run yet, or shows that the

@@ -88,7 +88,7 @@ func serverConfig(t *testing.T, d *datadriven.TestData) ServerConfig {
 			*to = time.Duration(n) * time.Second
 		}
 	}
-	cfg.GoesOn = d.HasArg("goeson")
+	cfg.SurvivesLoss = d.HasArg("goeson")
 	d.MaybeScanArgs(t, "there", &cfg.WaitingThere)
 	d.MaybeScanArgs(t, "waiting", &cfg.Waiting)
 	return cfg

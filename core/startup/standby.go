@@ -10,9 +10,9 @@ type Prospect uint8
 
 // The prospects.
 const (
-	Again Prospect = iota // the server may be there later
-	Out                   // the server will not have this site
-	Over                  // the job has failed, whatever server the site goes to
+	MayReturn  Prospect = iota // the server may be there later
+	WillRefuse                 // the server will not have this site
+	JobFailed                  // the job has failed, whatever server the site goes to
 )
 
 // ProspectAfter returns what to expect of a server after the error with which startup has ended
@@ -24,18 +24,18 @@ func ProspectAfter(err error) Prospect {
 		said := text[i+len(ErrFailed.Error())+2:]
 		switch {
 		case strings.HasPrefix(said, ErrAuth.Error()), strings.HasPrefix(said, ErrProtocol.Error()):
-			return Out
+			return WillRefuse
 		case strings.HasPrefix(said, ErrTimeout.Error()), strings.HasPrefix(said, ErrFull.Error()), strings.HasPrefix(said, Stopped),
 			strings.HasPrefix(said, ErrMoved.Error()), strings.HasPrefix(said, ErrMet.Error()), said == errNotYours.Error():
-			return Again
+			return MayReturn
 		}
-		return Over
+		return JobFailed
 	}
 	switch {
 	case errors.Is(err, ErrLost), errors.Is(err, ErrTimeout), errors.Is(err, ErrBusy):
-		return Again
+		return MayReturn
 	}
-	return Out
+	return WillRefuse
 }
 
 // Stopped begins the reason that a server sends when its operator stops it.

@@ -15,18 +15,18 @@ func TestProspectAfter(t *testing.T) {
 		err  error
 		want Prospect
 	}{
-		{fmt.Errorf("the server's %w while we waited", ErrLost), Again},
-		{fmt.Errorf("the server cannot be reached: %w", ErrTimeout), Again},
-		{said("time limit is over: clients {0} of 2 did not come within 1m0s"), Again},
-		{said(Stopped + ": its operator sent SIGTERM"), Again},
-		{said(ErrMoved.Error()), Again},
-		{said(errNotYours.Error()), Again},
-		{said("authentication failed: wrong key"), Out},
-		{fmt.Errorf("%w: no TLS", ErrAuth), Out},
-		{fmt.Errorf("%w: FINI", ErrProtocol), Out},
-		{said("client 0 (10.0.0.1:5): ended the job: proc 0 exited with status 5"), Over},
-		{said("client 0 (10.0.0.1:5): connection was lost before FINI"), Over},
-		{said("client rank cannot be used: a and b both say they are client 1"), Over},
+		{fmt.Errorf("the server's %w while we waited", ErrLost), MayReturn},
+		{fmt.Errorf("the server cannot be reached: %w", ErrTimeout), MayReturn},
+		{said("time limit is over: clients {0} of 2 did not come within 1m0s"), MayReturn},
+		{said(Stopped + ": its operator sent SIGTERM"), MayReturn},
+		{said(ErrMoved.Error()), MayReturn},
+		{said(errNotYours.Error()), MayReturn},
+		{said("authentication failed: wrong key"), WillRefuse},
+		{fmt.Errorf("%w: no TLS", ErrAuth), WillRefuse},
+		{fmt.Errorf("%w: FINI", ErrProtocol), WillRefuse},
+		{said("client 0 (10.0.0.1:5): ended the job: proc 0 exited with status 5"), JobFailed},
+		{said("client 0 (10.0.0.1:5): connection was lost before FINI"), JobFailed},
+		{said("client rank cannot be used: a and b both say they are client 1"), JobFailed},
 	} {
 		if got := ProspectAfter(c.err); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)

@@ -232,7 +232,7 @@ func TestReceiveIsOverFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, after, received := strings.Cut(string(source), "p.recvEager(")
-	before, _, over := strings.Cut(after, ".Over()")
+	before, _, over := strings.Cut(after, ".TryEnd()")
 	if !received || !over || strings.Contains(before, "Size()") || strings.Contains(before, "ContextOf") || strings.Contains(before, "\n}\n") {
 		t.Errorf("after a message has come:\n%s", before)
 	}

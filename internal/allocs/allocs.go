@@ -25,8 +25,8 @@ func Bytes(f func()) uint64 {
 	return s[0].Value.Uint64() - before
 }
 
-// Exactly is Bytes without the error of up to MaxError bytes. It stops the world twice.
-func Exactly(f func()) uint64 {
+// BytesExact is Bytes without the error of up to MaxError bytes. It stops the world twice.
+func BytesExact(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()

@@ -6,7 +6,7 @@ var sink []byte
 
 func TestLargeObjectsAreSeenAtOnce(t *testing.T) {
 	const n = 32 << 20
-	for name, measure := range map[string]func(func()) uint64{"bytes": Bytes, "exactly": Exactly} {
+	for name, measure := range map[string]func(func()) uint64{"bytes": Bytes, "exactly": BytesExact} {
 		if got := measure(func() { sink = make([]byte, n) }); got < n || got > n+MaxError {
 			t.Errorf("%s: %d bytes for %d", name, got, n)
 		}
@@ -20,7 +20,7 @@ func TestSmallObjectsAddUp(t *testing.T) {
 			sink = make([]byte, size)
 		}
 	}
-	if got := Exactly(small); got < n*size || got > n*size*5/4 {
+	if got := BytesExact(small); got < n*size || got > n*size*5/4 {
 		t.Errorf("exactly %d bytes for %d", got, n*size)
 	}
 	if got := Bytes(small); got+MaxError < n*size || got > n*size*5/4+MaxError {
@@ -32,10 +32,10 @@ func TestSmallObjectsAddUp(t *testing.T) {
 func TestNothingCostsNothing(t *testing.T) {
 	for range 2 { // the first samples make the runtime's table of metrics
 		Bytes(func() {})
-		Exactly(func() {})
+		BytesExact(func() {})
 	}
 	const n = 100
-	if got := Exactly(func() {
+	if got := BytesExact(func() {
 		for range n {
 			Bytes(func() {})
 		}

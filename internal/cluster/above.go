@@ -218,7 +218,7 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	if at.GetEnded() {
 		a.hangUp()
-		h.cfg.Owner.Over(at.GetOver())
+		h.cfg.Owner.JobEnded(at.GetOver())
 		return ErrOver
 	}
 	if at.GetAddress() != "" {
@@ -293,7 +293,7 @@ func (a *above) hear(stream proto.Cluster_AttachClient) {
 			} else {
 				err = errors.New(s.Message())
 			}
-			a.h.with(func(m *membership.Member, now time.Time) { m.Gone(a.host, err, now) })
+			a.h.with(func(m *membership.Member, now time.Time) { m.Disconnected(a.host, err, now) })
 			a.h.cfg.Owner.Stop()
 			return
 		}
@@ -325,7 +325,7 @@ func (h *Host) fromParent(w *proto.Down) {
 			close(h.started)
 		}
 	case *proto.Down_Over:
-		h.cfg.Owner.Over(x.Over)
+		h.cfg.Owner.JobEnded(x.Over)
 	case *proto.Down_Signal:
 		h.cfg.Owner.Signal(int(x.Signal))
 	case *proto.Down_Stop:

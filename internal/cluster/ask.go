@@ -73,7 +73,7 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 // Has reports, at the head, whether a host is there, or may be: if the host is not connected with
 // the head itself, Has reports whether the child above the host is there.
 func (h *Host) Has(host int) bool {
-	next := h.cfg.Tree.Toward(h.cfg.Self, host)
+	next := h.cfg.Tree.ChildToward(h.cfg.Self, host)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, gone := h.gone[next]
@@ -116,7 +116,7 @@ func (h *Host) fromHead(w *proto.Down) {
 // toward sends a message to a host below, or to the child on the way to it. It reports whether
 // there is one.
 func (h *Host) toward(host int, w *proto.Down) bool {
-	next := h.cfg.Tree.Toward(h.cfg.Self, host)
+	next := h.cfg.Tree.ChildToward(h.cfg.Self, host)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q := h.below[next]

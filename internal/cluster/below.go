@@ -294,7 +294,7 @@ func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 			h.with(func(m *membership.Member, now time.Time) {
 				h.gone[child] = struct{}{}
 				h.below[child].end()
-				m.Gone(child, why, now)
+				m.Disconnected(child, why, now)
 			})
 			select {
 			case h.left <- struct{}{}:

@@ -50,13 +50,13 @@ func (o *owner) Waits(hosts []int) {
 	defer o.mu.Unlock()
 	o.waits = append(o.waits, hosts)
 }
-func (o *owner) Fails(host int, report []byte)  { o.fails <- fmt.Sprint(host, " ", string(report)) }
-func (o *owner) Over(report []byte)             { o.over <- string(report) }
-func (o *owner) Signal(number int)              { o.signals <- number }
-func (o *owner) Lost(_ int, why error)          { o.lost <- why.Error() }
-func (o *owner) Without(hosts []int, why error) { o.lost <- fmt.Sprint("without ", hosts, ": ", why) }
-func (o *owner) Unfit(host int, why error)      { o.unfit <- fmt.Sprint(host, " ", why) }
-func (o *owner) Stop()                          { o.stops <- struct{}{} }
+func (o *owner) Fails(host int, report []byte)    { o.fails <- fmt.Sprint(host, " ", string(report)) }
+func (o *owner) JobEnded(report []byte)           { o.over <- string(report) }
+func (o *owner) Signal(number int)                { o.signals <- number }
+func (o *owner) Lost(_ int, why error)            { o.lost <- why.Error() }
+func (o *owner) LostBelow(hosts []int, why error) { o.lost <- fmt.Sprint("without ", hosts, ": ", why) }
+func (o *owner) Unfit(host int, why error)        { o.unfit <- fmt.Sprint(host, " ", why) }
+func (o *owner) Stop()                            { o.stops <- struct{}{} }
 func (o *owner) Ask(ctx context.Context, question []byte) []byte {
 	switch string(question) {
 	case "wait":
@@ -369,7 +369,7 @@ func TestGoesOnWithoutHosts(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
 	for _, h := range s.hosts {
-		GoOn(h)
+		SurviveLosses(h)
 	}
 	lost := s.hosts[2]
 	lost.up.link.conn.Conn.Close() // as if its machine were gone
@@ -702,7 +702,7 @@ func TestLinger(t *testing.T) {
 		s := newSiteInMemory(t, 3, 1)
 		s.begin()
 		s.hosts[0].End(nil)
-		leave := s.hosts[2].Linger()
+		leave := s.hosts[2].KeepParents()
 		var wg sync.WaitGroup
 		gone := make(chan struct{}, 2)
 		for _, h := range s.hosts[:2] {

@@ -57,9 +57,9 @@ type Owner interface {
 	Waits(hosts []int)
 	// Fails is called at the head with a host's report about the end of the job.
 	Fails(host int, report []byte)
-	// Over is called at the other hosts when the head has ended the job; report is empty if it went
+	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it went
 	// well.
-	Over(report []byte)
+	JobEnded(report []byte)
 	// Signal is called with a signal for the procs.
 	Signal(number int)
 	// Stop is called at the other hosts when everything that outlives the job must end, since the
@@ -70,9 +70,9 @@ type Owner interface {
 	Unfit(host int, why error)
 	// Lost is called when the parent or a child is lost. The site cannot continue.
 	Lost(host int, why error)
-	// Without is called when a child and all hosts below it are lost, and the site continues
-	// without them, since GoOn was called.
-	Without(hosts []int, why error)
+	// LostBelow is called when a child and all hosts below it are lost, and the site continues
+	// without them, since SurviveLosses was called.
+	LostBelow(hosts []int, why error)
 	// Ask returns the answer to a question of any host. It may take until ctx ends.
 	Ask(ctx context.Context, question []byte) (answer []byte)
 }
@@ -103,7 +103,7 @@ type Config struct {
 	// from there with a wrong secret is unfit. Nil: no host is unfit for that.
 	HostAt func(netip.Addr) (host int, ok bool)
 	// Fails is a report: why this host cannot be part of the site. Open sends it to the head, and
-	// fails with ErrOver once Owner.Over has been called. Nil: the host can be part of the site.
+	// fails with ErrOver once Owner.JobEnded has been called. Nil: the host can be part of the site.
 	Fails []byte
 	// Report returns a report of an error that Open has while it connects: why this host cannot be
 	// part of the site. Open then continues as with Fails. It is called by one goroutine at a time.
@@ -191,7 +191,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	var err error
 	h.member, err = membership.New(membership.Config{
-		Tree: cfg.Tree, Self: cfg.Self, Beat: cfg.Beat, Silence: cfg.Silence, Until: cfg.Until,
+		Tree: cfg.Tree, Self: cfg.Self, Beat: cfg.Beat, Silence: cfg.Silence, Deadline: cfg.Until,
 	}, time.Now())
 	if err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ func (h *Host) ReachedBy(host int) bool {
 	return h.called[host]
 }
 
-// GoOn makes the site continue from now on without hosts below h that are lost.
-func GoOn(h *Host) { h.with(func(m *membership.Member, _ time.Time) { m.GoOn() }) }
+// SurviveLosses makes the site continue from now on without hosts below h that are lost.
+func SurviveLosses(h *Host) { h.with(func(m *membership.Member, _ time.Time) { m.SurviveLosses() }) }
 
 // Finish reports to the tree that this host has finished its share of a job that goes well.
 func (h *Host) Finish() { h.with(func(m *membership.Member, now time.Time) { m.Finish(now) }) }
@@ -293,9 +293,9 @@ func (h *Host) Signal(number int) {
 // Stop makes, at the head, all other hosts also end whatever outlives the job.
 func (h *Host) Stop() { h.tellBelow(&proto.Down{Word: &proto.Down_Stop{Stop: &proto.Nothing{}}}) }
 
-// Linger reports repeatedly, until leave is called, that procs here outlive the job, so that the
+// KeepParents reports repeatedly, until leave is called, that procs here outlive the job, so that the
 // hosts above stay for their output.
-func (h *Host) Linger() (leave func()) {
+func (h *Host) KeepParents() (leave func()) {
 	if h.up == nil {
 		return func() {}
 	}

@@ -50,7 +50,7 @@ func (h *Host) step(s membership.Step) (later func()) {
 		}
 	case membership.Report:
 		h.up.tell(neighbour.Up(s))
-	case membership.Whole:
+	case membership.Complete:
 		for _, x := range s.Parts {
 			h.parts = append(h.parts, x.Data)
 		}
@@ -70,14 +70,14 @@ func (h *Host) step(s membership.Step) (later func()) {
 		why := fmt.Errorf("host %s is lost: %w: %s", h.cfg.Name(s.Hosts[0]), s.Err, whatOfLost)
 		h.fail(why)
 		return func() { h.cfg.Owner.Lost(s.Hosts[0], why) }
-	case membership.Without:
+	case membership.LostBelow:
 		child := s.Hosts[0]
 		h.forget(child)
 		if q := h.below[child]; q != nil {
 			q.end()
 		}
 		why := fmt.Errorf("host %s is lost: %w: %s", h.cfg.Name(child), s.Err, whatOfLost)
-		return func() { h.cfg.Owner.Without(s.Hosts, why) }
+		return func() { h.cfg.Owner.LostBelow(s.Hosts, why) }
 	case membership.Missing:
 		h.fail(fmt.Errorf("%w: %s", s.Err, names(h.cfg.Name, s.Hosts)))
 	}

@@ -54,16 +54,16 @@ func (c *crashes) first() string {
 	return c.texts[0]
 }
 
-// lastWords are what messages about crashes begin with: those of the runtimes of Go, C++ and
+// crashTexts are what messages about crashes begin with: those of the runtimes of Go, C++ and
 // Python, and of the sanitizers of C compilers.
-var lastWords = []string{"panic: ", "fatal error: ", "SIGSEGV", "terminate called", "Traceback ", "==", "Fatal Python error"}
+var crashTexts = []string{"panic: ", "fatal error: ", "SIGSEGV", "terminate called", "Traceback ", "==", "Fatal Python error"}
 
 // crashLines is how many lines of a message are shown: a panic's text, and where it was.
 const crashLines = 12
 
 func crashIn(lines []string) string {
 	for i, line := range lines {
-		for _, words := range lastWords {
+		for _, words := range crashTexts {
 			if strings.HasPrefix(line, words) {
 				return strings.Join(lines[i:min(len(lines), i+crashLines)], "\n")
 			}

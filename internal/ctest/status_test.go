@@ -30,7 +30,7 @@ func TestThreadThatComputes(t *testing.T) {
 	}()
 	computes := false
 	for limit := time.Now().Add(runLimit / 2); !computes && time.Now().Before(limit); {
-		for _, j := range status.Look(t.Context(), host.RunDirs(dir, os.Geteuid()), runLimit/2, links.Request{Calls: true}) {
+		for _, j := range status.AskNodes(t.Context(), host.RunDirs(dir, os.Geteuid()), runLimit/2, links.Request{Calls: true}) {
 			for _, p := range j.Sites[0].Ranks {
 				if p.Blocked == nil || !p.Blocked.Computes {
 					continue

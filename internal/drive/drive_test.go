@@ -249,11 +249,11 @@ func TestColdLinksAreSeen(t *testing.T) {
 func TestBesideLinksInMemory(t *testing.T) {
 	x := newLoopOwner(t)
 	l := x.add(true)
-	x.d.Warm(&l.Endpoint)
+	x.d.MakeHot(&l.Endpoint)
 	x.d.Step() // which also asks the poll set
 	looks := 0
 	for after := range MemoryPolls {
-		x.d.Beside = func() bool { looks++; return looks > after }
+		x.d.OtherEvent = func() bool { looks++; return looks > after }
 		looks = 0
 		before := l.reads
 		if progress, _ := x.d.Step(); progress || looks != after+1 || l.reads-before > after+2 { // one more read is that of mute links
@@ -270,7 +270,7 @@ func TestWhoIsHot(t *testing.T) {
 	for range 4 {
 		l := x.add(false)
 		l.come = 1
-		x.d.Warm(&l.Endpoint)
+		x.d.MakeHot(&l.Endpoint)
 		calls = append(calls, l)
 	}
 	hot := func(l *source) bool { return slices.Contains(x.d.hot[:], &l.Endpoint) }
@@ -278,7 +278,7 @@ func TestWhoIsHot(t *testing.T) {
 		t.Fatalf("%v", x.d.hot)
 	}
 	shared := x.add(true)
-	x.d.Warm(&shared.Endpoint)
+	x.d.MakeHot(&shared.Endpoint)
 	if !hot(shared) || !hot(calls[3]) {
 		t.Fatalf("%v", x.d.hot)
 	}

@@ -107,9 +107,9 @@ type Driver struct {
 	// Wanted counts the goroutines that wait for the driver to return to its owner. If it
 	// is not 0, a step that looks into memory for a while ends early.
 	Wanted atomic.Int32
-	// Beside, if it is not nil, reports whether something has happened that no link shows. A step
-	// that polls memory for a while calls Beside as often.
-	Beside func() bool
+	// OtherEvent, if it is not nil, reports whether something has happened that no link shows. A step
+	// that polls memory for a while calls OtherEvent as often.
+	OtherEvent func() bool
 
 	machine   Machine
 	owner     Owner
@@ -186,9 +186,9 @@ func (d *Driver) Has(p *Endpoint) bool {
 	return int(p.key) < len(d.endpoints) && d.endpoints[p.key] == p
 }
 
-// Warm makes p one of the endpoints that are polled at each step. The endpoint that it replaces
+// MakeHot makes p one of the endpoints that are polled at each step. The endpoint that it replaces
 // must be in the poll set.
-func (d *Driver) Warm(p *Endpoint) {
+func (d *Driver) MakeHot(p *Endpoint) {
 	if d.hot[0] == p {
 		return
 	}

@@ -17,10 +17,10 @@ import (
 // while bytes are pending, while a link below is missing, and otherwise. A program that
 // computes makes no progress, but its links can break.
 const (
-	tendAnswer  = 250 * time.Microsecond
-	tendPending = time.Millisecond
-	tendApart   = 10 * time.Millisecond
-	tendAlways  = 100 * time.Millisecond
+	tendAnswer   = 250 * time.Microsecond
+	tendPending  = time.Millisecond
+	tendDetached = 10 * time.Millisecond
+	tendAlways   = 100 * time.Millisecond
 )
 
 const (
@@ -45,7 +45,7 @@ type Terms struct {
 	Dialler     bool          // this end asks for links below that replace lost ones
 	ReportsLoss bool          // this end, which does not ask, reports a loss to the other one
 	Limit       time.Duration // maximum time without a link below, before the resumable link is given up
-	First       time.Duration // the same before both ends have used any, if longer: the owner of the other end may not be ready
+	FirstLimit  time.Duration // the same before both ends have used any, if longer: the owner of the other end may not be ready
 	Linger      time.Duration // maximum time that a link that has received everything waits for the peer to receive this end's bytes; 0: no limit
 }
 
@@ -72,14 +72,14 @@ type Resumable struct {
 	owner    ResumableOwner
 	terms    Terms
 
-	apart   bool      // there is no link below
-	made    int       // number of links below until then
-	since   time.Time // when apart or leaving was set
-	why     error     // why the last link below was lost
-	asked   bool      // another link below was asked for
-	told    time.Time // when the other one was asked for
-	ended   bool      // the user has received all bytes of the peer
-	leaving bool      // the user has closed the link
+	detached bool      // there is no link below
+	made     int       // number of links below until then
+	since    time.Time // when apart or leaving was set
+	why      error     // why the last link below was lost
+	asked    bool      // another link below was asked for
+	told     time.Time // when the other one was asked for
+	ended    bool      // the user has received all bytes of the peer
+	leaving  bool      // the user has closed the link
 }
 
 type resumables struct {
@@ -92,16 +92,16 @@ type resumables struct {
 	owed     bool          // a link has lent bytes to return
 }
 
-// Attend records that the owner makes progress at all times, so the timer need not handle pending
+// SetAttended records that the owner makes progress at all times, so the timer need not handle pending
 // bytes.
-func (d *Driver) Attend() { d.attended = true }
+func (d *Driver) SetAttended() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
 // is that of resumable.Config.
 func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who ResumableOwner) *Resumable {
 	r := &Resumable{d: d, endpoint: p, owner: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
-		Session: session, Dialler: t.Dialler, Window: window, First: t.First, Released: r.released, Blocked: r.blocked,
+		Session: session, Dialler: t.Dialler, Window: window, FirstLimit: t.FirstLimit, Released: r.released, Blocked: r.blocked,
 	})
 	p.Resumable = r
 	return r
@@ -155,13 +155,13 @@ func (r *Resumable) GiveUp(reason string) {
 
 // Broken reports whether there is no link below, and why the last one was lost.
 func (r *Resumable) Broken() (apart bool, why error) {
-	return r.apart || r.Handle() == link.NoHandle, r.why
+	return r.detached || r.Handle() == link.NoHandle, r.why
 }
 
 // BrokenFor returns the time since the link has no link below, or 0 if there is one, or it was lost
 // just now.
 func (r *Resumable) BrokenFor() time.Duration {
-	if !r.apart {
+	if !r.detached {
 		return 0
 	}
 	return r.d.machine.Now().Sub(r.since)
@@ -173,7 +173,7 @@ func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	if err == io.EOF { //nolint:errorlint // links report io.EOF itself
 		r.ended = true
 	}
-	if r.Lending() && r.Owes() {
+	if r.Lending() && r.CanReturn() {
 		r.d.owed = true
 	}
 	return n, err
@@ -188,7 +188,7 @@ func (r *Resumable) Close() error {
 	case !r.ended:
 		return r.Link.Close()
 	}
-	if r.leaving = true; !r.apart {
+	if r.leaving = true; !r.detached {
 		r.since = r.d.machine.Now()
 	}
 	_ = r.CloseSend() // fails if the link has failed
@@ -216,8 +216,8 @@ func (r *Resumable) blocked() {
 	}
 }
 
-// Owed reports whether a link has lent bytes to return, and resets that.
-func (d *Driver) Owed() bool {
+// TakeReturnable reports whether a link has lent bytes to return, and resets that.
+func (d *Driver) TakeReturnable() bool {
 	owed := d.owed
 	d.owed = false
 	return owed
@@ -252,14 +252,14 @@ func (d *Driver) refit(r *Resumable) {
 		}
 		p.interest = link.Readable
 	}
-	d.Warm(p)
+	d.MakeHot(p)
 }
 
 // armResumable is arm for a resumable link: what its user waits for may differ from what the link
 // below has to be polled for. Without a link below, the timer wakes the owner.
 func (d *Driver) armResumable(p *Endpoint, want link.Interest) bool {
 	if p.Resumable.Arm(want) {
-		d.Warm(p)
+		d.MakeHot(p)
 		return false
 	}
 	return d.awaitResumable(p)
@@ -270,7 +270,7 @@ func (d *Driver) awaitResumable(p *Endpoint) bool {
 	if r.Handle() == link.NoHandle {
 		return true
 	}
-	if err := d.await(p, r.Wants()); err != nil {
+	if err := d.await(p, r.Interest()); err != nil {
 		r.Lost(err)
 		return false
 	}
@@ -314,14 +314,14 @@ func (d *Driver) Mend() (done bool) {
 // it.
 func (r *Resumable) update(now time.Time) bool {
 	s := r.Status(now)
-	if s.State == resume.Apart {
+	if s.State == resume.Detached {
 		r.mend(s, now)
 		s = r.Status(now)
 	}
 	switch s.State {
 	case resume.Up:
-		if r.apart {
-			r.apart, r.asked = false, false
+		if r.detached {
+			r.detached, r.asked = false, false
 			r.owner.Resumed()
 		}
 		if !r.leaving || r.terms.Linger == 0 || now.Sub(r.since) < r.terms.Linger {
@@ -336,7 +336,7 @@ func (r *Resumable) update(now time.Time) bool {
 	case resume.Failed:
 		r.owner.Ended(s.Err)
 		return false
-	case resume.Apart, resume.Joining:
+	case resume.Detached, resume.Joining:
 		return true
 	case resume.Closed:
 	}
@@ -346,8 +346,8 @@ func (r *Resumable) update(now time.Time) bool {
 
 // mend handles a link without a link below: it asks for one, or gives up.
 func (r *Resumable) mend(s resume.Status, now time.Time) {
-	if made := r.Made(); !r.apart || made != r.made { // there may have been a link below since the last call
-		r.apart, r.made, r.since, r.asked = true, made, now, false
+	if made := r.Made(); !r.detached || made != r.made { // there may have been a link below since the last call
+		r.detached, r.made, r.since, r.asked = true, made, now, false
 	}
 	if s.Err != nil {
 		r.why = s.Err
@@ -372,7 +372,7 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 // Patience returns the maximum time that the link may be without a link below.
 func (r *Resumable) Patience() time.Duration {
 	if r.Made() == 0 {
-		return max(r.terms.Limit, r.terms.First)
+		return max(r.terms.Limit, r.terms.FirstLimit)
 	}
 	return r.terms.Limit
 }
@@ -393,9 +393,9 @@ func (d *Driver) OnTimer(driven bool) {
 		switch {
 		case !driven || r.leaving:
 			r.Pump()
-		case r.Lending() && r.Behind() && d.Has(r.endpoint):
+		case r.Lending() && r.HasUnsent() && d.Has(r.endpoint):
 			r.endpoint.mover.Flush()
-		case r.Wants()&link.Writable != 0:
+		case r.Interest()&link.Writable != 0:
 			r.Push()
 		}
 	}
@@ -420,10 +420,10 @@ func (r *Resumable) next() time.Duration {
 	switch {
 	case r.Expects():
 		return tendAnswer
-	case r.leaving || !r.d.attended && r.Wants()&link.Writable != 0:
+	case r.leaving || !r.d.attended && r.Interest()&link.Writable != 0:
 		return tendPending
-	case r.apart:
-		return tendApart
+	case r.detached:
+		return tendDetached
 	case r.d.attended:
 		return 0
 	}

@@ -130,7 +130,7 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 
 // A link that has never been used is given up after a time of its own, if that is longer.
 func TestLinkThatIsNotBegun(t *testing.T) {
-	c := newEnds(t, Terms{Limit: time.Second, First: 10 * time.Second})
+	c := newEnds(t, Terms{Limit: time.Second, FirstLimit: 10 * time.Second})
 	_, b := c.wire()
 	c.ends[1].Begin(b) // of which the other end does not know yet
 	if got := c.ends[1].Patience(); got != 10*time.Second {
@@ -144,7 +144,7 @@ func TestLinkThatIsNotBegun(t *testing.T) {
 	if c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) {
 		t.Errorf("%d: %v", c.who[1].ended, c.who[1].err)
 	}
-	if got := newCouple(t, Terms{Limit: time.Second, First: 10 * time.Second}).ends[0].Patience(); got != time.Second {
+	if got := newCouple(t, Terms{Limit: time.Second, FirstLimit: 10 * time.Second}).ends[0].Patience(); got != time.Second {
 		t.Errorf("there are %v to replace a link below of one that was used", got)
 	}
 }
@@ -277,7 +277,7 @@ func TestManyReadyLinksReplaceEachOther(t *testing.T) {
 		}
 	}
 	for _, c := range all {
-		x.d.Warm(c.ends[0].endpoint)
+		x.d.MakeHot(c.ends[0].endpoint)
 	}
 	for _, c := range all {
 		if p := c.ends[0].endpoint; p.interest == 0 && !slices.Contains(x.d.hot[:], p) {

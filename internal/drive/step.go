@@ -9,12 +9,12 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Everywhere makes the next Step ask the poll set about all endpoints.
-func (d *Driver) Everywhere() { d.polls = 0 }
+// PollAll makes the next Step ask the poll set about all endpoints.
+func (d *Driver) PollAll() { d.polls = 0 }
 
-// AsksEverywhere reports whether the next Step will ask the poll set about all endpoints because
-// Everywhere was called.
-func (d *Driver) AsksEverywhere() bool { return d.polls == 0 }
+// PollsAll reports whether the next Step will ask the poll set about all endpoints because
+// PollAll was called.
+func (d *Driver) PollsAll() bool { return d.polls == 0 }
 
 // Step polls once. Most steps read only the endpoints that were busy last. Some also ask the
 // poll set about the others, however busy those are; scanned reports that.
@@ -55,7 +55,7 @@ func (d *Driver) allInMemory() bool {
 // pollMemory is poll if all polled endpoints are in memory.
 func (d *Driver) pollMemory() (progress bool) {
 	for i := 0; !d.poll(); i++ {
-		if i == MemoryPolls || d.Wanted.Load() != 0 || d.Beside != nil && d.Beside() {
+		if i == MemoryPolls || d.Wanted.Load() != 0 || d.OtherEvent != nil && d.OtherEvent() {
 			return false
 		}
 		poll.Pause()
@@ -88,7 +88,7 @@ func (d *Driver) pollMute() (progress bool) {
 		}
 		progress = true
 		if d.Has(p) && !slices.Contains(d.hot[:], p) { // it was not dropped by Receive
-			d.Warm(p)
+			d.MakeHot(p)
 		}
 	}
 	return progress
@@ -137,7 +137,7 @@ func (d *Driver) Handle(events []poll.Event) (progress bool) {
 			continue // it was dropped by Receive
 		}
 		if ev.Readable {
-			d.Warm(p)
+			d.MakeHot(p)
 		}
 		if ev.Writable {
 			progress = d.drain(p) || progress

@@ -84,8 +84,8 @@ func (r *Report) Save(path string) error {
 	return err
 }
 
-// Try returns why a file cannot be written, or nil if it probably can.
-func Try(path string) error {
+// CheckWritable returns why a file cannot be written, or nil if it probably can.
+func CheckWritable(path string) error {
 	if err := config.NotRegular(path); err != nil {
 		return err
 	}

@@ -373,12 +373,12 @@ func TestSaveFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(dir, "no", "x.html"), filepath.Join(dir, "taken")} {
-		if Try(path) == nil || r.Save(path) == nil {
+		if CheckWritable(path) == nil || r.Save(path) == nil {
 			t.Errorf("%s was written", path)
 		}
 	}
 	good := filepath.Join(dir, "x.html")
-	if err := errors.Join(Try(good), r.Save(good), r.Save(good)); err != nil {
+	if err := errors.Join(CheckWritable(good), r.Save(good), r.Save(good)); err != nil {
 		t.Error(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -395,7 +395,7 @@ func TestSaveReplacesOnlyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, kind := range map[string]fs.FileMode{"pipe": fs.ModeNamedPipe, "link": fs.ModeSymlink} {
-		if Try(at(name)) == nil || (&Report{}).Save(at(name)) == nil {
+		if CheckWritable(at(name)) == nil || (&Report{}).Save(at(name)) == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if info, err := os.Lstat(at(name)); err != nil || info.Mode().Type() != kind {

@@ -111,7 +111,7 @@ func TestRelease(t *testing.T) {
 	if !p.Exit().OK() {
 		t.Errorf("%+v", p.Exit())
 	}
-	if err := p.Tell(syscall.SIGKILL); err != nil {
+	if err := p.SignalProcess(syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {

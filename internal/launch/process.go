@@ -175,8 +175,8 @@ func (p *Process) EndedAt() time.Time {
 // not an error if the process has ended.
 func (p *Process) Signal(s syscall.Signal) error { return p.send(s, true, "process group") }
 
-// Tell sends a signal to the process only. It is not an error if the process has ended.
-func (p *Process) Tell(s syscall.Signal) error { return p.send(s, false, "process") }
+// SignalProcess sends a signal to the process only. It is not an error if the process has ended.
+func (p *Process) SignalProcess(s syscall.Signal) error { return p.send(s, false, "process") }
 
 func (p *Process) send(s syscall.Signal, group bool, to string) error {
 	p.mu.Lock()

@@ -45,7 +45,7 @@ func Ask(ctx context.Context, path string, r Request) (*Answer, error) {
 	}
 	defer func() { _ = client.Close() }()
 	report, err := proto.NewControlClient(client).Ask(ctx, &proto.Question{
-		Op: string(r.Op), All: r.All, Few: int64(r.Few), Local: int64(r.Local), Peer: int64(r.Peer),
+		Op: string(r.Op), All: r.All, Few: int64(r.AllUpTo), Local: int64(r.Local), Peer: int64(r.Peer),
 		Transport: r.Transport, Force: r.Force, Host: r.Host, Number: int64(r.Number), Here: r.Here, Sites: r.Sites, Calls: r.Calls, Account: r.Account,
 		Log: r.Log, ByHost: r.ByHost,
 	})

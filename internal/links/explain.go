@@ -114,7 +114,7 @@ func process(pid int) string {
 }
 
 func wait(w Waiting) string {
-	looks := w.Looks()
+	looks := w.ProgressText()
 	if looks != "" {
 		looks = "; " + looks + " while computing"
 	}

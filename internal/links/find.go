@@ -22,9 +22,9 @@ type Found struct {
 	Node  *Node  // its answer; nil if there is none, for the reason in Err
 	Err   error
 	Since time.Time // when a question was first not answered, as another node has seen it; zero: not known
-	// Away means that the node is that of another host of the site, and was asked by the node of
+	// Forwarded means that the node is that of another host of the site, and was asked by the node of
 	// Dir.
-	Away bool
+	Forwarded bool
 
 	launcher int     // process that started the node of Dir
 	others   []Other // nodes that this node has asked, until each is a Found of its own
@@ -76,7 +76,7 @@ func withOthers(found []Found) []Found {
 	identify(found)
 	for _, f := range found {
 		for _, x := range f.others {
-			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Since: x.Since, Away: true, launcher: f.startedBy()}
+			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Since: x.Since, Forwarded: true, launcher: f.startedBy()}
 			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
 			if x.Node == nil {
 				o.Err = errors.New(x.Error)

@@ -16,13 +16,13 @@ import (
 
 func TestSurvey(t *testing.T) {
 	alive := serve(t, func(_ context.Context, r Request) Answer {
-		return Answer{Node: &Node{About: About{Job: "ring", Site: "alpha", Client: 1, PID: 7}, Unused: r.Few}}
+		return Answer{Node: &Node{About: About{Job: "ring", Site: "alpha", Client: 1, PID: 7}, Unused: r.AllUpTo}}
 	})
 	old := serve(t, func(context.Context, Request) Answer { return Answer{Error: "this node does not know it"} })
 	noNode := t.TempDir()
 	dead := t.TempDir()
 	stale(t, filepath.Join(dead, SocketName))
-	found := Survey(context.Background(), []string{alive, noNode, dead, old, "/nonexistent"}, time.Minute, Request{Few: 5})
+	found := Survey(context.Background(), []string{alive, noNode, dead, old, "/nonexistent"}, time.Minute, Request{AllUpTo: 5})
 	if len(found) != 2 {
 		t.Fatalf("%+v", found)
 	}

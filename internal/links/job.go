@@ -96,8 +96,8 @@ type Count struct {
 	Bytes    *uint64 `json:"bytes,omitempty"` // of the direct link, headers included
 	Data     *uint64 `json:"data,omitempty"`  // bytes of data in the messages, whatever way they went
 
-	UnderWay *uint64       `json:"under_way_bytes,omitempty"` // of the direct link, sent and not yet received there
-	Still    time.Duration `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
+	UnderWay     *uint64       `json:"under_way_bytes,omitempty"` // of the direct link, sent and not yet received there
+	NoArrivalFor time.Duration `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }
 
 // The ways in which a speed was found.
@@ -301,11 +301,11 @@ func (p *Part) notAnswered(n HostNode) {
 }
 
 func (p *Part) add(f Found) {
-	if !f.Away && !p.Here {
+	if !f.Forwarded && !p.Here {
 		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
 	}
 	p.Name = cmp.Or(p.Name, f.About.Site)
-	n := HostNode{Host: f.About.Host, Number: f.About.Number, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Away}
+	n := HostNode{Host: f.About.Host, Number: f.About.Number, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Forwarded}
 	if f.Err != nil {
 		n.Problem, n.Since = f.Err.Error(), f.Since
 		p.notAnswered(n)
@@ -320,7 +320,7 @@ func (p *Part) add(f Found) {
 			p.Agents = append(p.Agents, x)
 		}
 		for _, x := range f.Node.Procs {
-			x.away = f.Away
+			x.away = f.Forwarded
 			p.Ranks = append(p.Ranks, x)
 		}
 		p.Server = cmp.Or(p.Server, f.Node.Server)

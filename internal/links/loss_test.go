@@ -24,8 +24,8 @@ func TestLosses(t *testing.T) {
 		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
 			{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcEnded, Ended: "was killed by SIGKILL"},
 		}}},
-		{About: about(1), Err: ErrSilent, Away: true},
-		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Away: true},
+		{About: about(1), Err: ErrSilent, Forwarded: true},
+		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	j := Merge(found)[0]
 	var got []string
@@ -69,8 +69,8 @@ func TestLossOfAHost(t *testing.T) {
 	found := []Found{
 		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
 			Lost: []Loss{{First: 2, Last: 2, Host: true, At: time.Unix(40, 0), Why: "its connection has ended"}}}},
-		{About: about(1), Err: ErrSilent, Away: true},
-		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Away: true},
+		{About: about(1), Err: ErrSilent, Forwarded: true},
+		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	p := Merge(found)[0].Sites[0]
 	if p.Problem != "" || p.Lost != nil || p.Nodes[1].Lost == nil || p.Nodes[1].Problem != "" || p.Nodes[0].Lost != nil || p.Nodes[2].Lost != nil {
@@ -79,7 +79,7 @@ func TestLossOfAHost(t *testing.T) {
 	if s := p.Answer("status"); !strings.HasPrefix(s, "2 nodes running; host 10.0.0.2 lost since ") || !strings.HasSuffix(s, " ago: its connection has ended") {
 		t.Error(s)
 	}
-	found[2] = Found{About: about(2), Err: ErrSilent, Away: true}
+	found[2] = Found{About: about(2), Err: ErrSilent, Forwarded: true}
 	if p := Merge(found)[0].Sites[0]; p.Problem != "host 10.0.0.3: "+ErrSilent.Error() || p.Nodes[2].Problem == "" {
 		t.Errorf("%+v", p)
 	}

@@ -54,13 +54,13 @@ type Node struct {
 
 // JobServer is what a site knows of its job's server.
 type JobServer struct {
-	Address  string    `json:"address"`
-	Embedded bool      `json:"embedded,omitempty"` // it runs in this node
-	Ours     bool      `json:"ours,omitempty"`     // it runs in another node of the job, or in a launcher
-	Others   []string  `json:"others,omitempty"`   // further addresses of the file, where the sites have not met
-	Lost     time.Time `json:"lost,omitzero"`      // since when it is lost for good
-	Apart    time.Time `json:"apart,omitzero"`     // since when it is not connected, and is dialled again
-	Why      string    `json:"why,omitempty"`      // why it is lost
+	Address           string    `json:"address"`
+	Embedded          bool      `json:"embedded,omitempty"` // it runs in this node
+	Ours              bool      `json:"ours,omitempty"`     // it runs in another node of the job, or in a launcher
+	Others            []string  `json:"others,omitempty"`   // further addresses of the file, where the sites have not met
+	Lost              time.Time `json:"lost,omitzero"`      // since when it is lost for good
+	DisconnectedSince time.Time `json:"apart,omitzero"`     // since when it is not connected, and is dialled again
+	Why               string    `json:"why,omitempty"`      // why it is lost
 }
 
 // LogLine is a line of a node's log.
@@ -144,7 +144,7 @@ func (n *Node) SetClock(now time.Time) {
 	shift(&n.Now)
 	if n.Server != nil {
 		shift(&n.Server.Lost)
-		shift(&n.Server.Apart)
+		shift(&n.Server.DisconnectedSince)
 	}
 	for i := range n.Transports {
 		shift(&n.Transports[i].NextTry)
@@ -336,13 +336,13 @@ const (
 
 // Partner is another proc, and what a proc waits for from it.
 type Partner struct {
-	What string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or a Wants constant
-	Any  bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
-	Away bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
-	Peer int    `json:"peer"`                  // its rank in the world
-	Tag  int    `json:"tag"`                   // -1: any
-	Comm string `json:"comm,omitempty"`        // or the window
-	Why  string `json:"why,omitempty"`         // what an operation that has begun waits for
+	What       string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or a Wants constant
+	Any        bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
+	OtherWorld bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
+	Peer       int    `json:"peer"`                  // its rank in the world
+	Tag        int    `json:"tag"`                   // -1: any
+	Comm       string `json:"comm,omitempty"`        // or the window
+	Why        string `json:"why,omitempty"`         // what an operation that has begun waits for
 
 	Holders []int `json:"holders,omitempty"` // of the lock, if Peer reports them; in a Job
 }
@@ -489,10 +489,10 @@ type Channel struct {
 	Lost        string        `json:"lost,omitempty"`    // why the last connection was lost
 	Resumes     int           `json:"resumes"`
 	Bytes
-	Pure     bool           `json:"pure,omitempty"`            // these bytes are only the two agents' own
-	Packed   *wireup.Packed `json:"packed,omitempty"`          // of a channel that is compressed
-	UnderWay *uint64        `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
-	Still    time.Duration  `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
+	Pure         bool           `json:"pure,omitempty"`            // these bytes are only the two agents' own
+	Packed       *wireup.Packed `json:"packed,omitempty"`          // of a channel that is compressed
+	UnderWay     *uint64        `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
+	NoArrivalFor time.Duration  `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }
 
 // Measure is what a probe of a transport between two nodes found.

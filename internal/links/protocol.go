@@ -68,7 +68,7 @@ type Request struct {
 	Log     bool // links: what nodes of the site have logged last, too
 	ByHost  bool // links: what went between hosts in all, too
 	All     bool // links: also unused pairs
-	Few     int  // links: All if the site has no more pairs than this
+	AllUpTo int  `json:"Few"` // links: All if the site has no more pairs than this
 	Views   int  // links: most pairs of an answer; 0: MaxViews
 
 	// probe: from a rank of the site's, by a transport.

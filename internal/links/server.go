@@ -94,7 +94,7 @@ func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, err
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	b, err := json.Marshal(s.handle(ctx, Request{
-		Op: Op(q.Op), All: q.All, Few: int(q.Few), Local: int(q.Local), Peer: int(q.Peer), Transport: q.Transport, Force: q.Force, Host: q.Host,
+		Op: Op(q.Op), All: q.All, AllUpTo: int(q.Few), Local: int(q.Local), Peer: int(q.Peer), Transport: q.Transport, Force: q.Force, Host: q.Host,
 		Number: int(q.Number), Here: q.Here, Sites: q.Sites, Calls: q.Calls, Account: q.Account,
 		Log: q.Log, ByHost: q.ByHost,
 	}))

@@ -55,7 +55,7 @@ func hello(context.Context, Request) Answer { return Answer{Node: &Node{Phase: P
 // TestRequestArrivesWhole: the node gets all that it is asked.
 func TestRequestArrivesWhole(t *testing.T) {
 	asked := Request{
-		Op: OpProbe, Host: "10.77.0.2", Number: 3, Here: true, All: true, Few: 4, Local: 5, Peer: 6, Transport: "tcp", Force: true,
+		Op: OpProbe, Host: "10.77.0.2", Number: 3, Here: true, All: true, AllUpTo: 4, Local: 5, Peer: 6, Transport: "tcp", Force: true,
 		Sites: true, Calls: true, Account: true, Log: true, ByHost: true, Views: 7, Check: true, Text: "job",
 	}
 	v := reflect.ValueOf(asked)

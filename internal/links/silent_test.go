@@ -21,8 +21,8 @@ func TestSilentHosts(t *testing.T) {
 	}
 	found := []Found{
 		{About: about(0, 0), Node: &Node{About: about(0, 0), Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 7, State: ProcRunning}}}},
-		{About: about(0, 1), Err: ErrSilent, Since: since, Away: true},
-		{About: About{Job: "ring", ID: "0123", Client: 1}, Err: errors.New("no way"), Away: true},
+		{About: about(0, 1), Err: ErrSilent, Since: since, Forwarded: true},
+		{About: About{Job: "ring", ID: "0123", Client: 1}, Err: errors.New("no way"), Forwarded: true},
 	}
 	j := Merge(found)[0]
 	var got []string
@@ -57,7 +57,7 @@ beta 4 2 10.0.1.1 not told no way false`
 	if p := Merge(found)[0].Sites[0].Ranks[1]; p.Host != -1 || p.State != ProcNotTold {
 		t.Errorf("%+v", p)
 	}
-	found[1] = Found{About: about(0, 1), Node: &Node{About: about(0, 1), Phase: PhaseRunning}, Away: true}
+	found[1] = Found{About: about(0, 1), Node: &Node{About: about(0, 1), Phase: PhaseRunning}, Forwarded: true}
 	if p := Merge(found)[0].Sites[0].Ranks; len(p) != 1 {
 		t.Errorf("all nodes of the site have answered: %+v", p)
 	}

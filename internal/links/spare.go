@@ -57,7 +57,7 @@ func spares(found []Found) (list []Spare) {
 			continue
 		}
 		x := at(f.About.Site)
-		x.Here, x.PID, x.Parent = !f.Away, f.About.PID, f.About.Parent
+		x.Here, x.PID, x.Parent = !f.Forwarded, f.About.PID, f.About.Parent
 		if f.Err != nil {
 			x.Problem = f.Err.Error()
 		}

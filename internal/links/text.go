@@ -160,7 +160,7 @@ func (p *Part) waits() string {
 	var order []string
 	budget, setting, looks := time.Duration(-1), "", ""
 	for _, r := range p.Ranks {
-		setting, looks = cmp.Or(setting, r.Wait.Setting), cmp.Or(looks, r.Wait.Looks())
+		setting, looks = cmp.Or(setting, r.Wait.Setting), cmp.Or(looks, r.Wait.ProgressText())
 		state := cmp.Or(r.Wait.State, string(r.State))
 		switch {
 		case r.State == ProcLost:
@@ -189,9 +189,9 @@ func (p *Part) waits() string {
 	return fmt.Sprintf("wait %s: %s; %snow %s", cmp.Or(setting, "not known"), strategy(budget), looks, strings.Join(now, ", "))
 }
 
-// Looks returns how often a proc makes progress while the program computes, as the predicate of a
+// ProgressText returns how often a proc makes progress while the program computes, as the predicate of a
 // sentence; "" if it does not.
-func (w Waiting) Looks() string {
+func (w Waiting) ProgressText() string {
 	if w.Progress <= 0 {
 		return ""
 	}

@@ -25,8 +25,8 @@ const (
 	Agents = "agents"
 
 	// On sites of several machines.
-	DirectApart = "direct, 2 x 3 machines"
-	AgentsApart = "agents, 2 x 3 machines"
+	DirectMachines = "direct, 2 x 3 machines"
+	AgentsMachines = "agents, 2 x 3 machines"
 
 	NoFault      = "none"
 	PluginKilled = "plugin killed"
@@ -35,7 +35,7 @@ const (
 
 // Modes, Programs and Faults are the axes beside transports and planes.
 var (
-	Modes    = []string{Direct, Agents, DirectApart, AgentsApart}
+	Modes    = []string{Direct, Agents, DirectMachines, AgentsMachines}
 	Programs = []string{"ring", "heat2d", "wordcount", "collectives", "large"}
 	Faults   = []string{NoFault, PluginKilled, LinkCut}
 )
@@ -67,14 +67,14 @@ type Result struct {
 
 // Transport is a row of the matrix.
 type Transport struct {
-	Name      string
-	Block     string   // HCL for a site's transport block; DIR and SITE are replaced
-	As        string   // the transport's name in the job file
-	Planes    []string // data planes that its links can have
-	Missing   string   // why it cannot be run here; empty if it can
-	Machine   bool     // links stay on the machine
-	Datagrams bool     // links are made of datagrams
-	Natives   []string // HCL of each site with an MPI of its own, which As links; SITE is replaced; nil: they have none
+	Name       string
+	Block      string   // HCL for a site's transport block; DIR and SITE are replaced
+	ConfigName string   // the transport's name in the job file
+	Planes     []string // data planes that its links can have
+	Missing    string   // why it cannot be run here; empty if it can
+	Machine    bool     // links stay on the machine
+	Datagrams  bool     // links are made of datagrams
+	Natives    []string // HCL of each site with an MPI of its own, which ConfigName links; SITE is replaced; nil: they have none
 }
 
 // has reports whether there are cells with a plane in a mode. On several machines there are those of
@@ -89,7 +89,7 @@ func (t Transport) has(plane, mode string) bool {
 	case mode == Direct || mode == Agents:
 		return true
 	case t.Machine:
-		return mode == DirectApart && plane == t.Planes[0]
+		return mode == DirectMachines && plane == t.Planes[0]
 	}
 	return plane == t.Planes[0] || plane == string(transports.PlaneRing)
 }
@@ -121,7 +121,7 @@ func Select(all []Transport, quick bool) []Cell {
 // telling reports whether the cell is in a quick run.
 func (c Cell) telling(t Transport) bool {
 	switch {
-	case c.apart():
+	case c.onMachines():
 		return t.Name == "tcp" && c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Mode == Agents:
 		return c.Plane == t.Planes[0] && c.Program == "collectives"

@@ -97,7 +97,7 @@ func hit(fd int, t Transport) bool {
 	case t.Datagrams:
 		return isUDP(fd) && deafen(fd) == nil
 	case t.Machine:
-		return isLocalLink(fd, t.As) && unix.Shutdown(fd, unix.SHUT_RDWR) == nil
+		return isLocalLink(fd, t.ConfigName) && unix.Shutdown(fd, unix.SHUT_RDWR) == nil
 	}
 	return isLink(fd) && disconnect(fd) == nil
 }

@@ -111,7 +111,7 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	}
 	node, args := filepath.Join(r.Bin, "impi-node"), []string{"-log-level", "debug", "-config", file}
 	cmd := exec.CommandContext(ctx, node, args...)
-	if c.apart() {
+	if c.onMachines() {
 		m, err := newMachines()
 		if err != nil {
 			return err
@@ -155,11 +155,11 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 	}
 	err := jobFile.Execute(&b, map[string]any{
 		"Command": r.command(c, dir, length), "Dir": r.Repository,
-		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
+		"Transport": t.ConfigName, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
 		"Prefer": slices.Compact(prefer), "Planes": slices.Compact(planes), "Procs": procsPerMachine,
-		"Direct": !c.byAgents(), "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort, "Natives": t.Natives,
+		"Direct": !c.byAgents(), "Resume": c.breaks(), "Apart": c.onMachines(), "Server": serverPort, "Natives": t.Natives,
 	})
-	if err == nil && c.apart() {
+	if err == nil && c.onMachines() {
 		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ var workloads = map[string]workload{
 }
 
 func (w workload) amount(c Cell, length int) int {
-	if c.apart() {
+	if c.onMachines() {
 		// Three times as many procs wait for each other, and on each machine two procs behave as if
 		// they had all cores.
 		w.whole = max(1, w.whole/5)

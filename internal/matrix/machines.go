@@ -24,9 +24,9 @@ const (
 	headPort   = 7802
 )
 
-func (c Cell) apart() bool { return c.Mode == DirectApart || c.Mode == AgentsApart }
+func (c Cell) onMachines() bool { return c.Mode == DirectMachines || c.Mode == AgentsMachines }
 
-func (c Cell) byAgents() bool { return c.Mode == Agents || c.Mode == AgentsApart }
+func (c Cell) byAgents() bool { return c.Mode == Agents || c.Mode == AgentsMachines }
 
 type kind struct{ transport, plane string }
 
@@ -35,9 +35,9 @@ type kind struct{ transport, plane string }
 // on the machine: then it is about the first, and the second are plain TCP. On one machine, and by
 // agents, whose channels lead from machine to machine, all are the same.
 func (c Cell) kinds(t Transport) [2]kind {
-	own := kind{t.As, c.Plane}
+	own := kind{t.ConfigName, c.Plane}
 	switch {
-	case c.Mode != DirectApart:
+	case c.Mode != DirectMachines:
 		return [2]kind{own, own}
 	case t.Machine:
 		return [2]kind{own, {"tcp", string(transports.PlaneFD)}}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// lastWords are what a program prints at its end if everything that it has received was
+// successTexts are what a program prints at its end if everything that it has received was
 // right. The exit status alone does not prove that.
-var lastWords = map[string]string{
+var successTexts = map[string]string{
 	"ring":        "as it must be",
 	"heat2d":      "one process computes the same, bit for bit",
 	"wordcount":   "equal to a sequential count",
@@ -31,7 +31,7 @@ var errUnproven = errors.New("the job ended well, but proves nothing")
 // prove checks that a job that has ended well did what its cell says: the program has
 // checked its results, and the bytes have used the right links.
 func (c Cell) prove(log string, t Transport) error {
-	if words := lastWords[c.Program]; words == "" || !strings.Contains(log, words) {
+	if words := successTexts[c.Program]; words == "" || !strings.Contains(log, words) {
 		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
 	}
 	// Procs of native sites have no links inside of a site, so all links that are made are of the
@@ -68,7 +68,7 @@ func (c Cell) used(made [][]string, t Transport) error {
 			return fmt.Errorf("%w: the link of %s and %s is %s by %s", errUnproven, m[1], m[2], m[3], m[4])
 		}
 	}
-	if c.Mode == DirectApart && seen != [2]bool{true, true} {
+	if c.Mode == DirectMachines && seen != [2]bool{true, true} {
 		return fmt.Errorf("%w: there are no links within machines, or none between them", errUnproven)
 	}
 	return nil

@@ -19,7 +19,7 @@ func TestProof(t *testing.T) {
 	direct := Cell{"tcp", "ring", Direct, "ring", NoFault}
 	agents := Cell{"tcp", "fd", Agents, "ring", NoFault}
 	apart, byAgents := direct, agents
-	apart.Mode, byAgents.Mode = DirectApart, AgentsApart
+	apart.Mode, byAgents.Mode = DirectMachines, AgentsMachines
 	for name, c := range map[string]struct {
 		cell Cell
 		log  string
@@ -42,13 +42,13 @@ func TestProof(t *testing.T) {
 		"between as within":    {apart, near + strings.Replace(near, "peer=1", "peer=2", 1) + right, "the link of 0 and 2 is shm by peer-shm"},
 		"a link where none is": {agents, channel + link + right, "direct link"},
 	} {
-		err := c.cell.prove(c.log, Transport{As: "tcp"})
+		err := c.cell.prove(c.log, Transport{ConfigName: "tcp"})
 		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, errUnproven) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	unix := Cell{"unix", "fd", DirectApart, "ring", NoFault}
-	err := unix.prove(strings.Replace(near, "shm data_plane=peer-shm", "unix data_plane=fd", 1)+strings.Replace(link, "=ring", "=fd", 1)+right, Transport{As: "unix", Machine: true})
+	unix := Cell{"unix", "fd", DirectMachines, "ring", NoFault}
+	err := unix.prove(strings.Replace(near, "shm data_plane=peer-shm", "unix data_plane=fd", 1)+strings.Replace(link, "=ring", "=fd", 1)+right, Transport{ConfigName: "unix", Machine: true})
 	if err != nil {
 		t.Errorf("a transport that stays on its machine: %v", err)
 	}
@@ -56,7 +56,7 @@ func TestProof(t *testing.T) {
 
 func TestEveryProgramHasLastWords(t *testing.T) {
 	for _, p := range Programs {
-		if lastWords[p] == "" {
+		if successTexts[p] == "" {
 			t.Errorf("%s: nobody knows what it prints when all is well", p)
 		}
 	}

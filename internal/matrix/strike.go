@@ -97,7 +97,7 @@ func (c Cell) outlasted(log string, b blow) error {
 	case len(progress[c.Program].FindAllString(after[i:], moreProgress)) < moreProgress:
 		return fmt.Errorf("%w: no progress of it was seen after the repair", errTooShort)
 	}
-	if !strings.Contains(after[i:], lastWords[c.Program]) {
+	if !strings.Contains(after[i:], successTexts[c.Program]) {
 		return fmt.Errorf("%w: its last words came before the repair", errTooShort)
 	}
 	return nil

@@ -18,18 +18,18 @@ var pumped = []string{"ring", "stream", "grpc"}
 // in root; if that is impossible, their rows say why.
 func Known(root string) []Transport {
 	all := []Transport{
-		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...)},
-		{Name: "tcp+tls", As: "tcp", Planes: pumped, Block: "config { tls = true  " + certificates + " }"},
-		{Name: "unix", As: "unix", Planes: append([]string{"fd"}, pumped...), Machine: true},
-		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},
-		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 1  idle_timeout = 4  " + certificates + " }"},
+		{Name: "tcp", ConfigName: "tcp", Planes: append([]string{"fd"}, pumped...)},
+		{Name: "tcp+tls", ConfigName: "tcp", Planes: pumped, Block: "config { tls = true  " + certificates + " }"},
+		{Name: "unix", ConfigName: "unix", Planes: append([]string{"fd"}, pumped...), Machine: true},
+		{Name: "shm", ConfigName: "shm", Planes: []string{"peer-shm"}, Machine: true},
+		{Name: "quic", ConfigName: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 1  idle_timeout = 4  " + certificates + " }"},
 	}
 	all = append(all, natives())
 	for _, g := range vendors.All {
 		if g.NoRow != "" {
 			continue
 		}
-		t := Transport{Name: g.Name, As: g.Name}
+		t := Transport{Name: g.Name, ConfigName: g.Name}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))
 		}
@@ -49,7 +49,7 @@ func Known(root string) []Transport {
 // natives is a row of jobs with a site of Open MPI and one of MPICH, whose procs use these MPIs
 // within the machine too, and tcp between the sites.
 func natives() Transport {
-	t := Transport{Name: "Open MPI, MPICH + tcp", As: "tcp", Planes: []string{"fd"}}
+	t := Transport{Name: "Open MPI, MPICH + tcp", ConfigName: "tcp", Planes: []string{"fd"}}
 	const inside = `native {
     mpicc  = "mpicc.%[1]s"
     launch = ["/usr/bin/env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun.%[1]s", %[2]s"-n", "{procs}"]

@@ -53,7 +53,7 @@ type Action uint8
 // The actions.
 const (
 	Answer           Action = iota // send Message to Proc
-	Hand                           // pass Conn with Message to Proc
+	PassConn                       // pass Conn with Message to Proc
 	Drop                           // close Conn
 	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
@@ -214,7 +214,7 @@ func (n *Node[P, C, L]) ported() {
 			n.do(Step[P, C]{Action: Drop, Conn: s.Conn})
 		case s.Err == nil:
 			m := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request}}
-			n.do(Step[P, C]{Action: Hand, Proc: s.Owner, Message: m, Conn: s.Conn})
+			n.do(Step[P, C]{Action: PassConn, Proc: s.Owner, Message: m, Conn: s.Conn})
 		case s.Broken: // by the end of the spawned world that was to connect
 			n.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Spawn, s.Err)
 		default:
@@ -346,19 +346,19 @@ func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Pha
 	return n.Links.Arrive(x)
 }
 
-// Broke handles the end of a link that was accepted and broke before our proc had it. If the proc
+// AcceptedLinkLost handles the end of a link that was accepted and broke before our proc had it. If the proc
 // has asked for a link meanwhile, another one is dialled.
-func (n *Node[P, C, L]) Broke(p P, x dynamic.WorldPair) {
-	if asked, again := n.Links.Broke(x); again {
+func (n *Node[P, C, L]) AcceptedLinkLost(p P, x dynamic.WorldPair) {
+	if asked, again := n.Links.LostBeforeUse(x); again {
 		n.openLink(p, x.Peer.Rank, asked)
 	}
 }
 
-// Gone closes the ports of a proc that has ended, and forgets its links to other worlds.
-func (n *Node[P, C, L]) Gone(p P) {
-	n.Ports.Leave(p)
+// ProcEnded closes the ports of a proc that has ended, and forgets its links to other worlds.
+func (n *Node[P, C, L]) ProcEnded(p P) {
+	n.Ports.CloseAllOf(p)
 	n.ported()
-	n.Links.Leave(dynamic.Member{World: n.World, Rank: p.Rank()})
+	n.Links.ForgetProc(dynamic.Member{World: n.World, Rank: p.Rank()})
 }
 
 func keyIn(b []byte) (key dynamic.Token, ok bool) {

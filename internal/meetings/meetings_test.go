@@ -88,7 +88,7 @@ func TestPorts(t *testing.T) {
 		t.Error(v)
 	}
 	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 2, Key: key})
-	if s := one(t, n, meetings.Hand); s.Conn != 7 || s.Message.Kind != wireup.KindAccepted || s.Message.Meeting.Request != 2 {
+	if s := one(t, n, meetings.PassConn); s.Conn != 7 || s.Message.Kind != wireup.KindAccepted || s.Message.Meeting.Request != 2 {
 		t.Errorf("%+v", s)
 	}
 	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 3, Key: key})
@@ -202,13 +202,13 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	if all := steps(n); len(all) > 0 {
 		t.Fatalf("there is one already: %+v", all)
 	}
-	n.Broke(0, x)
+	n.AcceptedLinkLost(0, x)
 	one(t, n, meetings.Dial)
 	n.Links.Pairs.Made(x)
 	n.Give(x, "tcp")
-	n.Gone(0)
+	n.ProcEnded(0)
 	letIn()
-	if n.Broke(0, x); len(steps(n)) > 0 {
+	if n.AcceptedLinkLost(0, x); len(steps(n)) > 0 {
 		t.Error("nobody has asked for this one")
 	}
 }

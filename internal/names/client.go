@@ -158,7 +158,7 @@ func (s *Client) carryOut(ctx context.Context, e *names.Exchange, request func(_
 	for {
 		answered := false
 		switch step := e.Next(); step.Action {
-		case names.Over:
+		case names.Finished:
 			return err
 		case names.Connect:
 			if err = s.connect(ctx); err == nil {
@@ -172,7 +172,7 @@ func (s *Client) carryOut(ctx context.Context, e *names.Exchange, request func(_
 				err = nil // if the name is lost the operator was told
 			}
 		case names.Ask:
-			err, answered = fromStatus(request(ctx, step.Again))
+			err, answered = fromStatus(request(ctx, step.Resent))
 		}
 		if answered {
 			e.Answered()
@@ -242,7 +242,7 @@ func (s *Client) look(lost <-chan struct{}) {
 		if lost = nil; s.conn != nil {
 			lost = s.conn.net.Done()
 		}
-		s.keeping = s.mine.Keeps()
+		s.keeping = s.mine.NeedsTick()
 		more := s.keeping
 		s.turn <- struct{}{}
 		switch {
@@ -269,7 +269,7 @@ func (s *Client) tend() error {
 		default:
 		}
 	}
-	hangUp, e := s.mine.Look()
+	hangUp, e := s.mine.Tick()
 	if hangUp {
 		s.hangUp()
 	}

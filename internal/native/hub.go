@@ -251,8 +251,8 @@ func (h *Hub) unpin(p *runtime.Pinner) {
 	h.pins = append(h.pins, p)
 }
 
-// Settle reports whether nothing of this proc's own is under way in the library any more.
-func (h *Hub) Settle() bool {
+// Idle reports whether nothing of this proc's own is under way in the library any more.
+func (h *Hub) Idle() bool {
 	h.Poll()
 	settled := true
 	for _, l := range h.links {

@@ -228,7 +228,7 @@ func TestStreams(t *testing.T) {
 				t.Fatalf("seed %d: %d of %d bytes came before the end", seed, s.got, len(s.data))
 			}
 		}
-		for !a.Settle() || !b.Settle() {
+		for !a.Idle() || !b.Idle() {
 		}
 		for _, h := range []*Hub{a, b} {
 			free := len(h.free)
@@ -325,10 +325,10 @@ func TestMemoryThatIsTakenAway(t *testing.T) {
 			if !closes {
 				_, _ = other.Recv([][]byte{make([]byte, 10_000)})
 			}
-			a.Settle()
+			a.Idle()
 		}
-		if len(b.orphans) != 0 || len(other.queue) != 0 || !a.Settle() {
-			t.Errorf("closed %t: %d orphans, %d messages, and the sender's are under way: %t", closes, len(b.orphans), len(other.queue), !a.Settle())
+		if len(b.orphans) != 0 || len(other.queue) != 0 || !a.Idle() {
+			t.Errorf("closed %t: %d orphans, %d messages, and the sender's are under way: %t", closes, len(b.orphans), len(other.queue), !a.Idle())
 		}
 	}
 }
@@ -386,7 +386,7 @@ func TestBrokenLibrary(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !h.Settle() {
+	if !h.Idle() {
 		t.Error("it is waited for")
 	}
 }
@@ -462,7 +462,7 @@ func TestLongMessageThatCannotBeReceived(t *testing.T) {
 		for _, l := range a.sending {
 			l.gone = true
 		}
-		for !from.Settle() {
+		for !from.Idle() {
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (l *Library) close(c Comm) (err error) {
 func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
 	a := C.struct_impi_native_phase_args{
 		comm: C.int32_t(c), phase: C.int32_t(p.What), _type: C.int32_t(p.Type), op: C.int32_t(p.Op), root: C.int32_t(p.Root),
-		n: C.int64_t(p.N), in: C.uintptr_t(uintptr(address(p.In))), out: C.uintptr_t(uintptr(address(p.Out))),
+		n: C.int64_t(p.Count), in: C.uintptr_t(uintptr(address(p.In))), out: C.uintptr_t(uintptr(address(p.Out))),
 	}
 	l.anywhere(func() {
 		err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, (*C.int32_t)(&number)))

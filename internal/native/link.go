@@ -50,18 +50,18 @@ type loan struct {
 }
 
 type piece struct {
-	size    int
-	after   uint8  // how many short messages come before it
-	buf     []byte // a chunk, or the memory for a long message, once there is one
-	at      int    // bytes of buf that were delivered
-	held    int32  // number of a long message that is not received yet
-	begun   bool   // the library is receiving it into buf
-	apart   bool   // it is the data of a short message, and no part of the stream
-	number  request
-	own     bool // buf is mapped for this message alone
-	dropped bool // given up; buf is Go's
-	lost    bool // it could not be received, and nothing behind it can be delivered
-	pin     *runtime.Pinner
+	size      int
+	after     uint8  // how many short messages come before it
+	buf       []byte // a chunk, or the memory for a long message, once there is one
+	at        int    // bytes of buf that were delivered
+	held      int32  // number of a long message that is not received yet
+	begun     bool   // the library is receiving it into buf
+	shortData bool   // it is the data of a short message, and no part of the stream
+	number    request
+	own       bool // buf is mapped for this message alone
+	dropped   bool // given up; buf is Go's
+	lost      bool // it could not be received, and nothing behind it can be delivered
+	pin       *runtime.Pinner
 }
 
 // Peer returns the rank of the other proc at the site.
@@ -350,14 +350,14 @@ func (l *Link) CloseSend() error {
 }
 
 // Close drops what has come, and ends the stream, which the other proc may be waiting for.
-// Hub.Settle releases what the library is still sending.
+// Hub.Idle releases what the library is still sending.
 func (l *Link) Close() error {
 	if !l.closed {
 		_ = l.CloseSend() // fails only if the link is broken
 	}
 	l.unmarkReady()
 	l.closed = true
-	if len(l.queue) > 0 && l.queue[0].apart && !l.queue[0].begun && l.queue[0].buf == nil {
+	if len(l.queue) > 0 && l.queue[0].shortData && !l.queue[0].begun && l.queue[0].buf == nil {
 		_ = l.hub.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, which is reported elsewhere
 	}
 	l.shut()

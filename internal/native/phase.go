@@ -13,7 +13,7 @@ type Phase struct {
 	What     uint8
 	Type, Op int // of reductions
 	Root     int // rank in the Comm
-	N        int // bytes of a block, or elements of reductions
+	Count    int // bytes of a block, or elements of reductions
 	In, Out  []byte
 
 	number request
@@ -43,8 +43,8 @@ func (h *Hub) Begin(c Comm, p *Phase) error {
 	return nil
 }
 
-// GoOn makes the hub wait for a phase that C has begun, or records how the phase failed.
-func (h *Hub) GoOn(number, failed int32, p *Phase) error {
+// AwaitPhase makes the hub wait for a phase that C has begun, or records how the phase failed.
+func (h *Hub) AwaitPhase(number, failed int32, p *Phase) error {
 	if h.err != nil {
 		return h.err
 	}

@@ -15,7 +15,7 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 		return 0, link.ErrClosed
 	}
 	total := link.Len(batch)
-	if len(l.queue) > 0 && l.queue[0].apart {
+	if len(l.queue) > 0 && l.queue[0].shortData {
 		return l.receiveApart(batch, total)
 	}
 	defer func() { l.in += uint64(n) }()
@@ -108,7 +108,7 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 			p.own = true
 		}
 		p.buf = dst[:p.size]
-		if p.apart {
+		if p.shortData {
 			p.number, err = l.hub.shorts.fetch(l.boxes, unsafe.Pointer(&dst[0]), p.size)
 		} else {
 			p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)

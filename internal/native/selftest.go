@@ -287,7 +287,7 @@ func (t *tester) end(size int) error {
 			return fmt.Errorf("%w: rank %d says that it is %d", ErrFailed, r, got)
 		}
 	}
-	for !t.hub.Settle() {
+	for !t.hub.Idle() {
 		t.moved(0)
 	}
 	return nil

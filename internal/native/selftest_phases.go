@@ -76,14 +76,14 @@ func (t *tester) phases(l *Library) error {
 		want []int32
 	}{
 		{"barrier", Phase{What: phaseBarrier}, nil},
-		{"bcast", Phase{What: phaseBcast, Root: last, N: 4, Out: slices.Clone(own)}, []int32{given(last, 0)}},
-		{"reduce", Phase{What: phaseReduce, Root: last, Type: typeInt32, N: 1, In: own, Out: one}, atLast(sum)},
-		{"allreduce", Phase{What: phaseAllreduce, Type: typeInt32, N: 1, In: own, Out: one}, []int32{sum}},
-		{"allreduce of a long vector", Phase{What: phaseAllreduce, Type: typeInt32, N: longVector, In: words(vector...), Out: make([]byte, 4*longVector)}, sums},
-		{"allreduce of a long vector in place", Phase{What: phaseAllreduce, Type: typeInt32, N: longVector, Out: words(vector...)}, sums},
-		{"gather", Phase{What: phaseGather, Root: last, N: 4, In: own, Out: all}, atLast(column(0)...)},
-		{"allgather", Phase{What: phaseAllgather, N: 4, In: own, Out: all}, column(0)},
-		{"alltoall", Phase{What: phaseAlltoall, N: 4, In: words(row...), Out: all}, column(t.rank)},
+		{"bcast", Phase{What: phaseBcast, Root: last, Count: 4, Out: slices.Clone(own)}, []int32{given(last, 0)}},
+		{"reduce", Phase{What: phaseReduce, Root: last, Type: typeInt32, Count: 1, In: own, Out: one}, atLast(sum)},
+		{"allreduce", Phase{What: phaseAllreduce, Type: typeInt32, Count: 1, In: own, Out: one}, []int32{sum}},
+		{"allreduce of a long vector", Phase{What: phaseAllreduce, Type: typeInt32, Count: longVector, In: words(vector...), Out: make([]byte, 4*longVector)}, sums},
+		{"allreduce of a long vector in place", Phase{What: phaseAllreduce, Type: typeInt32, Count: longVector, Out: words(vector...)}, sums},
+		{"gather", Phase{What: phaseGather, Root: last, Count: 4, In: own, Out: all}, atLast(column(0)...)},
+		{"allgather", Phase{What: phaseAllgather, Count: 4, In: own, Out: all}, column(0)},
+		{"alltoall", Phase{What: phaseAlltoall, Count: 4, In: words(row...), Out: all}, column(t.rank)},
 	}
 	for i := range steps {
 		x := &steps[i]
@@ -104,7 +104,7 @@ func (t *tester) phases(l *Library) error {
 func (t *tester) repeat(c Comm, root int) error {
 	own, sum := words(1), make([]byte, 4)
 	for range repeats {
-		for _, p := range []*Phase{{What: phaseBarrier}, {What: phaseReduce, Root: root, Type: typeInt32, N: 1, In: own, Out: sum}} {
+		for _, p := range []*Phase{{What: phaseBarrier}, {What: phaseReduce, Root: root, Type: typeInt32, Count: 1, In: own, Out: sum}} {
 			if err := t.phase(c, p); err != nil {
 				return err
 			}

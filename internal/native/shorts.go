@@ -123,7 +123,7 @@ func (l *Link) PostFastBox(data []byte) {
 
 // NextFastBox returns the message that comes before any other byte, or nil.
 func (l *Link) NextFastBox() *link.EagerMessage {
-	if l.usable() != nil || len(l.queue) > 0 && l.queue[0].apart {
+	if l.usable() != nil || len(l.queue) > 0 && l.queue[0].shortData {
 		return nil
 	}
 	return l.fast.Next(l.in)
@@ -141,7 +141,7 @@ func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.f
 // FastBoxTaken releases the message of NextFastBox.
 func (l *Link) FastBoxTaken(n uint32) {
 	if m := l.fast.Begun(l.in); m != nil && m.Apart(n) {
-		l.queue = slices.Insert(l.queue, 0, piece{size: int(n), after: l.taken(), apart: true, held: none, number: none})
+		l.queue = slices.Insert(l.queue, 0, piece{size: int(n), after: l.taken(), shortData: true, held: none, number: none})
 		l.markReady()
 	}
 	l.fast.Take(n)

@@ -418,7 +418,7 @@ func TestCloseDropsDataThatComeApart(t *testing.T) {
 		for range 100 {
 			b.Poll()
 		}
-		if left := len(net.longs[[2]int{0, 1}]); left != 0 || len(b.orphans) != 0 || b.err != nil || !b.Settle() {
+		if left := len(net.longs[[2]int{0, 1}]); left != 0 || len(b.orphans) != 0 || b.err != nil || !b.Idle() {
 			t.Errorf("%s: data of %d messages were not received, %d are waited for, %v", name, left, len(b.orphans), b.err)
 		}
 	}
@@ -434,14 +434,14 @@ func TestTransfers(t *testing.T) {
 	if done, err := one.Done(); done || err != nil {
 		t.Error(done, err)
 	}
-	if h.lib.(*rank).stalled = true; h.Settle() {
+	if h.lib.(*rank).stalled = true; h.Idle() {
 		t.Error("it is not waited for")
 	}
 	r.stalled = false
 	for news := false; !news; {
 		_, news = h.Poll()
 	}
-	if done, err := one.Done(); !done || err != nil || !h.Settle() {
+	if done, err := one.Done(); !done || err != nil || !h.Idle() {
 		t.Error(done, err)
 	}
 	if done, err := h.AwaitTransfer(none, 15).Done(); !done || !errors.Is(err, ErrFailed) {

@@ -39,7 +39,7 @@ var made atomic.Int32
 // for it the test is skipped.
 func New(t TB, machines int) []*Machine {
 	t.Helper()
-	list := Alone(t, machines)
+	list := NewUnconnected(t, machines)
 	if len(list) == 0 {
 		return nil
 	}
@@ -58,9 +58,9 @@ func New(t TB, machines int) []*Machine {
 	return list
 }
 
-// Alone makes machines as New does, but without a network: each has only its loopback, and the caller
+// NewUnconnected makes machines as New does, but without a network: each has only its loopback, and the caller
 // joins them and sets their addresses.
-func Alone(t TB, machines int) []*Machine {
+func NewUnconnected(t TB, machines int) []*Machine {
 	t.Helper()
 	prefix := fmt.Sprintf("impi%d-%d", os.Getpid(), made.Add(1))
 	first := prefix + "-0"
@@ -136,10 +136,10 @@ for f in ` + strings.Join(own, " ") + `; do mount --bind "$0$f" $f; done
 mount -o remount,bind,ro /
 exec "$@"`
 
-// Apart gives the machine files of its own, for what is started there from now on: /tmp, /var/tmp, /run
+// IsolateFiles gives the machine files of its own, for what is started there from now on: /tmp, /var/tmp, /run
 // and /dev/shm, which begin empty. It can write to no others, so that it shares none with other
 // machines that are apart.
-func (m *Machine) Apart() {
+func (m *Machine) IsolateFiles() {
 	m.t.Helper()
 	root := m.names + ".root"
 	for _, f := range own {

@@ -59,7 +59,7 @@ func TestMachinesApart(t *testing.T) {
 		return string(out)
 	}
 	for _, m := range machines {
-		m.Apart()
+		m.IsolateFiles()
 		m.Put("/tmp/name", []byte(m.Address), 0o600)
 	}
 	for _, m := range machines {

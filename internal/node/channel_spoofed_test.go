@@ -90,7 +90,7 @@ func TestManyAtTheChannelPort(t *testing.T) {
 	alpha := startSites(t, job, job.Sites[:1])
 	secret := dynamic.Token{1}
 	guess := secret.Channel(dynamic.ChannelEnd{}, dynamic.ChannelEnd{Rank: 1})
-	hello := dynamic.Hello{Src: 1, Session: guess.ChannelSession(), Again: true, Hosts: true}
+	hello := dynamic.Hello{Src: 1, Session: guess.ChannelSession(), Resumes: true, Hosts: true}
 	for i := range 30 {
 		c := spoofed(t, []string{"127.0.0.3", "127.0.0.9"}[i%2], alpha[0])
 		d := dynamic.NewDialler(guess, dial.Nonce(), hello)

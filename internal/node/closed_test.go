@@ -210,7 +210,7 @@ func TestCloseRoutes(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 		card := &dynamic.Card{Features: routes.SecrecyFeatures(n.opt.Job, n.opt.Site)}
-		if got := rules.Wants(card, rules.ClosedFeature, 1); got != c.want {
+		if got := rules.HasFeature(card, rules.ClosedFeature, 1); got != c.want {
 			t.Errorf("%s: the card says %q", name, card.Features)
 		}
 	}

@@ -231,7 +231,7 @@ func TestLinksOfAllHosts(t *testing.T) {
 		dirs = append(dirs, n.n.dir.Path)
 	}
 	found := links.Survey(t.Context(), dirs, patience, links.Request{})
-	if len(found) != 3 || !found[0].Away || found[1].Away || found[2].Away {
+	if len(found) != 3 || !found[0].Forwarded || found[1].Forwarded || found[2].Forwarded {
 		t.Errorf("%+v", found)
 	}
 }

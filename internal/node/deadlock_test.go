@@ -133,7 +133,7 @@ func TestDeadlockByWindows(t *testing.T) {
 func awaitStatus(t *testing.T, dir string, wanted func(*status.Job) bool) bool {
 	t.Helper()
 	for over := time.Now().Add(patience); time.Now().Before(over); {
-		jobs := status.Look(t.Context(), []string{dir}, patience, links.Request{Sites: true, Calls: true})
+		jobs := status.AskNodes(t.Context(), []string{dir}, patience, links.Request{Sites: true, Calls: true})
 		if len(jobs) == 1 && wanted(&jobs[0]) {
 			return true
 		}

@@ -22,7 +22,7 @@ func (n *node) finish(ctx context.Context) error {
 	n.recorder.Last(ctx)
 	for _, p := range n.procs.All() {
 		select {
-		case <-p.Judged():
+		case <-p.EndHandled():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -65,16 +65,16 @@ func (n *node) shutDown(f *ending.Failure) {
 		}
 	}
 	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head continues without this host
-		n.cluster.Over(f)
+		n.cluster.ReportEnd(f)
 	}
 	if f != nil {
-		n.procs.Tell(f.Text, f.Status)
+		n.procs.AnnounceEnd(f.Text, f.Status)
 	}
 	if n.metrics != nil {
 		n.metrics.Close()
 	}
 	if n.control != nil {
-		n.control.End.Tell(n.opt.Site.Name, textOf(f))
+		n.control.End.SetEnd(n.opt.Site.Name, textOf(f))
 	}
 	if n.ui != nil {
 		n.ui.Drain() // the page gets its data at the control socket
@@ -99,7 +99,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		}
 	}
 	if n.opt.spawned == nil {
-		leave := n.cluster.Linger()
+		leave := n.cluster.KeepParents()
 		n.spawner.Wait(n.cluster.AwaitBelow)
 		leave()
 	}

@@ -218,7 +218,7 @@ func TestUnusedPairs(t *testing.T) {
 	for _, c := range []struct {
 		r             links.Request
 		listed, count int
-	}{{links.Request{}, 0, 1}, {links.Request{All: true}, 1, 0}, {links.Request{Few: 1}, 0, 1}, {links.Request{Few: 2}, 1, 0}} {
+	}{{links.Request{}, 0, 1}, {links.Request{All: true}, 1, 0}, {links.Request{AllUpTo: 1}, 0, 1}, {links.Request{AllUpTo: 2}, 1, 0}} {
 		found := links.Survey(t.Context(), []string{all[0].n.dir.Path}, patience, c.r)
 		j := links.Merge(found)[0]
 		if len(j.Pairs) != c.listed || j.Unused != c.count {

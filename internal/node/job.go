@@ -83,7 +83,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		spin, err := polling.NewSpinner(site.Spin(n.opt.Site.Wait))
+		spin, err := polling.NewSpinner(site.EncodeWait(n.opt.Site.Wait))
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ const tellTime = 500 * time.Millisecond
 // know it from the server, if that is still there. Only the head of a site decides by which failure
 // it ends.
 func tellHosts(n *node, f *ending.Failure) {
-	if f == nil || !n.cluster.IsHead() && !f.Told || n.survival.excluded.Load() {
+	if f == nil || !n.cluster.IsHead() && !f.Reported || n.survival.excluded.Load() {
 		return
 	}
 	limit := time.After(tellTime)
@@ -233,7 +233,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
-		Spin: site.Spin(n.opt.Site.Wait), Progress: n.opt.Site.Progress,
+		Spin: site.EncodeWait(n.opt.Site.Wait), Progress: n.opt.Site.Progress,
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
@@ -306,10 +306,10 @@ func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	return true
 }
 
-// Left is called when a proc is not in MPI any more.
-func (n *node) Left(p *procs.Proc, inOrder bool) {
-	n.meetings.Gone(p)
-	n.parents.Gone(p)
+// LeftMPI is called when a proc is not in MPI any more.
+func (n *node) LeftMPI(p *procs.Proc, inOrder bool) {
+	n.meetings.ProcEnded(p)
+	n.parents.ProcEnded(p)
 	if inOrder {
 		n.hosts[p.Host].loop.ProcDone(p.Rank())
 	}
@@ -325,7 +325,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.HostWanted:
-			n.channels.Want(h.Index, ev.Peer.Host)
+			n.channels.Request(h.Index, ev.Peer.Host)
 		case agent.Finished:
 			close(h.finished)
 		default:

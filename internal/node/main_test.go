@@ -183,7 +183,7 @@ func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...fu
 	for _, site := range sites {
 		r := &running{out: &transcript.Writer{}, err: &transcript.Writer{}, now: make(chan struct{}), done: make(chan struct{})}
 		opt := Options{
-			Job: job, Site: site, Now: r.now, Stdout: r.out, Stderr: r.err, RunBase: base,
+			Job: job, Site: site, EndNow: r.now, Stdout: r.out, Stderr: r.err, RunBase: base,
 			Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: r.err}),
 		}
 		for _, f := range change {

@@ -112,7 +112,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	n.member = member.New(member.Settings{
 		Runs:   n.ready,
 		Routes: n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
-		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster, OnDemand: n.opt.OnDemand,
+		Deadline: n.deadline, EndNow: n.opt.EndNow, Spawned: n.opt.spawned != nil, Cluster: n.cluster, OnDemand: n.opt.OnDemand,
 	})
 	if n.cluster != nil {
 		n.cluster.End = n.end
@@ -139,7 +139,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	f = n.native.WithReason(f)
 	n.limiter.Close()
 	incomplete := n.sayLosses()
-	n.end.Report(func(_ time.Time, e *ending.Ending) { o = e.Over(f) })
+	n.end.Report(func(_ time.Time, e *ending.Ending) { o = e.Conclude(f) })
 	n.survival.sum(&o)
 	if o.Failure == nil {
 		o.Failure = incomplete
@@ -209,12 +209,12 @@ func newNode(opt Options) *node {
 		Routes: n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
 		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.All()) == 1,
-		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
+		Launcher:     n.launcher, Joined: opt.Joined, KillNow: opt.EndNow, Log: n.log, Events: n,
 	})
 	if n.survival.on {
 		n.procs.Losses = &n.survival
 		if n.cluster != nil {
-			n.cluster.Without = n.survival.loseHosts
+			n.cluster.ContinueWithout = n.survival.loseHosts
 		}
 	}
 	if !n.cluster.IsHead() {
@@ -288,7 +288,7 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
 	close(n.ready)
-	member.GoOn(n.cluster)
+	member.SurviveLosses(n.cluster)
 	n.control.TellJob()
 	n.recorder.Begin(ctx, n.control)
 	return n.spans.step("run", func() error { return n.finish(ctx) })

@@ -22,9 +22,9 @@ type Options struct {
 	Job  *config.Job // the file; for the names and number of the other sites, and the limits
 	Site config.Site // the site that this node is; its server's port and its key are known
 
-	// Now ends the job at once when it is closed: procs are killed without being asked to end. The
+	// EndNow ends the job at once when it is closed: procs are killed without being asked to end. The
 	// end of Run's context asks them first.
-	Now <-chan struct{}
+	EndNow <-chan struct{}
 
 	// Signals are passed on to all procs, including those that were spawned here. nil: none.
 	Signals <-chan os.Signal

@@ -322,7 +322,7 @@ func TestGivenUpIsRefused(t *testing.T) {
 		if dialled {
 			continue
 		}
-		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, Session: id, Again: true}
+		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, Session: id, Resumes: true}
 		p, _, v := d.JudgeAgain(hello, all[i].n.routes.Transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
@@ -466,7 +466,7 @@ func TestLastingFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for client, want := range c.want {
-			if got := rules.Wants(&read, resumable.Feature, wire.ClientRank(client)); got != want {
+			if got := rules.HasFeature(&read, resumable.Feature, wire.ClientRank(client)); got != want {
 				t.Errorf("%v: to client %d: %t, want %t; the card is %s", c.routes, client, got, want, text)
 			}
 		}

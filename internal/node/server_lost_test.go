@@ -150,7 +150,7 @@ func serveAlone(t *testing.T, job *config.Job) (over <-chan error) {
 	outcome := make(chan error, 1)
 	go func() {
 		outcome <- rendezvous.Serve(t.Context(), ln, rendezvous.Config{
-			Server: startup.ServerConfig{Clients: len(job.Sites), Auth: server.AuthOf(job.Sites[0].Auth), GoesOn: true},
+			Server: startup.ServerConfig{Clients: len(job.Sites), Auth: server.AuthOf(job.Sites[0].Auth), SurvivesLoss: true},
 		})
 	}()
 	return outcome

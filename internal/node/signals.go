@@ -86,7 +86,7 @@ func reread(ctx context.Context, n *node) {
 		}
 	}
 	if same {
-		loglimit.Tell(n.log, hclog.Info, "the job file says what it said before")
+		loglimit.ReportReload(n.log, hclog.Info, "the job file says what it said before")
 	}
 }
 

@@ -190,7 +190,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 		Name: n.opt.Site.Name, Instance: binary.BigEndian.Uint64(id[:]), Hosts: hosts, Log: n.log, Tasks: n.tasks,
 		Dial: d.dial, HostName: func(h wire.HostRank) string { return s.hostName(job, h) }, Procs: s.procs,
 		Serve:  func(l link.Link, part *spawn.Part) { n.spawner.ServePart(n.tasks, l, part) },
-		Linked: func(h wire.HostRank) { s.with(func(e *ending.Spare) { e.Knows(h) }) },
+		Linked: func(h wire.HostRank) { s.with(func(e *ending.Spare) { e.AddHost(h) }) },
 		Over:   func(h wire.HostRank, failure string) { s.with(func(e *ending.Spare) { e.HostOver(h, failure) }) },
 		Lost:   func(h wire.HostRank, why string) { s.with(func(e *ending.Spare) { e.HostLost(h, why) }) },
 
@@ -199,7 +199,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 	var all []wire.HostRank
 	for i := range job.Hosts {
 		all = append(all, wire.HostRank(i))
-		s.ends.Knows(wire.HostRank(i))
+		s.ends.AddHost(wire.HostRank(i))
 	}
 	s.mu.Lock()
 	s.job, s.site = job, x
@@ -273,7 +273,7 @@ func (d *spareDialler) dial(ctx context.Context, to wire.HostRank) (link.Link, e
 	var all []error
 	for _, w := range routes.WaysOfSpare(rt, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String()) {
 		hello := dynamic.Hello{Spare: true, Dst: wire.WorldRank(to)}
-		l, err := dial.Greeted(ctx, d.job.Token, w.T.Through(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
+		l, err := dial.Greeted(ctx, d.job.Token, w.T.WithPlanes(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
 		if err == nil {
 			return l, nil
 		}

@@ -36,7 +36,7 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
 		},
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
-			opt := Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}
+			opt := Options{Job: job, Site: site, EndNow: n.opt.EndNow, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}
 			if c := p.Cluster(); c != nil {
 				opt.Cluster = &member.ClusterConfig{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
 			}

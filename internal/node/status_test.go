@@ -149,7 +149,7 @@ func TestThreadsThatCompute(t *testing.T) {
 	await := func(what string, seen func(j *status.Job, computes []bool) bool) {
 		t.Helper()
 		for over := time.Now().Add(patience); time.Now().Before(over); {
-			jobs := status.Look(t.Context(), []string{all[0].n.dir.Path}, patience, links.Request{Calls: true})
+			jobs := status.AskNodes(t.Context(), []string{all[0].n.dir.Path}, patience, links.Request{Calls: true})
 			if len(jobs) != 1 || len(jobs[0].Sites[0].Ranks) != 2 {
 				continue
 			}

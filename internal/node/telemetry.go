@@ -76,7 +76,7 @@ func spansOfWorld(n *node, t *telemetry.Tracer) spans {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", h.Address, h.Procs))
 	}
 	s := spans{tracer: t, node: t.Begin(name, nil, telemetry.List("impi.world", world, "impi.procs", n.opt.Site.Procs(), "impi.hosts", strings.Join(hosts, " "))...)}
-	s.node.Under(spawnKey(world))
+	s.node.SetParentKey(spawnKey(world))
 	return s
 }
 
@@ -121,7 +121,7 @@ func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world st
 	return func(world string, r *spawn.Refusal) {
 		x.Set(telemetry.List("impi.world", world)...)
 		if world != "" {
-			x.Name(spawnKey(world))
+			x.SetKey(spawnKey(world))
 		}
 		if r != nil {
 			x.End(errors.New(r.Reason))

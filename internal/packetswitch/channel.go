@@ -23,14 +23,14 @@ type Channel struct {
 
 // ChannelConfig configures a resumable channel.
 type ChannelConfig struct {
-	Host    wire.HostRank
-	Session resume.Session
-	Window  int
-	Limit   time.Duration // maximum time without a connection before the channel is given up
-	First   time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
-	// Again starts a dial within a limit, after which the dialler calls Take or Lose. why is the
-	// reason for the end of the last connection, if known. Again is nil at the end that is dialled.
-	Again func(why error, limit time.Duration)
+	Host       wire.HostRank
+	Session    resume.Session
+	Window     int
+	Limit      time.Duration // maximum time without a connection before the channel is given up
+	FirstLimit time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
+	// Redial starts a dial within a limit, after which the dialler calls Take or Lose. why is the
+	// reason for the end of the last connection, if known. Redial is nil at the end that is dialled.
+	Redial func(why error, limit time.Duration)
 	// Compress, if not nil, makes the channel compress its bytes.
 	Compress *compress.Config
 	// Watch, if not nil, wraps the channel's link.
@@ -43,9 +43,9 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 		return nil, drive.ErrNoHandle
 	}
 	p := &endpoint{rank: agent.NoRank, host: c.Host}
-	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Again}
+	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Redial}
 	p.channel = x
-	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, First: c.First, Linger: c.Limit}, x)
+	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Redial != nil, Limit: c.Limit, FirstLimit: c.FirstLimit, Linger: c.Limit}, x)
 	p.Link = p.packed(x.Resumable, c.Compress)
 	if c.Watch != nil {
 		p.Link = c.Watch(p.Link)

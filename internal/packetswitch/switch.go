@@ -79,7 +79,7 @@ func New(c Config) (*Switch, error) {
 	if s.links, err = drive.New(s.Machine, s); err != nil {
 		return nil, err
 	}
-	s.links.Attend()
+	s.links.SetAttended()
 	return s, nil
 }
 

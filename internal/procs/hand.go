@@ -8,15 +8,15 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Hand gives a proc a link with the message about it, in which it fills in the data plane. The node
+// PassLink gives a proc a link with the message about it, in which it fills in the data plane. The node
 // does not have the link any more then, even if there is an error.
-func (p *Proc) Hand(l link.Link, m *wireup.Message) error {
+func (p *Proc) PassLink(l link.Link, m *wireup.Message) error {
 	fds, err := detach(l, m)
 	if err != nil {
 		_ = l.Close()
 		return err
 	}
-	err = p.Tell(*m, fds...)
+	err = p.Send(*m, fds...)
 	wireup.CloseAll(fds)
 	return err
 }

@@ -37,7 +37,7 @@ func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
 	q.mu.Lock()
 	if q.done == nil {
 		q.done = make(chan struct{})
-		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats, Calls: calls}) }() // blocks if the proc does not read
+		go func() { _ = p.Send(wireup.Message{Kind: wireup.KindStats, Calls: calls}) }() // blocks if the proc does not read
 	}
 	done := q.done
 	q.mu.Unlock()

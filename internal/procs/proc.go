@@ -29,21 +29,21 @@ type Proc struct {
 
 	AppNum int // of a proc that has joined: the number of its program
 
-	number  int64 // among all that this process has started
-	set     *Set
-	host    config.Host
-	os      *launch.Process
-	control *wireup.Conn
-	rank    atomic.Int32 // NoRank until startup is over
-	phase   atomic.Int32
-	drained chan struct{} // closed at the end of the control socket
-	judged  chan struct{} // see Judged
-	inquiry inquiry
-	account atomic.Pointer[wireup.Account] // the last one that it has sent
-	aborted atomic.Bool                    // it has called Abort, which was reported
-	loss    atomic.Pointer[string]         // the first loss of a link to another proc; nil: none
-	board   bool                           // its library can use one; known from its hello
-	cut     bool                           // its trace is incomplete; of the goroutine that reads control
+	number     int64 // among all that this process has started
+	set        *Set
+	host       config.Host
+	os         *launch.Process
+	control    *wireup.Conn
+	rank       atomic.Int32 // NoRank until startup is over
+	phase      atomic.Int32
+	drained    chan struct{} // closed at the end of the control socket
+	endHandled chan struct{} // see EndHandled
+	inquiry    inquiry
+	account    atomic.Pointer[wireup.Account] // the last one that it has sent
+	aborted    atomic.Bool                    // it has called Abort, which was reported
+	loss       atomic.Pointer[string]         // the first loss of a link to another proc; nil: none
+	board      bool                           // its library can use one; known from its hello
+	cut        bool                           // its trace is incomplete; of the goroutine that reads control
 }
 
 // Rank returns the proc's rank in the world, NoRank until startup is over.
@@ -73,9 +73,9 @@ func (p *Proc) Ended() (how string, over bool) {
 	return p.os.Exit().String(), true
 }
 
-// Judged returns a channel that is closed when the process has ended and, where that was too early,
+// EndHandled returns a channel that is closed when the process has ended and, where that was too early,
 // this is reported.
-func (p *Proc) Judged() <-chan struct{} { return p.judged }
+func (p *Proc) EndHandled() <-chan struct{} { return p.endHandled }
 
 // KnowsBoards reports whether the proc's library can use a board, as its hello says.
 func (p *Proc) KnowsBoards() bool { return p.board }
@@ -103,7 +103,7 @@ func (p *Proc) prefix() string {
 // Welcome informs a proc that waits in Init that it may run.
 func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
 	p.phase.Store(int32(ending.InMPI))
-	return p.Tell(m, fds...)
+	return p.Send(m, fds...)
 }
 
 func (p *Proc) listen() {
@@ -158,7 +158,7 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.traceCut(p, m)
 	case m.Kind == wireup.KindFini && phase == ending.InMPI:
 		p.phase.Store(int32(ending.Finished))
-		p.set.Events.Left(p, true)
+		p.set.Events.LeftMPI(p, true)
 		p.os.Release() // a proc that has joined may wait for the end of the node now
 	default:
 		p.set.Log.Warn("unexpected message from a proc", "proc", p.Who(), "kind", m.Kind)
@@ -204,9 +204,9 @@ func (p *Proc) lost() string {
 	return ""
 }
 
-// Tell sends a message to a proc that may be gone. It does not wait for procs
+// Send sends a message to a proc that may be gone. It does not wait for procs
 // that do not read.
-func (p *Proc) Tell(m wireup.Message, fds ...int) error {
+func (p *Proc) Send(m wireup.Message, fds ...int) error {
 	if p.os.Over() {
 		return errors.New("the proc has ended")
 	}
@@ -214,7 +214,7 @@ func (p *Proc) Tell(m wireup.Message, fds ...int) error {
 }
 
 func (p *Proc) watch() {
-	defer close(p.judged)
+	defer close(p.endHandled)
 	select {
 	case <-p.os.Exited():
 	case <-p.drained:
@@ -229,7 +229,7 @@ func (p *Proc) watch() {
 	}
 	_ = p.control.Close() // listen ends, if it has not
 	if p.Phase() == ending.InMPI {
-		p.set.Events.Left(p, false)
+		p.set.Events.LeftMPI(p, false)
 	}
 	if x := (ending.Exit{Text: e.String(), Status: e.Status(), Unseen: e.Unseen, At: at}); !p.keeps(x) {
 		p.ends(x)

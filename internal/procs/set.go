@@ -36,7 +36,7 @@ type Settings struct {
 	Stdout, Stderr *launch.Output
 	Launcher       *launch.Launcher
 	Joined         []Joined        // the procs, where a process manager has started them; nil: Start does
-	Now            <-chan struct{} // once closed, procs that are to end are killed at once
+	KillNow        <-chan struct{} // once closed, procs that are to end are killed at once
 	Log            hclog.Logger
 	End            *lifetime.Lifetime // gets how procs end too early
 	Events         Events
@@ -53,8 +53,8 @@ type Events interface {
 	// Heard handles messages of a proc in MPI that are not handled here. It returns false for
 	// unknown ones.
 	Heard(p *Proc, m wireup.Message) bool
-	// Left is called once for a proc that was in MPI and is not any more, in order or not.
-	Left(p *Proc, inOrder bool)
+	// LeftMPI is called once for a proc that was in MPI and is not any more, in order or not.
+	LeftMPI(p *Proc, inOrder bool)
 }
 
 // Losses handles procs that are lost in a job that continues without them. Each proc calls it from
@@ -130,7 +130,7 @@ func (s *Set) Start() error {
 func (s *Set) one(host int, number int64) (*Proc, error) {
 	p := &Proc{
 		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all), number: number,
-		drained: make(chan struct{}), judged: make(chan struct{}),
+		drained: make(chan struct{}), endHandled: make(chan struct{}),
 	}
 	p.rank.Store(int32(routes.NoRank))
 	from := s.start
@@ -315,16 +315,16 @@ const (
 
 func (s *Set) downTime() time.Duration {
 	if s.Joined != nil {
-		return min(managedTime, routes.Limits(s.Routes).Stop/2)
+		return min(managedTime, routes.CurrentLimits(s.Routes).Stop/2)
 	}
-	return min(downTime, routes.Limits(s.Routes).Stop)
+	return min(downTime, routes.CurrentLimits(s.Routes).Stop)
 }
 
-// Tell sends all procs the end of the job with its exit status, and gives them a moment to react. A
+// AnnounceEnd sends all procs the end of the job with its exit status, and gives them a moment to react. A
 // proc that does not read is left to Stop.
-func (s *Set) Tell(reason string, status int) {
+func (s *Set) AnnounceEnd(reason string, status int) {
 	for _, p := range s.all {
-		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
+		go func() { _ = p.Send(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
 	}
 	s.gone(s.downTime())
 }
@@ -335,7 +335,7 @@ func (s *Set) Stop() {
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
-	}{{syscall.SIGTERM, routes.Limits(s.Routes).Stop - s.downTime()}, {syscall.SIGKILL, time.Hour}} {
+	}{{syscall.SIGTERM, routes.CurrentLimits(s.Routes).Stop - s.downTime()}, {syscall.SIGKILL, time.Hour}} {
 		if s.gone(0) {
 			break
 		}
@@ -343,7 +343,7 @@ func (s *Set) Stop() {
 		s.gone(step.wait)
 	}
 	for _, p := range s.all {
-		<-p.judged
+		<-p.endHandled
 		<-p.os.Done()
 	}
 	if s.adopter != nil {
@@ -351,7 +351,7 @@ func (s *Set) Stop() {
 	}
 }
 
-// gone waits for the end of all procs, for at most limit or until Now is closed. It returns true if
+// gone waits for the end of all procs, for at most limit or until KillNow is closed. It returns true if
 // all have ended.
 func (s *Set) gone(limit time.Duration) bool {
 	t := time.NewTimer(limit)
@@ -366,7 +366,7 @@ func (s *Set) gone(limit time.Duration) bool {
 		case <-p.os.Exited():
 		case <-t.C:
 			return false
-		case <-s.Now:
+		case <-s.KillNow:
 			return false
 		}
 	}

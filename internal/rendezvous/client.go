@@ -19,7 +19,7 @@ type Client struct {
 	nc    net.Conn
 	lost  chan struct{} // closed with err set
 	ended chan struct{} // closed when watch has returned
-	other chan error    // see OthersLost
+	other chan error    // see LostClients
 
 	mu sync.Mutex // guards m
 	m  *startup.Client
@@ -63,7 +63,7 @@ func (c *Client) hear(buf []byte) (more bool, failed error) {
 	defer c.mu.Unlock()
 	if n > 0 {
 		failed = c.m.Receive(buf[:n], time.Now())
-		for said := c.m.OtherLost(); said != nil; said = c.m.OtherLost() {
+		for said := c.m.TakeLostClient(); said != nil; said = c.m.TakeLostClient() {
 			select {
 			case c.other <- said:
 			default: // there is room for all clients of a job
@@ -136,13 +136,13 @@ func (c *Client) Lost() <-chan struct{} { return c.lost }
 // the job went well.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
-// OthersLost returns a channel of the server's reports of other clients that are lost and without
+// LostClients returns a channel of the server's reports of other clients that are lost and without
 // which it continues, as errors by which the job has to end if it does not run yet.
-func (c *Client) OthersLost() <-chan error { return c.other }
+func (c *Client) LostClients() <-chan error { return c.other }
 
-// Apart returns since when there is no connection to the server, while it is dialled again, or zero
+// DisconnectedSince returns since when there is no connection to the server, while it is dialled again, or zero
 // if there is one, or the server is lost.
-func (c *Client) Apart() time.Time {
+func (c *Client) DisconnectedSince() time.Time {
 	if l, resumes := c.nc.(*resumableConn); resumes {
 		return l.since()
 	}

@@ -29,9 +29,9 @@ type Settings struct {
 	// be temporary, for example because nothing listens yet.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Stay is the time that the site that decides waits for the others at one of several servers;
+	// MeetLimit is the time that the site that decides waits for the others at one of several servers;
 	// 0: 10 s.
-	Stay time.Duration
+	MeetLimit time.Duration
 
 	// Reach is the maximum time of one attempt to connect; 0: only the time limit applies.
 	Reach time.Duration

@@ -40,16 +40,16 @@ type resumableConn struct {
 	more sync.Cond // signalled when something has changed
 	wg   sync.WaitGroup
 
-	id      resume.Session
-	machine *resume.Link
-	apart   bool          // the connection below is lost, and there is no other one yet
-	broken  time.Time     // when the connection was lost, if apart
-	kept    time.Duration // maximum time without a connection
-	local   net.Addr
-	remote  net.Addr
-	read    deadline
-	write   deadline
-	joining *time.Timer
+	id       resume.Session
+	machine  *resume.Link
+	detached bool          // the connection below is lost, and there is no other one yet
+	broken   time.Time     // when the connection was lost, if apart
+	kept     time.Duration // maximum time without a connection
+	local    net.Addr
+	remote   net.Addr
+	read     deadline
+	write    deadline
+	joining  *time.Timer
 
 	// lost is called when the connection below is lost, found when there is one again, renew when
 	// another one is wanted, and stop by Close. They are called with the lock, so they must not block.
@@ -90,7 +90,7 @@ func (l *resumableConn) goOn(nc net.Conn, install func(link.Link) error) error {
 		l.pump()
 		return err
 	}
-	l.local, l.remote, l.apart = nc.LocalAddr(), nc.RemoteAddr(), false
+	l.local, l.remote, l.detached = nc.LocalAddr(), nc.RemoteAddr(), false
 	c.start()
 	epoch := l.machine.Status().Epoch
 	if l.joining != nil {
@@ -107,8 +107,8 @@ func (l *resumableConn) goOn(nc net.Conn, install func(link.Link) error) error {
 func (l *resumableConn) orphan(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch == 0 && !l.apart {
-		l.apart, l.broken = true, time.Now()
+	if s := l.machine.Status(); s.State == resume.Detached && s.Epoch == 0 && !l.detached {
+		l.detached, l.broken = true, time.Now()
 		l.lost(0, why)
 	}
 }
@@ -128,8 +128,8 @@ func (l *resumableConn) slow(epoch uint64) {
 func (l *resumableConn) pump() {
 	for l.machine.Pump() {
 	}
-	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch > 0 && !l.apart {
-		l.apart, l.broken = true, time.Now()
+	if s := l.machine.Status(); s.State == resume.Detached && s.Epoch > 0 && !l.detached {
+		l.detached, l.broken = true, time.Now()
 		l.lost(s.Epoch, s.Err)
 	}
 	l.more.Broadcast()
@@ -139,7 +139,7 @@ func (l *resumableConn) pump() {
 func (l *resumableConn) since() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.apart {
+	if !l.detached {
 		return time.Time{}
 	}
 	return l.broken
@@ -149,7 +149,7 @@ func (l *resumableConn) since() time.Time {
 func (l *resumableConn) fail(epoch uint64, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch == epoch {
+	if s := l.machine.Status(); s.State == resume.Detached && s.Epoch == epoch {
 		l.machine.Fail(why)
 		l.pump()
 	}

@@ -18,12 +18,12 @@ func TestApart(t *testing.T) {
 	}
 	defer l.Close()
 	c := &Client{nc: l}
-	if at := c.Apart(); !at.IsZero() {
+	if at := c.DisconnectedSince(); !at.IsZero() {
 		t.Errorf("apart since %v, with a connection", at)
 	}
 	theirs.Close()
 	<-lost
-	if c.Apart().IsZero() {
+	if c.DisconnectedSince().IsZero() {
 		t.Error("connected, without a connection")
 	}
 	ours, theirs = net.Pipe()
@@ -32,7 +32,7 @@ func TestApart(t *testing.T) {
 	if err := l.dial(ours); err != nil {
 		t.Fatal(err)
 	}
-	if at := c.Apart(); !at.IsZero() {
+	if at := c.DisconnectedSince(); !at.IsZero() {
 		t.Errorf("apart since %v, with a new connection", at)
 	}
 }

@@ -33,7 +33,7 @@ func configsOf(clients, each int) (cfgs []startup.ClientConfig) {
 func TestManyProcs(t *testing.T) {
 	cost := func(each int) uint64 {
 		cfgs := configsOf(wire.MaxClients, each)
-		return allocs.Exactly(func() {
+		return allocs.BytesExact(func() {
 			srv := serve(t, startup.ServerConfig{Clients: len(cfgs)})
 			results := join(t.Context(), srv.addr, cfgs...)
 			for i, r := range results {

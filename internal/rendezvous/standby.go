@@ -40,7 +40,7 @@ func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.Cl
 		limit = startup.DefaultLimit
 	}
 	x := &standby{set: set, cfg: cfg, servers: servers, over: time.Now().Add(limit), ends: make([]error, len(servers))}
-	x.set.Reach, x.set.Stay = standbyReach, cmp.Or(set.Stay, standbyStay)
+	x.set.Reach, x.set.MeetLimit = standbyReach, cmp.Or(set.MeetLimit, standbyStay)
 	within, met := context.WithCancelCause(ctx)
 	defer met(nil)
 	if cfg.ChoosesServer() {
@@ -83,7 +83,7 @@ func (x *standby) inOrder(ctx context.Context) {
 			continue
 		}
 		stay, stop := context.WithCancelCause(ctx)
-		timer := time.AfterFunc(x.set.Stay, func() { stop(startup.ErrMoved) })
+		timer := time.AfterFunc(x.set.MeetLimit, func() { stop(startup.ErrMoved) })
 		out[i] = x.attempt(stay, i)
 		timer.Stop()
 		stop(nil)
@@ -152,7 +152,7 @@ func (x *standby) note(ctx context.Context, i int, err error) (out bool) {
 	server := x.servers[i]
 	if cause := context.Cause(ctx); errors.Is(cause, startup.ErrMoved) || errors.Is(cause, startup.ErrMet) {
 		if errors.Is(err, cause) && !errors.Is(err, ErrNoServer) {
-			err = fmt.Errorf("this site was there for %v, and not all others came", x.set.Stay)
+			err = fmt.Errorf("this site was there for %v, and not all others came", x.set.MeetLimit)
 		}
 		x.set.Logger.Debug("left a server", "server", server, "reason", err)
 		x.ends[i] = err
@@ -163,11 +163,11 @@ func (x *standby) note(ctx context.Context, i int, err error) (out bool) {
 	}
 	x.ends[i] = err
 	switch startup.ProspectAfter(err) {
-	case startup.Over:
+	case startup.JobFailed:
 		x.failed, x.at = err, server
-	case startup.Out:
+	case startup.WillRefuse:
 		return !errors.Is(err, ErrNoServer)
-	case startup.Again:
+	case startup.MayReturn:
 	}
 	return false
 }
@@ -179,7 +179,7 @@ func (x *standby) nowhere(limit time.Duration) error {
 		if err == nil {
 			err = errors.New("not tried")
 		}
-		if startup.ProspectAfter(err) == startup.Again || errors.Is(err, ErrNoServer) {
+		if startup.ProspectAfter(err) == startup.MayReturn || errors.Is(err, ErrNoServer) {
 			kind = startup.ErrTimeout
 		}
 		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("startup: %s: ", x.cfg.Who()))

@@ -35,7 +35,7 @@ func joinLists(t *testing.T, own *Own, limit time.Duration, once func(), lists .
 		wg.Go(func() {
 			cfg := client(wire.ClientRank(i))
 			cfg.Limit = limit
-			set := Settings{Own: own, Stay: 100 * time.Millisecond, Logger: hclog.New(&hclog.LoggerOptions{Output: &m.log, Level: hclog.Debug})}
+			set := Settings{Own: own, MeetLimit: 100 * time.Millisecond, Logger: hclog.New(&hclog.LoggerOptions{Output: &m.log, Level: hclog.Debug})}
 			m.s, m.j, m.at, m.err = JoinAny(t.Context(), set, servers, cfg)
 		})
 	}
@@ -145,7 +145,7 @@ func TestNoServerOfAList(t *testing.T) {
 	for rank, list := range [][]string{{a.addr, gone}, {gone, a.addr}} {
 		cfg := client(wire.ClientRank(rank))
 		cfg.Limit = 500 * time.Millisecond
-		_, _, _, err := JoinAny(t.Context(), Settings{Stay: 100 * time.Millisecond}, list, cfg)
+		_, _, _, err := JoinAny(t.Context(), Settings{MeetLimit: 100 * time.Millisecond}, list, cfg)
 		wantError(t, "client", err, startup.ErrTimeout, "the sites have met at none of the servers")
 		for _, x := range []string{a.addr + ": ", gone + ": the server cannot be reached"} {
 			if err == nil || !strings.Contains(err.Error(), x) {

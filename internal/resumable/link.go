@@ -30,7 +30,7 @@ const (
 )
 
 // JoinLimit is the maximum time of a link below until both ends have sent HELLO, but see
-// Config.First.
+// Config.FirstLimit.
 const JoinLimit = 5 * time.Second
 
 // The pauses before asking for another link below, after one on which no bytes were moved.
@@ -50,10 +50,10 @@ type Config struct {
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
 
-	// First is the maximum time of the links below until both ends have sent HELLO on one of them
+	// FirstLimit is the maximum time of the links below until both ends have sent HELLO on one of them
 	// for the first time, where that is more than JoinLimit: the owner of the other end may not be
 	// ready yet.
-	First time.Duration
+	FirstLimit time.Duration
 
 	// Released is called before the link below is closed, with its handle, which must leave
 	// every poll set by then. It must not call the Link.
@@ -67,7 +67,7 @@ type Config struct {
 // Link is a link that outlives the links below it. The fields that a short packet needs are in one
 // page of memory, since after a system call few pages are in the cache. It keeps the contract of
 // link.Link with two exceptions: Handle is that of the link below, or link.NoHandle if there is
-// none, and a goroutine that sleeps on it must wait for what Wants returns.
+// none, and a goroutine that sleeps on it must wait for what Interest returns.
 type Link struct {
 	below    *below // points into places
 	buffered bool   // Recv may return bytes that the poll set does not report
@@ -91,7 +91,7 @@ type Link struct {
 	vain     int // number of links below in a row, up to the present one, that have moved nothing
 	moved    uint64
 	since    time.Time     // when the present link below was made
-	early    time.Duration // Config.First
+	early    time.Duration // Config.FirstLimit
 }
 
 type arrival struct {
@@ -102,7 +102,7 @@ type arrival struct {
 
 // New makes one end without a link below.
 func New(c Config) *Link {
-	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked, early: c.First}
+	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked, early: c.FirstLimit}
 	l.machine.Init(resume.Config{
 		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
 	})
@@ -241,8 +241,8 @@ func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
 // sees, has none.
 func (l *Link) Buffered() bool { return l.buffered }
 
-// Wants returns the events to wait for on the link below.
-func (l *Link) Wants() link.Interest { return l.machine.Wants() }
+// Interest returns the events to wait for on the link below.
+func (l *Link) Interest() link.Interest { return l.machine.Interest() }
 
 // Pump receives what has come and sends what is pending.
 func (l *Link) Pump() {
@@ -272,15 +272,15 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Owes reports whether lent bytes can be returned to the owner.
-func (l *Link) Owes() bool { return l.machine.Owes() }
+// CanReturn reports whether lent bytes can be returned to the owner.
+func (l *Link) CanReturn() bool { return l.machine.CanReturn() }
 
 // Lending reports whether bytes are lent that were not returned to the owner.
 func (l *Link) Lending() bool { return l.machine.Lending() }
 
-// Behind reports whether the link below has not taken all lent bytes that the window
+// HasUnsent reports whether the link below has not taken all lent bytes that the window
 // allows.
-func (l *Link) Behind() bool { return l.machine.Behind() }
+func (l *Link) HasUnsent() bool { return l.machine.HasUnsent() }
 
 // Recv returns received bytes.
 func (l *Link) Recv(batch [][]byte) (int, error) {
@@ -378,7 +378,7 @@ func (l *Link) feed(b *below, batch [][]byte) (n int, ok bool) {
 // rest reads the rest of a frame that has begun straight into the user's memory. It returns
 // the same as feed.
 func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
-	rest := l.machine.Rest()
+	rest := l.machine.DirectBytes()
 	if rest == 0 || l.pending || len(batch) == 0 {
 		return 0, false
 	}
@@ -393,7 +393,7 @@ func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
 	}
 	l.misses = 0
 	b.inside = n < rest
-	l.fed(b, 0, n, l.machine.Took(n))
+	l.fed(b, 0, n, l.machine.ReadDirect(n))
 	return n, true
 }
 

@@ -121,8 +121,8 @@ func TestPushSendsTheEnd(t *testing.T) {
 		}
 		r.ends[1].Push()
 	}
-	if got != len(sent) || r.ends[0].Wants() != link.Readable {
-		t.Errorf("%d bytes of %d have come, the link below is to be waited for as %v", got, len(sent), r.ends[0].Wants())
+	if got != len(sent) || r.ends[0].Interest() != link.Readable {
+		t.Errorf("%d bytes of %d have come, the link below is to be waited for as %v", got, len(sent), r.ends[0].Interest())
 	}
 }
 
@@ -146,7 +146,7 @@ func TestStreams(t *testing.T) {
 				r.cut()
 			}
 			for i, e := range r.ends {
-				if s := e.Status(start); s.State == resume.Apart && rng.IntN(3) == 0 && i == 0 {
+				if s := e.Status(start); s.State == resume.Detached && rng.IntN(3) == 0 && i == 0 {
 					r.connect()
 				}
 				e.Welcome(start)
@@ -159,7 +159,7 @@ func TestStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				sent[i] += n
-				if e.Wants()&link.Writable != 0 {
+				if e.Interest()&link.Writable != 0 {
 					e.Push()
 				}
 				if !e.Buffered() && !readable(e) {
@@ -256,15 +256,15 @@ func TestBlockedAndPush(t *testing.T) {
 	if n, err := a.Send([][]byte{long}); n != 1000 || err != nil {
 		t.Fatal(n, err)
 	}
-	if r.full[0] == 0 || a.Wants()&link.Writable == 0 {
-		t.Fatalf("nobody was told: %d, %v", r.full[0], a.Wants())
+	if r.full[0] == 0 || a.Interest()&link.Writable == 0 {
+		t.Fatalf("nobody was told: %d, %v", r.full[0], a.Interest())
 	}
 	got := ""
 	for len(got) < 1000 {
 		got += recv(t, b, 1000)
 		a.Push()
 	}
-	if a.Wants()&link.Writable != 0 {
+	if a.Interest()&link.Writable != 0 {
 		t.Error("it still waits for room")
 	}
 }
@@ -308,7 +308,7 @@ func TestDialledInVain(t *testing.T) {
 	if s := a.Status(start.Add(JoinLimit)); s.State != resume.Joining {
 		t.Fatal(s)
 	}
-	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Apart || !errors.Is(s.Err, errSlow) || r.gone[0] != 1 {
+	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Detached || !errors.Is(s.Err, errSlow) || r.gone[0] != 1 {
 		t.Fatalf("%+v, released %d times", s, r.gone[0])
 	}
 	r.connect()
@@ -317,13 +317,13 @@ func TestDialledInVain(t *testing.T) {
 	r.state(1, resume.Up)
 }
 
-// The first links below may take as long as Config.First says until both ends have said HELLO, and
+// The first links below may take as long as Config.FirstLimit says until both ends have said HELLO, and
 // later ones may not.
 func TestFirstMayTakeLonger(t *testing.T) {
 	const first = time.Minute
 	r := newRig(t, 0)
 	for i := range r.ends {
-		r.ends[i] = New(Config{Session: resume.Session{7}, Dialler: i == 0, First: first, Released: func(int) { r.gone[i]++ }, Blocked: func() {}})
+		r.ends[i] = New(Config{Session: resume.Session{7}, Dialler: i == 0, FirstLimit: first, Released: func(int) { r.gone[i]++ }, Blocked: func() {}})
 	}
 	a, b := r.ends[0], r.ends[1]
 	x, y := linktest.Pair(1000)
@@ -338,7 +338,7 @@ func TestFirstMayTakeLonger(t *testing.T) {
 	r.state(1, resume.Up)
 	x, _ = linktest.Pair(1000)
 	a.Start(x, start)
-	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Apart {
+	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Detached {
 		t.Errorf("a further link below: %v", s.State)
 	}
 }
@@ -354,7 +354,7 @@ func TestUnwelcome(t *testing.T) {
 	r.ends[1].Start(y, start)
 	r.settle()
 	other.Pump()
-	if s := other.Status(start); s.State != resume.Apart {
+	if s := other.Status(start); s.State != resume.Detached {
 		t.Errorf("another session: %+v", s)
 	}
 	r.state(1, resume.Up)
@@ -495,7 +495,7 @@ func TestLent(t *testing.T) {
 			if rng.IntN(40) == 0 {
 				r.cut()
 			}
-			if r.ends[0].Status(start).State == resume.Apart && rng.IntN(3) == 0 {
+			if r.ends[0].Status(start).State == resume.Detached && rng.IntN(3) == 0 {
 				r.connect()
 			}
 			for i, e := range r.ends {
@@ -559,7 +559,7 @@ func TestNothingIsAllocated(t *testing.T) {
 				k += n
 			}
 			r.ends[1-i].machine.Acknowledge(1)
-			if k, err := r.ends[i].Recv(in); k != 0 || err != nil || !r.ends[i].Owes() {
+			if k, err := r.ends[i].Recv(in); k != 0 || err != nil || !r.ends[i].CanReturn() {
 				t.Fatal(k, err)
 			}
 			if k, err := r.ends[i].Lend(long); k != 2*len(long[0]) || err != nil || r.ends[i].Lending() {

@@ -61,7 +61,7 @@ func Features(job *config.Job, site config.Site) []string {
 func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
-		route.Wants(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.Wants(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
+		route.HasFeature(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.HasFeature(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
 }
 
 // WhyExact returns why doubles of a pair do not travel as floats though the route asks for it;

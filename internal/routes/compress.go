@@ -19,14 +19,14 @@ func CompressFeatures(job *config.Job, site config.Site) []string {
 func compressed(rt *Table, a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
-		route.Wants(ours, wireup.Zstd, rt.World.Procs.At(b).Client) && route.Wants(theirs, wireup.Zstd, rt.World.Procs.At(a).Client)
+		route.HasFeature(ours, wireup.Zstd, rt.World.Procs.At(b).Client) && route.HasFeature(theirs, wireup.Zstd, rt.World.Procs.At(a).Client)
 }
 
 // Compress returns how a proc of ours compresses what it sends to another by a transport, or nil if
 // it does not. Data that stay on a machine are never compressed. Both ends get the same result,
 // except level and min, which each end sets itself.
 func Compress(rt *Table, local, peer wire.WorldRank, t *Transport) *wireup.Compress {
-	c := Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(peer).Client))).Compress
+	c := CurrentSite(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(peer).Client))).Compress
 	if c == nil || t != nil && t.Machine() || !compressed(rt, local, peer) {
 		return nil
 	}

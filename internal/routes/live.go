@@ -19,21 +19,21 @@ type Change struct {
 // Apply makes later decisions use c. Existing links and channels stay as they are.
 func Apply(rt *Table, c Change) { rt.live.now.Store(&c) }
 
-// Now returns the site with the present routes.
-func Now(rt *Table) *config.Site {
+// CurrentSite returns the site with the present routes.
+func CurrentSite(rt *Table) *config.Site {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Site
 	}
 	return rt.Site
 }
 
-// Limits returns the present limits.
-func Limits(rt *Table) config.Limits {
+// CurrentLimits returns the present limits.
+func CurrentLimits(rt *Table) config.Limits {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Limits
 	}
 	return rt.Job.Limits
 }
 
-// ResumeNow returns the maximum time to resume a link or a channel.
-func ResumeNow(rt *Table) time.Duration { return resumeLimit(Limits(rt)) }
+// CurrentResumeLimit returns the maximum time to resume a link or a channel.
+func CurrentResumeLimit(rt *Table) time.Duration { return resumeLimit(CurrentLimits(rt)) }

@@ -54,10 +54,10 @@ func allowsSockets(planes []string) bool {
 // site whose route demands that. Procs without cards use their channel even if the route has direct
 // links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
-	r := Now(rt).RouteTo(rt.SiteName(int(to)))
+	r := CurrentSite(rt).RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
 	if c, ok := cardOf(rt, to); ok {
-		if c != nil && route.Wants(c, pinFeature, us) {
+		if c != nil && route.HasFeature(c, pinFeature, us) {
 			says = fmt.Sprintf("the route to %s of %s pins a data_plane other than fd", rt.ClientName(us), rt.ClientName(to))
 		}
 		if (c == nil || !r.Direct) && !allowsSockets(r.DataPlane) {
@@ -116,7 +116,7 @@ func (rt *Table) checkPin(r config.Route) error {
 
 // Pinned returns a transport that makes links only with the data planes that the route to a rank pins.
 func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport {
-	return t.Through(DataPlanes(rt.RouteTo(rank).DataPlane))
+	return t.WithPlanes(DataPlanes(rt.RouteTo(rank).DataPlane))
 }
 
 // maxListeners is how many listeners a transport has at most on a host: a card has

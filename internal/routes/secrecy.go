@@ -119,7 +119,7 @@ func why(s route.Secrecy, transports []string) string {
 // counts.
 func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	name := rt.SiteName(int(to))
-	s := Now(rt)
+	s := CurrentSite(rt)
 	strictest := s.RouteTo(name)
 	if name != "" {
 		return strictest
@@ -243,5 +243,5 @@ func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, pl
 	}
 	s, _ := rt.SecrecyTo(rt.World.Hosts[peer].Client)
 	r := rt.FirstOf(peer)
-	return r >= 0 && rt.AllowsPlane(r, l) && s.Keeps(t)
+	return r >= 0 && rt.AllowsPlane(r, l) && s.MetBy(t)
 }

@@ -88,8 +88,8 @@ func (rt *Table) Running() []*Transport {
 	return append(slices.Clone(rt.Transports), rt.Channels)
 }
 
-// Through returns a transport pinned to data planes; none means any.
-func (t *Transport) Through(planes []transports.DataPlane) transports.Transport {
+// WithPlanes returns a transport pinned to data planes; none means any.
+func (t *Transport) WithPlanes(planes []transports.DataPlane) transports.Transport {
 	if len(planes) == 0 || t.Plugin == nil {
 		return t
 	}

@@ -13,7 +13,7 @@ import (
 
 // RouteTo returns the site's route to the site of a rank.
 func (rt *Table) RouteTo(rank wire.WorldRank) config.Route {
-	return Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
+	return CurrentSite(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
 }
 
 // Ways lists how a pair could be linked from an address, best first: the transports that the route
@@ -126,7 +126,7 @@ func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 // RouteToWorlds returns the site's route to procs of other worlds, with the demands in their card,
 // theirs, which is nil if it is not known.
 func (rt *Table) RouteToWorlds(theirs *dynamic.Card) route.Route {
-	return shared(Now(rt).RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
+	return shared(CurrentSite(rt).RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
 }
 
 // shared returns a route of the site's file with the stricter of its own secrecy and theirs.

@@ -48,7 +48,7 @@ func counters() []string {
 		"messages persistent", "messages from any source", "messages of any tag", "messages to itself",
 		"receives by recv", "receives by probe", "receives by iprobe", "receives by mprobe", "receives by improbe",
 		"cancels of sends won", "cancels of sends lost", "cancels of receives won", "cancels of receives lost",
-		"steps exchange", "steps replace", "steps lone", "steps null", "steps pause", "steps attach", "steps detach",
+		"steps exchange", "steps replace", "steps unmatched", "steps null", "steps pause", "steps attach", "steps detach",
 		"steps dup", "steps split", "steps cart", "steps cartsub", "steps window", "steps free",
 	}
 	for h := script.HowWait; h <= script.HowGetStatus; h++ {

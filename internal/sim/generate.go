@@ -92,7 +92,7 @@ func (g *generator) surroundings(c *Case) {
 	}
 	c.Boxes, c.OnDemand = g.One(2), g.One(2)
 	for i := range c.Sites {
-		c.Sites[i].Older = c.OnDemand && c.Sites[i].Foreign == nil && g.One(6)
+		c.Sites[i].NoOnDemand = c.OnDemand && c.Sites[i].Foreign == nil && g.One(6)
 	}
 	if c.Boards = g.One(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
 		c.oneHost()

@@ -42,7 +42,7 @@ func (x *execution) kill(world, root int, node bool) {
 		f = job.Fault{Kind: job.CrashNode}
 	}
 	x.cover[fmt.Sprintf("deaths in step %s %d", side, x.steps.at[first+root])]++
-	x.worlds[world].Strike(f)
+	x.worlds[world].InjectFault(f)
 	for i := range x.c.Program.Worlds[world] {
 		x.shared.Gone[first+i] = true
 	}

@@ -124,7 +124,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 		Waited: func() int { return x.meeting.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
 		NodeOf: x.nodeOf, Room: c.Names,
 		Kill: func(world int) {
-			k.After(0, func() { x.worlds[world].Strike(job.Fault{Kind: job.CrashProc}) })
+			k.After(0, func() { x.worlds[world].InjectFault(job.Fault{Kind: job.CrashProc}) })
 		},
 		Over: func(world int) bool { return x.worlds[world].Over() },
 	}

@@ -45,7 +45,7 @@ func (c *Case) checkSurvival() error {
 			return fmt.Errorf("%w: fault %v: %w", ErrCase, f, errSurvival)
 		}
 	}
-	if c.Resume != nil || c.Boards || c.OnDemand || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil || s.Older || len(s.Hosts) > 1 }) {
+	if c.Resume != nil || c.Boards || c.OnDemand || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil || s.NoOnDemand || len(s.Hosts) > 1 }) {
 		return fmt.Errorf("%w: %w", ErrCase, errSurvival)
 	}
 	return nil
@@ -97,7 +97,7 @@ func (x *execution) lose(f job.Fault, silent bool) {
 	if silent {
 		x.meeting.Silence(x.worlds[w], f.Target)
 	}
-	x.worlds[w].Strike(f)
+	x.worlds[w].InjectFault(f)
 }
 
 // recovered judges jobs that go on without lost procs: those that are left have ended in order, with the same results.

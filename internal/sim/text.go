@@ -16,18 +16,18 @@ import (
 type siteLine struct {
 	Hosts []int
 	startup.Params
-	NoDirect  bool
-	Older     bool
-	Prefer    []string
-	Secret    bool
-	Data      string
-	Slots     int
-	IsForeign bool `line:"foreign"`
+	NoDirect   bool
+	NoOnDemand bool
+	Prefer     []string
+	Secret     bool
+	Data       string
+	Slots      int
+	IsForeign  bool `line:"foreign"`
 	job.Foreign
 }
 
 func (l *siteLine) site() job.Site {
-	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, Older: l.Older, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots}
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, NoOnDemand: l.NoOnDemand, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots}
 	if l.IsForeign {
 		s.Foreign = &l.Foreign
 	}
@@ -35,7 +35,7 @@ func (l *siteLine) site() job.Site {
 }
 
 func lineOfSite(s *job.Site) string {
-	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, Older: s.Older, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, IsForeign: s.Foreign != nil}
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, NoOnDemand: s.NoOnDemand, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, IsForeign: s.Foreign != nil}
 	if s.Params == (startup.Params{}) {
 		l.Params = startup.DefaultParams()
 	}

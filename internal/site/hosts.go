@@ -68,7 +68,7 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 			if k > 0 {
 				at.Name += fmt.Sprintf("-%d", k)
 			}
-			l, err := s.open(ctx, t, t.Through(planes), at)
+			l, err := s.open(ctx, t, t.WithPlanes(planes), at)
 			if err != nil {
 				return fmt.Errorf("site %s, host %v, direct links: %w", s.Routes.Site.Name, h.Config.Address, err)
 			}

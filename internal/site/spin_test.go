@@ -12,10 +12,10 @@ func TestSpinSetting(t *testing.T) {
 	for setting, w := range map[string]config.Wait{
 		"auto": {Auto: true}, "0s": {}, "20µs": {Spin: 20 * time.Microsecond},
 	} {
-		if got := Spin(w); got != setting {
+		if got := EncodeWait(w); got != setting {
 			t.Errorf("%+v is %q", w, got)
 		}
-		if _, err := polling.NewSpinner(Spin(w)); err != nil {
+		if _, err := polling.NewSpinner(EncodeWait(w)); err != nil {
 			t.Error(err)
 		}
 	}

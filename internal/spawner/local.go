@@ -188,7 +188,7 @@ func (p *Local) join(x *clientHosts) (err error) {
 	}
 	c.Hosts[c.Self].Address = p.host.Address // as this machine knows it
 	if c.Self == 0 {
-		c.Listener, err = listen.TCP(p.spawner.tasks, net.ListenConfig{}, netip.AddrPortFrom(p.host.Address, 0), routes.Now(p.spawner.Routes).Ports)
+		c.Listener, err = listen.TCP(p.spawner.tasks, net.ListenConfig{}, netip.AddrPortFrom(p.host.Address, 0), routes.CurrentSite(p.spawner.Routes).Ports)
 	}
 	p.cluster = c
 	return err
@@ -227,7 +227,7 @@ func (p *Local) end(f *ending.Failure) {
 }
 
 func (p *Local) asClient(o *start) config.Site {
-	site := *routes.Now(p.spawner.Routes)
+	site := *routes.CurrentSite(p.spawner.Routes)
 	site.Client, site.Spare = o.Client, false
 	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
@@ -247,7 +247,7 @@ func (p *Local) asClient(o *start) config.Site {
 // job is the spawned world as far as the site's file knows the others of it.
 func (p *Local) job(o *start, own config.Site) *config.Job {
 	of := p.spawner.Routes.Job
-	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Survive: o.Survive, Limits: routes.Limits(p.spawner.Routes)}
+	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Survive: o.Survive, Limits: routes.CurrentLimits(p.spawner.Routes)}
 	for client, name := range o.Sites {
 		site, ok := of.Site(name)
 		switch {

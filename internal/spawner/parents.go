@@ -58,7 +58,7 @@ func (s *Parents) tick() {
 	})
 }
 
-func (s *Parents) limit() time.Duration { return routes.Limits(s.spawner.Routes).Start }
+func (s *Parents) limit() time.Duration { return routes.CurrentLimits(s.spawner.Routes).Start }
 
 func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
 	var all []*world
@@ -78,9 +78,9 @@ func (s *Parents) Failed(f *ending.Failure) {
 	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
 }
 
-// Gone handles the end of a proc.
-func (s *Parents) Gone(p *procs.Proc) {
-	s.withWorlds(func() { s.worlds.Gone(p) })
+// ProcEnded handles the end of a proc.
+func (s *Parents) ProcEnded(p *procs.Proc) {
+	s.withWorlds(func() { s.worlds.ProcEnded(p) })
 }
 
 // Heard handles a message of a proc. It returns false for a message that is not about spawned
@@ -145,7 +145,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 // nothing is left of it. It returns the world's name.
 func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) string {
 	w := &world{Attempt: t, parents: s}
-	w.By, w.Request = p, x.Request
+	w.Spawner, w.Request = p, x.Request
 	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
 	defer w.cancel()
 	r := w.start(x.Port)
@@ -187,10 +187,10 @@ func (s *Parents) follow(w *world) {
 	case end.TooEarly:
 		log.Debug("a spawned world has ended too early", "world", w.name, "reason", end.Reason)
 	case end.Fails:
-		o.Failure = ending.SpawnedFailed(w.name, w.By.Who().String(), f)
+		o.Failure = ending.SpawnedFailed(w.name, w.Spawner.Who().String(), f)
 		s.Inherit(o)
-	case end.Apart:
+	case end.ReportOnly:
 		log.Warn("a spawned world that had disconnected from its parents has failed", "world", w.name, "problem", f.Text)
 	}
-	s.meet.BreakPort(w.By, w.Port, w.name+": "+end.Reason)
+	s.meet.BreakPort(w.Spawner, w.Port, w.name+": "+end.Reason)
 }

@@ -94,7 +94,7 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 
 func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 	world := d.Routes.World
-	j := &spawn.Job{Self: world.Self, By: d.hostOfProc(by), Spread: d.Hosts != nil}
+	j := &spawn.Job{Self: world.Self, SpawnerHost: d.hostOfProc(by), Spread: d.Hosts != nil}
 	if name, err := os.Hostname(); err == nil {
 		j.Names = []string{name}
 	}

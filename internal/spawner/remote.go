@@ -87,7 +87,7 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 }
 
 func (d *Spawner) ofSpare(ctx context.Context, p *remote) (err error) {
-	limit := routes.Limits(d.Routes).Start
+	limit := routes.CurrentLimits(d.Routes).Start
 	for i := range p.part.Commands {
 		given, err := waitFor(p.part.Commands[i].Info["timeout"])
 		if err != nil {

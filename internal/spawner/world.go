@@ -54,7 +54,7 @@ func (w *world) start(parent string) *spawn.Refusal {
 	if w.name, r = d.nextName(w.ctx); r != nil {
 		return r
 	}
-	plan, r := d.plan(w.ctx, w.name, w.By, w.Commands)
+	plan, r := d.plan(w.ctx, w.name, w.Spawner, w.Commands)
 	if r != nil {
 		return r
 	}
@@ -69,7 +69,7 @@ func (w *world) start(parent string) *spawn.Refusal {
 	}
 	order := start{Parent: parent, Survive: d.Routes.Job.Survive}
 	for _, p := range w.Parts {
-		if int(p.As) == len(order.Sites) {
+		if int(p.NewClient) == len(order.Sites) {
 			order.Sites = append(order.Sites, d.siteOf(p))
 		}
 	}
@@ -110,8 +110,8 @@ func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 	case a.Refused != nil: // nothing is left of it
 	case !w.Answered(p, a):
 		of.end(nil)
-	case int(p.As) < len(w.parts): // it is of the same client as the part before it
-		w.parts[p.As] = append(w.parts[p.As].(pieces), own...)
+	case int(p.NewClient) < len(w.parts): // it is of the same client as the part before it
+		w.parts[p.NewClient] = append(w.parts[p.NewClient].(pieces), own...)
 		w.own = append(w.own, own...)
 	default:
 		w.parts = append(w.parts, of)
@@ -122,7 +122,7 @@ func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 
 func (w *world) serve(order *start) (err error) {
 	d := w.parents.spawner
-	root, limit := routes.Now(d.Routes), routes.Limits(d.Routes).Start
+	root, limit := routes.CurrentSite(d.Routes), routes.CurrentLimits(d.Routes).Start
 	var key [8]byte
 	_, _ = rand.Read(key[:]) // never fails
 	order.Key = binary.BigEndian.Uint64(key[:])
@@ -132,7 +132,7 @@ func (w *world) serve(order *start) (err error) {
 			at = root.Hosts[0].Address
 		}
 	}
-	job := &config.Job{File: d.Routes.Job.File, Survive: order.Survive, Limits: routes.Limits(d.Routes)}
+	job := &config.Job{File: d.Routes.Job.File, Survive: order.Survive, Limits: routes.CurrentLimits(d.Routes)}
 	for client, name := range order.Sites {
 		job.Sites = append(job.Sites, config.Site{Name: name, Client: client})
 	}
@@ -189,7 +189,7 @@ func (w *world) end(f *ending.Failure) {
 }
 
 func (w *world) awaitEnd() ending.Outcome {
-	parts, told := w.own.outcomes(w.server, routes.Limits(w.parents.spawner.Routes).Stop+hostRequestTime)
+	parts, told := w.own.outcomes(w.server, routes.CurrentLimits(w.parents.spawner.Routes).Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)
 	if w.parents.spawner.Routes.Job.Survive && o.Failure != nil && o.Failure == told && errors.Is(told, startup.ErrLost) {
 		o.Late = true // all that was left of it is lost, and the parents' job continues without it

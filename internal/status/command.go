@@ -107,7 +107,7 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	for last := (*look)(nil); ; {
 		now := &look{o.ask(), time.Now()}
 		r := now.report
-		motion.See(r.Jobs, now.at)
+		motion.Update(r.Jobs, now.at)
 		for i := range r.Jobs {
 			if j := &r.Jobs[i]; last.job(j) != nil {
 				j.rate(last.job(j), now.since(last))
@@ -158,7 +158,7 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 }
 
 func (o *options) ask() *Report {
-	all := Look(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
+	all := AskNodes(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range all {
 		if o.Wants(&j.Job) {
@@ -168,8 +168,8 @@ func (o *options) ask() *Report {
 	return r
 }
 
-// Look asks the nodes of run directories, each for at most limit, and returns their jobs.
-func Look(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
+// AskNodes asks the nodes of run directories, each for at most limit, and returns their jobs.
+func AskNodes(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
 	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
 		x := Job{Job: j}
 		findHolders(&x.Job)

@@ -108,7 +108,7 @@ func few(ranks []int) string {
 func stuck(b *links.Blocked) bool {
 	return b != nil && !b.Computes && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
 		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool {
-			return p.Away || p.What == links.WantsWindow || p.Why != "" && p.Why != whySyncAck
+			return p.OtherWorld || p.What == links.WantsWindow || p.Why != "" && p.Why != whySyncAck
 		})
 }
 
@@ -156,7 +156,7 @@ func findHolders(j *links.Job) {
 	for rank, b := range procs {
 		for i := range b.Partners {
 			p := &b.Partners[i]
-			if of := procs[p.Peer]; p.What == links.WantsLock && !p.Away && of != nil {
+			if of := procs[p.Peer]; p.What == links.WantsLock && !p.OtherWorld && of != nil {
 				for _, l := range of.Locks {
 					if slices.Contains(l.Waiters, rank) {
 						p.Holders = append(p.Holders, l.Holders...)

@@ -17,8 +17,8 @@ type standing struct {
 	since   time.Time
 }
 
-// See sets in jobs for how long the bytes that are under way have stood still.
-func (m *StallTracker) See(jobs []Job, now time.Time) {
+// Update sets in jobs for how long the bytes that are under way have stood still.
+func (m *StallTracker) Update(jobs []Job, now time.Time) {
 	before := m.ways
 	m.ways = make(map[string]standing)
 	still := func(way string, sent, left *uint64) time.Duration {
@@ -36,12 +36,12 @@ func (m *StallTracker) See(jobs []Job, now time.Time) {
 		j := &jobs[i]
 		for k := range j.Pairs {
 			p := &j.Pairs[k]
-			p.AToB.Still = still(fmt.Sprint(jobName(j), " rank ", p.A, " ", p.B), p.AToB.Bytes, p.AToB.UnderWay)
-			p.BToA.Still = still(fmt.Sprint(jobName(j), " rank ", p.B, " ", p.A), p.BToA.Bytes, p.BToA.UnderWay)
+			p.AToB.NoArrivalFor = still(fmt.Sprint(jobName(j), " rank ", p.A, " ", p.B), p.AToB.Bytes, p.AToB.UnderWay)
+			p.BToA.NoArrivalFor = still(fmt.Sprint(jobName(j), " rank ", p.B, " ", p.A), p.BToA.Bytes, p.BToA.UnderWay)
 		}
 		for k := range j.Channels {
 			c := &j.Channels[k]
-			c.Still = still(fmt.Sprint(jobName(j), " host ", c.From, " ", c.To), c.Sent, c.UnderWay)
+			c.NoArrivalFor = still(fmt.Sprint(jobName(j), " host ", c.From, " ", c.To), c.Sent, c.UnderWay)
 		}
 	}
 }

@@ -33,13 +33,13 @@ func TestMotion(t *testing.T) {
 		if c.unknown {
 			j.Pairs[0].BToA.UnderWay = nil
 		}
-		m.See([]Job{j}, at(c.at))
-		if got, ch := j.Pairs[0].BToA.Still, j.Channels[0].Still; got != c.want || ch != c.channelStill || j.Pairs[0].AToB.Still != 0 {
+		m.Update([]Job{j}, at(c.at))
+		if got, ch := j.Pairs[0].BToA.NoArrivalFor, j.Channels[0].NoArrivalFor; got != c.want || ch != c.channelStill || j.Pairs[0].AToB.NoArrivalFor != 0 {
 			t.Errorf("look %d: %v and %v of the channel, want %v and %v", i, got, ch, c.want, c.channelStill)
 		}
 	}
 	five, sent := uint64(5), uint64(9)
-	j := Job{Job: links.Job{Pairs: []links.Pair{{State: links.StateLinked, AToB: links.Count{Bytes: &sent, UnderWay: &five, Still: 12 * time.Second}, BToA: links.Count{Bytes: &sent, UnderWay: new(uint64)}}, {State: links.StateLinked}}}}
+	j := Job{Job: links.Job{Pairs: []links.Pair{{State: links.StateLinked, AToB: links.Count{Bytes: &sent, UnderWay: &five, NoArrivalFor: 12 * time.Second}, BToA: links.Count{Bytes: &sent, UnderWay: new(uint64)}}, {State: links.StateLinked}}}}
 	if got := underWayInShort(&j); got != "5 B on 1 links and channels, on one of them none has arrived for 12.0 s, unknown of 1" {
 		t.Error(got)
 	}

@@ -77,7 +77,7 @@ func TestDeadlock(t *testing.T) {
 		"post and complete":   {job(waits(0, "MPI_Win_start", long, links.Partner{What: links.WantsPost, Peer: 1}), waits(1, "MPI_Win_wait", long, links.Partner{What: links.WantsComplete, Peer: 0})), &Deadlock{For: long, Cycle: []int{0, 1}}},
 		"operations":          {job(waits(0, "MPI_Win_flush", long, links.Partner{What: links.WantsWindow, Peer: 1}), waits(1, "MPI_Recv", long, from(0))), nil},
 		"one is lost":         {job(waits(0, "mpi.Recv", long, from(2)), lostProc(1), waits(2, "mpi.Recv", long, from(0))), &Deadlock{For: long, Cycle: []int{0, 2}}},
-		"another world":       {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", Away: true})), nil},
+		"another world":       {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", OtherWorld: true})), nil},
 		"call not known":      {job(links.Proc{Rank: 0, State: links.ProcRunning, Blocked: &links.Blocked{Time: long, Partners: []links.Partner{from(0)}}}), nil},
 		"in MPI_Init":         {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcInit}), nil},
 		"an older node":       {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1}), nil},
@@ -161,7 +161,7 @@ func TestSilentHost(t *testing.T) {
 	node := &links.Node{About: about(0), Phase: links.PhaseRunning, Sites: []links.Site{site}, Hosts: []links.Host{{Address: "10.0.0.1"}},
 		Procs: []links.Proc{waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0))}}
 	since := time.Now().Add(-time.Hour)
-	j := links.Merge([]links.Found{{About: node.About, Node: node}, {About: about(1), Err: links.ErrSilent, Since: since, Away: true}})[0]
+	j := links.Merge([]links.Found{{About: node.About, Node: node}, {About: about(1), Err: links.ErrSilent, Since: since, Forwarded: true}})[0]
 	d, stalled := verdict(&j)
 	if d != nil || stalled != nil {
 		t.Errorf("%+v and %+v, though rank 2 is not told of", d, stalled)
@@ -210,7 +210,7 @@ func TestServers(t *testing.T) {
 		{Address: "10.0.0.1:7800", Others: []string{"10.0.0.2:7800"}},
 		nil,
 		{Address: "10.0.0.1:7800", Lost: now.Add(-90 * time.Second), Others: []string{"10.0.0.2:7800"}},
-		{Address: "10.0.0.3:7800", Ours: true, Apart: now.Add(-2 * time.Second)},
+		{Address: "10.0.0.3:7800", Ours: true, DisconnectedSince: now.Add(-2 * time.Second)},
 		{Address: "10.0.0.3:7800", Embedded: true},
 	} {
 		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: string(rune('a' + i)), Client: i}, Server: s})

@@ -115,8 +115,8 @@ func servers(j *Job, now time.Time) (list []string) {
 			order = append(order, s.Address)
 		}
 		state := j.Sites[i].Label() + " is connected"
-		if !s.Apart.IsZero() {
-			state = fmt.Sprintf("%s is not connected since %s, %s ago, and dials it again", j.Sites[i].Label(), s.Apart.Format(time.TimeOnly), ago(now.Sub(s.Apart)))
+		if !s.DisconnectedSince.IsZero() {
+			state = fmt.Sprintf("%s is not connected since %s, %s ago, and dials it again", j.Sites[i].Label(), s.DisconnectedSince.Format(time.TimeOnly), ago(now.Sub(s.DisconnectedSince)))
 		}
 		if !s.Lost.IsZero() {
 			state = fmt.Sprintf("%s has lost it since %s, %s ago, and goes on without it", j.Sites[i].Label(), s.Lost.Format(time.TimeOnly), ago(now.Sub(s.Lost)))
@@ -221,7 +221,7 @@ func does(p *links.Proc) string {
 		return wait(p.Blocked)
 	}
 	s := cmp.Or(map[string]string{"computing": "computing", "polling": "waits in MPI, since a moment"}[p.Wait.State], "running")
-	if looks := p.Wait.Looks(); looks != "" && p.Wait.State == "computing" {
+	if looks := p.Wait.ProgressText(); looks != "" && p.Wait.State == "computing" {
 		s += ", " + looks
 	}
 	return s
@@ -282,7 +282,7 @@ func wanted(p links.Partner) string {
 		tag = "any tag"
 	}
 	who := fmt.Sprintf("rank %d", p.Peer)
-	if p.Away {
+	if p.OtherWorld {
 		who = "a proc of another world"
 	}
 	switch {

@@ -167,7 +167,7 @@ func underWayInShort(j *Job) string {
 	hosts, more := Beyond(&j.Job)
 	for i := range j.Pairs {
 		if p := &j.Pairs[i]; !more && (p.State == links.StateLinked || p.State == links.StateLost) {
-			add(max(p.AToB.Still, p.BToA.Still), p.AToB.UnderWay, p.BToA.UnderWay)
+			add(max(p.AToB.NoArrivalFor, p.BToA.NoArrivalFor), p.AToB.UnderWay, p.BToA.UnderWay)
 		}
 	}
 	for i := range hosts {
@@ -180,7 +180,7 @@ func underWayInShort(j *Job) string {
 	}
 	for i := range j.Channels {
 		if c := &j.Channels[i]; c.State != links.StateEnded {
-			add(c.Still, c.UnderWay)
+			add(c.NoArrivalFor, c.UnderWay)
 		}
 	}
 	if !more {

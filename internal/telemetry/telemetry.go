@@ -156,16 +156,16 @@ func (t *Tracer) Happened(what string, parent *Span, failed bool, attributes ...
 	s.finish(s.begun)
 }
 
-// Name gives a span the ID that follows from a key, so that spans of other nodes of the job can be parts of
-// it; see Under.
-func (s *Span) Name(key string) {
+// SetKey gives a span the ID that follows from a key, so that spans of other nodes of the job can be parts of
+// it; see SetParentKey.
+func (s *Span) SetKey(key string) {
 	if s != nil {
 		s.key = key
 	}
 }
 
-// Under makes the span a part of the span that has, or will have, the ID of a key.
-func (s *Span) Under(key string) {
+// SetParentKey makes the span a part of the span that has, or will have, the ID of a key.
+func (s *Span) SetParentKey(key string) {
 	if s != nil {
 		s.parentKey = key
 	}

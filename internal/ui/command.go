@@ -101,7 +101,7 @@ const askLimit = 2 * time.Second
 
 // Ask asks the nodes of run directories for everything that the page shows.
 func Ask(ctx context.Context, dirs []string) []status.Job {
-	return status.Look(ctx, dirs, askLimit, links.Request{Op: links.OpLinks, Sites: true, Calls: true, Log: true, ByHost: true})
+	return status.AskNodes(ctx, dirs, askLimit, links.Request{Op: links.OpLinks, Sites: true, Calls: true, Log: true, ByHost: true})
 }
 
 // served returns the address of the page that a node of the job serves itself, or "".

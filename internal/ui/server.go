@@ -186,7 +186,7 @@ func (s *Server) latest(ctx context.Context) ([]status.Job, time.Time) {
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
 		s.jobs, s.seen = s.look(ctx), time.Now()
-		s.motion.See(s.jobs, s.seen)
+		s.motion.Update(s.jobs, s.seen)
 	}
 	return s.jobs, s.seen
 }

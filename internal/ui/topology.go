@@ -89,8 +89,8 @@ func serversOf(s *status.Job) []server {
 			list[k].Where = "in a node or launcher of the job"
 		}
 		l := serverLink{Site: i, State: pathLinked, Why: x.Why}
-		if !x.Apart.IsZero() {
-			l.State, l.Since = pathLost, x.Apart
+		if !x.DisconnectedSince.IsZero() {
+			l.State, l.Since = pathLost, x.DisconnectedSince
 		}
 		if !x.Lost.IsZero() {
 			l.State, l.Since = pathEnded, x.Lost
@@ -276,8 +276,8 @@ func (t *topology) pair(x *links.Pair) {
 			if !whole || !t.sums {
 				p.UnderWay[i] += *way.UnderWay
 			}
-			if status.Stalls(way.Still, way.to) {
-				p.stalls(way.Still)
+			if status.Stalls(way.NoArrivalFor, way.to) {
+				p.stalls(way.NoArrivalFor)
 			}
 		}
 	}
@@ -319,8 +319,8 @@ func (t *topology) channels() {
 				i = 1
 			}
 			p.UnderWay[i] += *c.UnderWay
-			if status.Stalls(c.Still, nil) {
-				p.stalls(c.Still)
+			if status.Stalls(c.NoArrivalFor, nil) {
+				p.stalls(c.NoArrivalFor)
 			}
 		}
 		k.Channel, k.N = true, 1

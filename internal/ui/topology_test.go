@@ -32,7 +32,7 @@ func sites(state string) *status.Job {
 // is under way on them.
 func TestPaths(t *testing.T) {
 	stuck := count(1, 1000)
-	stuck.UnderWay, stuck.Still = number(400), 3*time.Second
+	stuck.UnderWay, stuck.NoArrivalFor = number(400), 3*time.Second
 	none := count(0, 0)
 	none.UnderWay = number(0)
 	unknown := count(2, 50)
@@ -52,7 +52,7 @@ func TestPaths(t *testing.T) {
 		"lost": {"asleep", []links.Pair{ofHosts(0, 2, 0, 2, links.StateLost, unknown, unknown), ofHosts(1, 2, 1, 2, links.StateLinked, none, none)}, nil, nil, path{
 			A: 0, B: 1, State: pathLost, Links: []linkSum{{What: "tcp", State: pathLost, N: 1}, {What: "tcp", State: pathLinked, N: 1}}, Messages: [2]uint64{2, 2}, Bytes: [2]uint64{50, 50}, Unknown: 1}},
 		"by a channel, which one end has lost": {"asleep", []links.Pair{ofHosts(0, 2, 0, 2, links.StateAgents, unknown, none)}, []links.Channel{
-			{From: 0, To: 2, State: links.StateLinked, Transport: "tcp", UnderWay: number(7), Still: time.Hour},
+			{From: 0, To: 2, State: links.StateLinked, Transport: "tcp", UnderWay: number(7), NoArrivalFor: time.Hour},
 			{From: 2, To: 0, State: links.StateLost, Transport: "tcp", Lost: "a cable", UnderWay: number(0), Resumes: 1},
 		}, nil, path{
 			A: 0, B: 1, State: pathLost, Links: []linkSum{{What: "tcp", State: pathLost, Channel: true, N: 1, Resumes: 1}, {What: "agents", State: pathLinked, N: 1}},
@@ -112,13 +112,13 @@ func TestServerStates(t *testing.T) {
 	j := sites("asleep")
 	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "gamma", Client: 2}})
 	j.Sites[0].Server = &links.JobServer{Address: "10.0.0.1:7800", Embedded: true}
-	j.Sites[1].Server = &links.JobServer{Address: "10.0.0.1:7800", Ours: true, Apart: at}
+	j.Sites[1].Server = &links.JobServer{Address: "10.0.0.1:7800", Ours: true, DisconnectedSince: at}
 	want := []server{{Address: "10.0.0.1:7800", Where: "in the node of site alpha", Sites: []serverLink{{Site: 0, State: pathLinked}, {Site: 1, State: pathLost, Since: at}}}}
 	if got := serversOf(j); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 	j.Sites[0].Server = nil
-	j.Sites[1].Server = &links.JobServer{Address: "10.0.0.9:1", Lost: at, Apart: at, Why: "it has ended"}
+	j.Sites[1].Server = &links.JobServer{Address: "10.0.0.9:1", Lost: at, DisconnectedSince: at, Why: "it has ended"}
 	got := serversOf(j)
 	if len(got) != 1 || got[0].Where != "" || !slices.Equal(got[0].Sites, []serverLink{{Site: 1, State: pathEnded, Since: at, Why: "it has ended"}}) {
 		t.Errorf("%+v", got)

@@ -208,7 +208,7 @@ func large(int) []status.Job {
 	for i := range j.Sites {
 		j.Sites[i].Server = &links.JobServer{Address: "10.0.0.1:7800"}
 	}
-	j.Sites[2].Server.Apart = time.Now().Add(-time.Minute)
+	j.Sites[2].Server.DisconnectedSince = time.Now().Add(-time.Minute)
 	for a := range last {
 		for b := range last + 1 {
 			kinds := []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: procs}}

@@ -26,13 +26,13 @@ type Line[T any] struct {
 
 // Counts are the numbers of a line's packets, by what became of them.
 type Counts struct {
-	Offered    uint64 `json:"offered"`    // packets offered
-	Bytes      uint64 `json:"bytes"`      // bytes of the packets offered
-	Dropped    uint64 `json:"dropped"`    // no room in the queue
-	Lost       uint64 `json:"lost"`       // packets lost on the wire
-	Out        uint64 `json:"out"`        // packets offered during outages
-	Duplicated uint64 `json:"duplicated"` // packets that arrive twice
-	Reordered  uint64 `json:"reordered"`
+	Offered      uint64 `json:"offered"`    // packets offered
+	Bytes        uint64 `json:"bytes"`      // bytes of the packets offered
+	Dropped      uint64 `json:"dropped"`    // no room in the queue
+	Lost         uint64 `json:"lost"`       // packets lost on the wire
+	LostInOutage uint64 `json:"out"`        // packets offered during outages
+	Duplicated   uint64 `json:"duplicated"` // packets that arrive twice
+	Reordered    uint64 `json:"reordered"`
 }
 
 // NewLine makes a line; the same seed gives the same line. The shape must be one that Check accepts.
@@ -44,10 +44,10 @@ func NewLine[T any](shape Shape, seed uint64) *Line[T] {
 
 // next draws when the next outage after a moment begins.
 func (l *Line[T]) next(after time.Duration) time.Duration {
-	if l.shape.Every == 0 {
+	if l.shape.OutageInterval == 0 {
 		return 1<<63 - 1
 	}
-	return after + time.Duration(l.entropy.ExpFloat64()*float64(l.shape.Every))
+	return after + time.Duration(l.entropy.ExpFloat64()*float64(l.shape.OutageInterval))
 }
 
 // Counts returns the counts of the packets so far.
@@ -79,7 +79,7 @@ func (l *Line[T]) Offer(now time.Duration, packet T, size int) (times int) {
 	l.counts.Offered++
 	l.counts.Bytes += uint64(size)
 	if l.isOut(now) {
-		l.counts.Out++
+		l.counts.LostInOutage++
 		return 0
 	}
 	if !l.Room(now, size) {
@@ -102,7 +102,7 @@ func (l *Line[T]) Offer(now time.Duration, packet T, size int) (times int) {
 	}
 	if l.happens(l.shape.Reorder) {
 		l.counts.Reordered++
-		l.late(arrives+l.shape.Behind, packet)
+		l.late(arrives+l.shape.ReorderDelay, packet)
 		return times
 	}
 	l.last = max(l.last, arrives)
@@ -115,10 +115,10 @@ func (l *Line[T]) happens(p float64) bool { return p > 0 && l.entropy.Float64() 
 
 func (l *Line[T]) isOut(now time.Duration) bool {
 	for now >= l.out {
-		if now < l.out+l.shape.For {
+		if now < l.out+l.shape.OutageLength {
 			return true
 		}
-		l.out = l.next(l.out + l.shape.For)
+		l.out = l.next(l.out + l.shape.OutageLength)
 	}
 	return false
 }

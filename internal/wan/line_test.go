@@ -100,7 +100,7 @@ func within(t *testing.T, what string, n, of int, p float64) {
 
 func TestLossDuplicatesAndOrder(t *testing.T) {
 	const n = 200000
-	shape := Shape{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: 0.01, Duplicate: 0.02, Reorder: 0.03, Behind: time.Millisecond}
+	shape := Shape{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: 0.01, Duplicate: 0.02, Reorder: 0.03, ReorderDelay: time.Millisecond}
 	l := NewLine[int](shape, 7)
 	times := 0
 	for i := range n {
@@ -160,7 +160,7 @@ func TestJitterKeepsOrder(t *testing.T) {
 
 func TestOutages(t *testing.T) {
 	const n = 1000000 // 1,000 s, of which each 10.1 s have an outage of 0.1 s
-	l := NewLine[int](Shape{Every: 10 * time.Second, For: 100 * time.Millisecond}, 5)
+	l := NewLine[int](Shape{OutageInterval: 10 * time.Second, OutageLength: 100 * time.Millisecond}, 5)
 	lost, gaps, before := 0, 0, true
 	for i := range n {
 		passed := l.Offer(time.Duration(i)*time.Millisecond, i, 100) == 1
@@ -172,8 +172,8 @@ func TestOutages(t *testing.T) {
 		}
 		before = passed
 	}
-	if c := l.Counts(); int(c.Out) != lost || gaps < 60 || gaps > 140 || lost < gaps*99 || lost > gaps*101 {
-		t.Errorf("%d packets lost in %d outages, counted %d; want about 99 outages of 100 packets", lost, gaps, c.Out)
+	if c := l.Counts(); int(c.LostInOutage) != lost || gaps < 60 || gaps > 140 || lost < gaps*99 || lost > gaps*101 {
+		t.Errorf("%d packets lost in %d outages, counted %d; want about 99 outages of 100 packets", lost, gaps, c.LostInOutage)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestReshape(t *testing.T) {
 }
 
 func TestSameSeedSameLine(t *testing.T) {
-	shape := Shape{Rate: 1e8, Delay: time.Millisecond, Jitter: time.Millisecond, Queue: 20000, Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, Behind: time.Millisecond}
+	shape := Shape{Rate: 1e8, Delay: time.Millisecond, Jitter: time.Millisecond, Queue: 20000, Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, ReorderDelay: time.Millisecond}
 	run := func(seed uint64) []arrived {
 		l := NewLine[int](shape, seed)
 		offer(l, 1000, 1500, 100*time.Microsecond)
@@ -228,7 +228,7 @@ func TestBusyLineAllocatesNothing(t *testing.T) {
 }
 
 func TestShapeCheck(t *testing.T) {
-	good := Shape{Rate: 1e9, Delay: 50 * time.Millisecond, Loss: 0.01, Queue: 1 << 20, Every: time.Minute, For: time.Second}
+	good := Shape{Rate: 1e9, Delay: 50 * time.Millisecond, Loss: 0.01, Queue: 1 << 20, OutageInterval: time.Minute, OutageLength: time.Second}
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
@@ -237,7 +237,7 @@ func TestShapeCheck(t *testing.T) {
 	}
 	for _, bad := range []Shape{
 		{Loss: 1.1}, {Loss: math.NaN()}, {Duplicate: -1}, {Reorder: 2}, {Delay: -1}, {Delay: 2 * time.Hour}, {Jitter: -1},
-		{Behind: -1}, {Rate: -1}, {Rate: 2e12}, {Queue: -1}, {Every: time.Second}, {For: -1},
+		{ReorderDelay: -1}, {Rate: -1}, {Rate: 2e12}, {Queue: -1}, {OutageInterval: time.Second}, {OutageLength: -1},
 	} {
 		if bad.Check() == nil {
 			t.Errorf("%+v is accepted", bad)

@@ -22,11 +22,11 @@ type Shape struct {
 	// Loss, Duplicate and Reorder are probabilities, of each packet by itself. Packets are lost
 	// after the queue: a lost one has taken its time.
 	Loss, Duplicate, Reorder float64
-	// Behind is the additional delay of a reordered packet.
-	Behind time.Duration
-	// Every is the mean time between outages, each of which lasts For; 0: there are none. Packets
+	// ReorderDelay is the additional delay of a reordered packet.
+	ReorderDelay time.Duration
+	// OutageInterval is the mean time between outages, each of which lasts OutageLength; 0: there are none. Packets
 	// offered during an outage are lost; those offered before arrive.
-	Every, For time.Duration
+	OutageInterval, OutageLength time.Duration
 }
 
 // maxDelay bounds times, so that sums cannot overflow.
@@ -40,7 +40,7 @@ func (s Shape) Check() error {
 			errs = append(errs, fmt.Errorf("%s is %v: a probability from 0 to 1 is wanted", name, p))
 		}
 	}
-	for name, d := range map[string]time.Duration{"delay": s.Delay, "jitter": s.Jitter, "behind": s.Behind, "every": s.Every, "for": s.For} {
+	for name, d := range map[string]time.Duration{"delay": s.Delay, "jitter": s.Jitter, "behind": s.ReorderDelay, "every": s.OutageInterval, "for": s.OutageLength} {
 		if d < 0 || d > maxDelay {
 			errs = append(errs, fmt.Errorf("%s is %v: a time from 0 to %v is wanted", name, d, maxDelay))
 		}
@@ -51,7 +51,7 @@ func (s Shape) Check() error {
 	if s.Queue < 0 || s.Queue > 1<<32 {
 		errs = append(errs, fmt.Errorf("the queue has %d bytes: at most %d is wanted", s.Queue, int64(1)<<32))
 	}
-	if s.Every > 0 && s.For == 0 {
+	if s.OutageInterval > 0 && s.OutageLength == 0 {
 		errs = append(errs, errors.New("outages last for 0 s: say how long, or leave out how often"))
 	}
 	return errors.Join(errs...)
@@ -60,7 +60,7 @@ func (s Shape) Check() error {
 // Lossless reports whether a line of this shape delivers every packet, once and in order, except
 // those for which its queue has no room.
 func (s Shape) Lossless() bool {
-	return s.Loss == 0 && s.Duplicate == 0 && s.Reorder == 0 && s.Every == 0
+	return s.Loss == 0 && s.Duplicate == 0 && s.Reorder == 0 && s.OutageInterval == 0
 }
 
 // BandwidthDelay returns the number of bytes under way in a round trip of two lines of this shape.

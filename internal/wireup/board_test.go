@@ -42,7 +42,7 @@ func TestBoardIsShared(t *testing.T) {
 	room := places[0].Room(turn, board.MaxPost)
 	room[0], room[board.MaxPost-1] = 1, 2
 	places[0].Post(turn, 1, board.MaxPost)
-	if got, err := places[1].Look(0, turn, 1, board.MaxPost); err != nil || got[0] != 1 || got[board.MaxPost-1] != 2 {
+	if got, err := places[1].Read(0, turn, 1, board.MaxPost); err != nil || got[0] != 1 || got[board.MaxPost-1] != 2 {
 		t.Errorf("the other proc sees something else: %v", err)
 	}
 }

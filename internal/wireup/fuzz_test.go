@@ -132,7 +132,7 @@ func TestSparseJob(t *testing.T) {
 	if err := unix.Ftruncate(fd, maxJob+1); err != nil {
 		t.Fatal(err)
 	}
-	cost := allocs.Exactly(func() { _, err = OpenJob(fd, tableOf(t, job())) })
+	cost := allocs.BytesExact(func() { _, err = OpenJob(fd, tableOf(t, job())) })
 	if !errors.Is(err, ErrMessage) || cost > 64<<10 {
 		t.Errorf("%v, at the cost of %d bytes", err, cost)
 	}

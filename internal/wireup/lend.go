@@ -41,11 +41,11 @@ func usable() board.Cores {
 	if unix.SchedGetaffinity(0, &set) == nil {
 		for cpu := range 8 * int(unsafe.Sizeof(set)) {
 			if set.IsSet(cpu) {
-				return board.Cores{N: uint32(set.Count()), First: uint32(cpu)}
+				return board.Cores{Count: uint32(set.Count()), First: uint32(cpu)}
 			}
 		}
 	}
-	return board.Cores{N: uint32(runtime.NumCPU())}
+	return board.Cores{Count: uint32(runtime.NumCPU())}
 }
 
 // ownKey proves to others that the memory that they read is that of this process. It is there as long as

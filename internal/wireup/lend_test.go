@@ -58,14 +58,14 @@ func TestUsable(t *testing.T) {
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := usable(), (board.Cores{N: 1, First: uint32(cpu)}); got != want {
+		if got, want := usable(), (board.Cores{Count: 1, First: uint32(cpu)}); got != want {
 			t.Errorf("bound to CPU %d: %+v", cpu, got)
 		}
 	}
 	if err := unix.SchedSetaffinity(0, &all); err != nil {
 		t.Fatal(err)
 	}
-	if got := usable(); int(got.N) != all.Count() {
+	if got := usable(); int(got.Count) != all.Count() {
 		t.Errorf("not bound: %+v of %d", got, all.Count())
 	}
 }

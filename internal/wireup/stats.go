@@ -88,13 +88,13 @@ type Lock struct {
 
 // Partner is another proc, and what is expected of it.
 type Partner struct {
-	What string         `json:"what"`           // "recv", "send", "collective", or one of the Wants constants
-	Any  bool           `json:"any,omitempty"`  // recv: from any source; Peer has no meaning
-	Away bool           `json:"away,omitempty"` // the proc is of another world; Peer has no meaning
-	Peer wire.WorldRank `json:"peer"`
-	Tag  int            `json:"tag"`            // recv and send; AnyTag: any
-	Comm string         `json:"comm,omitempty"` // communicator or window
-	Why  string         `json:"why,omitempty"`  // what a send or a receive that has begun waits for
+	What       string         `json:"what"`           // "recv", "send", "collective", or one of the Wants constants
+	Any        bool           `json:"any,omitempty"`  // recv: from any source; Peer has no meaning
+	OtherWorld bool           `json:"away,omitempty"` // the proc is of another world; Peer has no meaning
+	Peer       wire.WorldRank `json:"peer"`
+	Tag        int            `json:"tag"`            // recv and send; AnyTag: any
+	Comm       string         `json:"comm,omitempty"` // communicator or window
+	Why        string         `json:"why,omitempty"`  // what a send or a receive that has begun waits for
 }
 
 // Bound cuts texts and lists that are longer than those that a proc of this release sends.

@@ -99,7 +99,7 @@ func TestBombs(t *testing.T) {
 	for name, b := range map[string][]byte{"with its size": bomb, "without": streamed.Bytes()} {
 		out := make([]byte, 1000)
 		var err error
-		if used := allocs.Exactly(func() { err = c.Decompress(out, b) }); err == nil || used > 4<<20 {
+		if used := allocs.BytesExact(func() { err = c.Decompress(out, b) }); err == nil || used > 4<<20 {
 			t.Errorf("%s: %v, %d bytes were allocated", name, err, used)
 		}
 	}

@@ -204,7 +204,7 @@ func (i *instance) crash() error {
 	problem := i.proc.ending()
 	if !i.proc.ended(0) {
 		problem = "closed the descriptor channel and is killed"
-	} else if words := i.proc.said.lastWords(); words != "" {
+	} else if words := i.proc.said.panicLine(); words != "" {
 		problem += ": " + words
 	}
 	return &Error{Plugin: i.cfg.Name, Path: i.path, Kind: ErrCrashed, Problem: problem, Output: i.proc.said.String(),

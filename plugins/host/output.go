@@ -53,8 +53,8 @@ func (t *tail) String() string {
 	return strings.Join(t.lines, "\n")
 }
 
-// lastWords is the line with which a panic began, if there was one.
-func (t *tail) lastWords() string {
+// panicLine is the line with which a panic began, if there was one.
+func (t *tail) panicLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.panic

@@ -134,7 +134,7 @@ func run(ctx context.Context, b *job.Stand, k job.Kind, calls []string, decide f
 	}
 	over := make(chan error, 1)
 	go func() { over <- j.Cmd.Wait() }()
-	o, err = j.Judge(ctx, over, t.Gone())
+	o, err = j.Judge(ctx, over, t.Exited())
 	o.Left = append(o.Left, j.Files(t.Pids())...)
 	return o, t.Applied(), err
 }

@@ -113,7 +113,7 @@ func do(t *testing.T, what string, calls []string, decide func(Call) Fault) (out
 		t.Errorf("%v: %s", err, b.String())
 	}
 	select {
-	case <-tree.Gone():
+	case <-tree.Exited():
 	case <-time.After(time.Minute):
 		t.Fatal("the end of the tree is not noticed")
 	}

@@ -83,8 +83,8 @@ func Start(cmd *exec.Cmd, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Gone returns a channel that is closed when no process of the tree is left.
-func (t *Tree) Gone() <-chan struct{} { return t.gone }
+// Exited returns a channel that is closed when no process of the tree is left.
+func (t *Tree) Exited() <-chan struct{} { return t.gone }
 
 // Pids returns the processes that were seen, some of which may have ended.
 func (t *Tree) Pids() []int {

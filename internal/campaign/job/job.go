@@ -52,8 +52,8 @@ site "beta" {
 }
 `
 
-// lastWords are what the program prints if what it has received was right.
-const lastWords = "as it must be"
+// successText are what the program prints if what it has received was right.
+const successText = "as it must be"
 
 // Limit is the maximum time of a job, whatever goes wrong in it: it has seconds until its start has
 // failed, and more until a silent peer is given up.
@@ -125,9 +125,9 @@ func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
 	return os.WriteFile(j.file(), []byte(text), 0o600)
 }
 
-// Again runs a short job in the folder of one that has ended. Nodes remove files that killed ones
+// RunAgain runs a short job in the folder of one that has ended. Nodes remove files that killed ones
 // have left.
-func (b *Stand) Again(ctx context.Context, j *Job, k Kind) error {
+func (b *Stand) RunAgain(ctx context.Context, j *Job, k Kind) error {
 	err := b.prepare(ctx, j, k, 1)
 	if err == nil {
 		err = j.Cmd.Run()

@@ -37,7 +37,7 @@ func (o *Outcome) Wrong() string {
 		return ""
 	case o.Status < 0 && !o.Killed:
 		return "the launcher was ended by a signal"
-	case o.Status == 0 && !strings.Contains(o.Output, lastWords):
+	case o.Status == 0 && !strings.Contains(o.Output, successText):
 		return "it has status 0 without a result"
 	case o.Status > 0 && o.Words() == "":
 		return fmt.Sprintf("it has status %d and does not say why", o.Status)
@@ -54,7 +54,7 @@ func (o *Outcome) Words() string {
 		if !spoken.MatchString(line) {
 			continue
 		}
-		if !strings.Contains(line, lastWords) && !strings.Contains(line, " us per hop") && len(vague.ReplaceAllString(line, "")) > 8 {
+		if !strings.Contains(line, successText) && !strings.Contains(line, " us per hop") && len(vague.ReplaceAllString(line, "")) > 8 {
 			return line
 		}
 	}

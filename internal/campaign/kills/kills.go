@@ -73,7 +73,7 @@ func Run(ctx context.Context, b *job.Stand, seed uint64) (r Result, err error) {
 	r.Outcome, err = j.Judge(ctx, over, j.Watch())
 	r.Killed = killed
 	if all := slices.Collect(maps.Keys(pids)); err == nil && len(j.Files(all)) > 0 {
-		if err := b.Again(ctx, j, k); err != nil {
+		if err := b.RunAgain(ctx, j, k); err != nil {
 			r.Left = append(r.Left, "something that fails the next job: "+err.Error())
 		}
 		r.Left = append(r.Left, j.Files(all)...)

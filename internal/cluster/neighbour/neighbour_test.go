@@ -17,7 +17,7 @@ var now = time.Unix(1, 0)
 func member(t *testing.T) *membership.Member {
 	t.Helper()
 	m, err := membership.New(membership.Config{
-		Tree: membership.Tree{Hosts: 7, Fan: 2}, Self: 1, Beat: time.Second, Silence: 3 * time.Second, Until: now.Add(time.Hour),
+		Tree: membership.Tree{Hosts: 7, Fan: 2}, Self: 1, Beat: time.Second, Silence: 3 * time.Second, Deadline: now.Add(time.Hour),
 	}, now)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestForBelow(t *testing.T) {
 		if got := neighbour.FromParent(m, 0, c.w, now); got != c.forBelow {
 			t.Errorf("%v: for all below %v, want %v", c.w, got, c.forBelow)
 		}
-		m.Gone(0, errors.New("gone"), now)
+		m.Disconnected(0, errors.New("gone"), now)
 		_, over := c.w.GetWord().(*proto.Down_Over)
 		if s, lost := m.Next(); lost == over || lost && s.Kind != membership.Lost {
 			t.Errorf("%v: the parent is lost: %v (%v)", c.w, lost, s)
@@ -129,7 +129,7 @@ func TestForBelow(t *testing.T) {
 // TestGrandchild passes on what a child says for a host below it.
 func TestGrandchild(t *testing.T) {
 	m, err := membership.New(membership.Config{
-		Tree: membership.Tree{Hosts: 7, Fan: 2}, Beat: time.Second, Silence: 3 * time.Second, Until: now.Add(time.Hour),
+		Tree: membership.Tree{Hosts: 7, Fan: 2}, Beat: time.Second, Silence: 3 * time.Second, Deadline: now.Add(time.Hour),
 	}, now)
 	if err != nil {
 		t.Fatal(err)

@@ -68,9 +68,9 @@ const (
 // limit is how long any case may take, as a multiple of the run's patience.
 const limit = 12
 
-// Try plays a case against an implementation; patience is the maximum time of each step. It also
+// Run plays a case against an implementation; patience is the maximum time of each step. It also
 // returns the trace of all messages.
-func Try(c Case, s iut.Subject, patience time.Duration, d Data) (out transporttest.Outcome, trace []string) {
+func Run(c Case, s iut.Subject, patience time.Duration, d Data) (out transporttest.Outcome, trace []string) {
 	if ok, reason := s.Has(c.Needs); !ok {
 		return transporttest.Outcome{Verdict: transporttest.Skip, Reason: reason}, nil
 	}

@@ -181,7 +181,7 @@ func result(c play.Case) Result {
 
 func try(c play.Case, s iut.Subject, o Options) Result {
 	res := result(c)
-	out, trace := play.Try(c, s, o.Patience, o.Data)
+	out, trace := play.Run(c, s, o.Patience, o.Data)
 	res.Verdict, res.Reason, res.Seconds = out.Verdict, out.Reason, out.Took.Seconds()
 	if out.Verdict == transporttest.Fail || o.Trace {
 		res.Trace = trace

@@ -166,7 +166,7 @@ func (d *dancer) admits(conn int, h wire.HostRank) error {
 // It returns false if the dance is over.
 func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	return d.tell(func() {
-		if conn := d.add(l); !d.dance.Brought(conn, from) {
+		if conn := d.add(l); !d.dance.ProvenElsewhere(conn, from) {
 			d.take(conn).close()
 		}
 	})

@@ -179,7 +179,7 @@ func (d *dancer) dial(x agent.Dial) {
 		return missed[len(missed)-1].Err // the error of IMPI's own way
 	}
 	r := rounds{d: d, host: x.Host, ways: ways, must: must, listens: listens, began: time.Now()}
-	s.Rests = func() {
+	s.RoundFailed = func() {
 		end = time.Time{}
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)

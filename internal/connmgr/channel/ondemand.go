@@ -36,9 +36,9 @@ type making struct {
 	began time.Time
 }
 
-// Want makes the channel from one of the site's hosts to another host, in the background. It does
+// Request makes the channel from one of the site's hosts to another host, in the background. It does
 // nothing if that is under way, or if the other host makes it.
-func (c *Channels) Want(host int, peer wire.HostRank) {
+func (c *Channels) Request(host int, peer wire.HostRank) {
 	c.Tasks.Go(func() { c.make(c.ends[host], peer) })
 }
 
@@ -50,8 +50,8 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	var m *dynamic.Search
 	// A host that accepts connections and does not greet may be busy: its limit is that of a
 	// channel to be resumed.
-	limit := max(reachLimit, time.Until(c.Deadline), routes.ResumeNow(c.Routes))
-	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), limit) })
+	limit := max(reachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
+	c.with(func(x *agent.Channels) { m = x.Request(h.Rank, peer, len(ways), limit) })
 	if m == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (x *making) run() {
 	ctx, cancel := context.WithCancel(x.c.Tasks)
 	defer cancel()
 	given, heard := false, hearing{must: x.must}
-	x.Rests = func() {
+	x.RoundFailed = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
 		if time.Since(x.began) >= dial.Reach {
 			slow := heard.slow

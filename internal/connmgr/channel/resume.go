@@ -58,10 +58,10 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.Session(session), Window: resumable.Window,
-		Limit: routes.ResumeNow(c.Routes), First: time.Until(c.Deadline), Compress: packed,
+		Limit: routes.CurrentResumeLimit(c.Routes), FirstLimit: time.Until(c.Deadline), Compress: packed,
 	}
 	if dials {
-		s.Again = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }
+		s.Redial = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }
 	}
 	if x.Channel, err = to.AttachChannel(l, s); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 			return c.dialHost(ctx, h, peer, w, dial.Limit)
 		},
 	}
-	s.Rests = func() {
+	s.RoundFailed = func() {
 		c.Log.Debug("cannot resume a channel yet", "to", c.Routes.HostName(peer), "reasons", s.Reasons())
 	}
 	l, w, last := s.Run(ctx)
@@ -178,7 +178,7 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 			return func(l link.Link) bool { k.take(l); return true }, v
 		case agent.Nowhere, agent.ToHost:
 			return nil, v
-		case agent.Later:
+		case agent.NotReady:
 			if c.OnDemand(at.Host.Index, from) {
 				return nil, dynamic.Busy // the peer dials again; otherwise it could be accepted after it gave up
 			}

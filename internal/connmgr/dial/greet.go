@@ -70,7 +70,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 	if err != nil {
 		return nil, err
 	}
-	if !hello.Again && !hello.Lost && !breakable(l) {
+	if !hello.Resumes && !hello.Lost && !breakable(l) {
 		hello.Session = dynamic.Session{}
 	}
 	ctx, stop := context.WithTimeout(within, GreetLimit)

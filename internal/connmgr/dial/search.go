@@ -15,12 +15,12 @@ import (
 // Search dials and waits as a dynamic.Search decides.
 type Search struct {
 	*dynamic.Search
-	Lock   sync.Locker // of its PairLinks; nil: it has none
-	Ways   []routes.Way
-	Dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
-	Failed func(routes.Way, error) // called for each way that failed; may be nil
-	Rests  func()                  // is called when all have failed and will be tried again; may be nil
-	Holds  func()                  // is called when the link is made but cannot be used yet; may be nil
+	Lock        sync.Locker // of its PairLinks; nil: it has none
+	Ways        []routes.Way
+	Dial        func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
+	Failed      func(routes.Way, error) // called for each way that failed; may be nil
+	RoundFailed func()                  // is called when all have failed and will be tried again; may be nil
+	Holds       func()                  // is called when the link is made but cannot be used yet; may be nil
 }
 
 // Run searches until there is a link, or there will be none, or ctx ends, which counts as GiveUp.
@@ -40,9 +40,9 @@ func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dyna
 			if s.Failed != nil && len(s.FailedWays()) > known {
 				s.Failed(by, err)
 			}
-		case dynamic.Pause, dynamic.Rest:
-			if step.Action == dynamic.Rest && s.Rests != nil {
-				s.Rests()
+		case dynamic.Pause, dynamic.PauseAfterRound:
+			if step.Action == dynamic.PauseAfterRound && s.RoundFailed != nil {
+				s.RoundFailed()
 			}
 			if l != nil && s.Holds != nil {
 				s.Holds()

@@ -61,7 +61,7 @@ func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	if r.Precision != nil {
 		l.Precision = r.Precision.String()
 	}
-	for _, b := range routes.Now(d.Routes).Routes {
+	for _, b := range routes.CurrentSite(d.Routes).Routes {
 		if b.Site == r.Site {
 			l.Site = r.Site // the file has a block for it
 		}

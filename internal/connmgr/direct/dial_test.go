@@ -78,7 +78,7 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		{"after the challenge", challenged, 1, false},
 	} {
 		d := twoSites(t)
-		d.links.Pairs.Want(Pair{0, 2})
+		d.links.Pairs.Request(Pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
 		s := dial.Search{
 			Search: dynamic.DirectSearch(1, &d.links.Pairs, Pair{0, 2}, 0), Ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},

@@ -44,10 +44,10 @@ func isMoving(d *Links, x Pair) bool {
 	return false
 }
 
-// Leave counts the links whose bytes pass through the plugin of a transport that new links do not
+// MoveOffPlugin counts the links whose bytes pass through the plugin of a transport that new links do not
 // use. Those that can continue by another transport are broken, once, so that they are resumed by
 // that. If that fails, they are resumed as before.
-func (d *Links) Leave(transport string) (u Using) {
+func (d *Links) MoveOffPlugin(transport string) (u Using) {
 	var all []leaving
 	d.mu.Lock()
 	for x, phase := range d.links.Pairs.All() {
@@ -101,7 +101,7 @@ const ordered = math.MaxUint64
 func (l leaving) broken() {
 	m := further(l.x, l.s)
 	m.Resumable.Lost, m.Resumable.Epoch = true, ordered
-	_ = l.p.Tell(m) // it may be gone
+	_ = l.p.Send(m) // it may be gone
 }
 
 // ask has the other end's node, which dials, break a link: if it is broken here, that node takes it
@@ -122,8 +122,8 @@ func (l leaving) ask(d *Links) {
 	_ = c.Close()
 }
 
-// Stay forgets which links were broken to leave a plugin.
-func (d *Links) Stay() {
+// ForgetMoves forgets which links were broken to leave a plugin.
+func (d *Links) ForgetMoves() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.told)

@@ -49,7 +49,7 @@ type Links struct {
 	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
 	proofs   map[leg]proof
-	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see Leave
+	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see MoveOffPlugin
 }
 
 // New returns Links without any link.
@@ -71,7 +71,7 @@ func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 		return
 	}
 	var dials bool
-	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Pairs.Want(x) }); dials {
+	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Pairs.Request(x) }); dials {
 		d.Tasks.Go(func() { d.connect(p, x) })
 	}
 }
@@ -82,7 +82,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	var hello dynamic.Hello
 	limit := time.Duration(0)
 	if d.Routes.Resumable(x.Local, x.Peer) {
-		limit = routes.ResumeNow(d.Routes)
+		limit = routes.CurrentResumeLimit(d.Routes)
 	}
 	ways := d.Ways(x)
 	s := dial.Search{
@@ -95,7 +95,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 					hello.Session = newSession()
 				}
 			}
-			hello.Again = step.Again
+			hello.Resumes = step.Resumes
 			l, err := d.dial(ctx, &hello, w, d.limit(w))
 			if errors.Is(err, dial.ErrUncertain) {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.Session) })
@@ -154,7 +154,7 @@ func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Way,
 func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 	d.past.refused(x, reason)
 	d.FallBacks.ByAgents(x.Local, x.Peer, reason, remedy)
-	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
+	if err := p.Send(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
 		d.Log.Debug("cannot send to a proc", "proc", p.Who(), "error", err)
 	}
 }
@@ -162,7 +162,7 @@ func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 // Accept passes a link that has arrived to its proc.
 func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	hello, l, t := a.Hello, a.Link, a.At.Transport
-	if hello.Again || hello.Lost {
+	if hello.Resumes || hello.Lost {
 		return d.acceptAgain(ctx, a)
 	}
 	var p *procs.Proc
@@ -172,7 +172,7 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	}
 	if err := a.Answer(ctx, verdict); err != nil {
 		if verdict == dynamic.Accepted {
-			d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Broke(Pair{hello.Dst, hello.Src}) })
+			d.locked(func(l *dynamic.DirectLinks[Pair]) { l.LostBeforeUse(Pair{hello.Dst, hello.Src}) })
 		}
 		return err
 	}
@@ -205,11 +205,11 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}
 	if id != (dynamic.Session{}) {
-		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.ResumeNow(d.Routes)}
+		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.CurrentResumeLimit(d.Routes)}
 	}
 	from := dial.OriginOf(l)
 	m.Reason = from.Reason
-	if err := p.Hand(l, &m); err != nil {
+	if err := p.PassLink(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
 		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
 		return
@@ -218,9 +218,9 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
-// Through counts the links whose bytes pass through a transport's plugin: resumable ones, and
+// CountThroughPlugin counts the links whose bytes pass through a transport's plugin: resumable ones, and
 // others.
-func (d *Links) Through(transport string) (resumable, others int) {
+func (d *Links) CountThroughPlugin(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for x, phase := range d.links.Pairs.All() {

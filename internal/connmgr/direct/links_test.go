@@ -68,7 +68,7 @@ func TestNoWayWithoutCards(t *testing.T) {
 
 func TestJudgement(t *testing.T) {
 	type links = *dynamic.PairLinks[Pair]
-	dialled := func(t links, x Pair) { t.Want(x) }
+	dialled := func(t links, x Pair) { t.Request(x) }
 	for _, c := range []struct {
 		name     string
 		src, dst wire.WorldRank

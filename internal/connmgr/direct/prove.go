@@ -100,7 +100,7 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 			continue
 		}
 		seen[p.Host] = true
-		if p.Host == self || !agent.Near(len(w.Hosts), self, p.Host) || routes.UsesNative(d.Routes, local, rank) {
+		if p.Host == self || !agent.ConnectAtStart(len(w.Hosts), self, p.Host) || routes.UsesNative(d.Routes, local, rank) {
 			continue
 		}
 		ways := d.Ways(Pair{local, rank})

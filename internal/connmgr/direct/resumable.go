@@ -53,10 +53,10 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch s := d.links.Sessions.Get(x); d.links.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
+	switch s := d.links.Sessions.Get(x); d.links.Sessions.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.NoSuchLink:
 		d.Log.Warn("a proc wants to resume a link that it does not have", "rank", x.Local, "peer", m.Peer)
-	case dynamic.Nothing:
+	case dynamic.NoRepair:
 		if m.Resumable.Over {
 			d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
 		}
@@ -88,7 +88,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 	if d.Tasks.Err() == nil && verdict != dynamic.Accepted {
 		m := further(x, s)
 		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
-		_ = p.Tell(m) // it may be gone
+		_ = p.Send(m) // it may be gone
 	}
 }
 
@@ -96,7 +96,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 // which is no fault.
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves bool) {
 	began := time.Now()
-	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
+	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Resumes: true})
 	switch {
 	case l != nil:
 		d.handAgain(p, x, s, l, by)
@@ -111,14 +111,14 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves boo
 		if !m.Resumable.Over {
 			d.Log.Warn("a direct link cannot be resumed", "from", x.Local, "to", x.Peer, "reason", why)
 		}
-		_ = p.Tell(m) // it may be gone
+		_ = p.Send(m) // it may be gone
 	}
 }
 
 // dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
 // there is nothing to resume: that is the verdict. Without a link, why says the reason.
 func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
-	limit := routes.ResumeNow(d.Routes)
+	limit := routes.CurrentResumeLimit(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
 	defer cancel()
 	d.mu.Lock()
@@ -131,7 +131,7 @@ func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) 
 			return d.Dial(ctx, &hello, w)
 		},
 	}
-	search.Rests = func() {
+	search.RoundFailed = func() {
 		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", search.Reasons())
 	}
 	l, w, last := search.Run(ctx)
@@ -167,7 +167,7 @@ func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link
 	m := further(x, s)
 	from := dial.OriginOf(l)
 	m.Transport, m.Reason = transport, from.Reason
-	if err := p.Hand(l, &m); err != nil {
+	if err := p.PassLink(l, &m); err != nil {
 		d.Log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.Peer, "error", err)
 		return
 	}
@@ -189,7 +189,7 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 			d.told[s] = move{s.Resumes, time.Now(), true}
 			d.mu.Unlock()
 		}
-		if p.Tell(m) != nil {
+		if p.Send(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
 	}
@@ -223,7 +223,7 @@ func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *
 	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Ways(x)) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.ResumeNow(d.Routes)) {
+	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.CurrentResumeLimit(d.Routes)) {
 		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
 	}
 	v := d.links.Sessions.Judge(x, h, p.Phase() == ending.Finished)

@@ -50,7 +50,7 @@ func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.
 		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			hello := to.Hello
-			return dial.Greeted(ctx, to.Token, w.T.Through(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
+			return dial.Greeted(ctx, to.Token, w.T.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
 		},
 		Failed: func(w routes.Way, err error) {
 			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)

@@ -55,7 +55,7 @@ func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Accep
 	m.with(func(n *deciding) { verdict = n.Arrive(x, p != nil, phase, allowed) })
 	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
-			m.with(func(n *deciding) { n.Broke(p, x) })
+			m.with(func(n *deciding) { n.AcceptedLinkLost(p, x) })
 		}
 		return err
 	}

@@ -53,7 +53,7 @@ type Meetings struct {
 func New(s Settings) *Meetings {
 	return &Meetings{
 		Settings: s, secret: s.Token.Meeting(), names: nameService{NameSettings: s.Names},
-		node: deciding{World: s.Token.World(), Able: s.Able, Ports: dynamic.Ports[*procs.Proc, waiting]{Gone: waiting.hungUp}},
+		node: deciding{World: s.Token.World(), Able: s.Able, Ports: dynamic.Ports[*procs.Proc, waiting]{ConnClosed: waiting.hungUp}},
 	}
 }
 
@@ -111,7 +111,7 @@ func (m *Meetings) carryOut(s step) {
 			m.Log.Info("no link to a proc of another world", "from", p.Rank(), "to", s.Pair.Peer, "reason", s.Message.Reason)
 		}
 		m.Answer(p, s.Message)
-	case meetings.Hand:
+	case meetings.PassConn:
 		s.Message.Meeting.Waited = time.Since(s.Conn.since)
 		_ = m.hand(p, s.Message, s.Conn.link, s.Conn.transport)
 	case meetings.Drop:
@@ -162,7 +162,7 @@ func (m *Meetings) run(p *procs.Proc, answer wireup.Kind, request uint64, class 
 
 // Answer sends a message to a proc, unless the proc has ended.
 func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
-	if err := p.Tell(x); err != nil {
+	if err := p.Send(x); err != nil {
 		m.Log.Debug("cannot send to a proc", "proc", p.Who(), "kind", x.Kind, "error", err)
 	}
 }
@@ -171,7 +171,7 @@ func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 // if there is an error.
 func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport string) error {
 	x.Transport, x.Reason = transport, dial.OriginOf(l).Reason
-	if err := p.Hand(l, &x); err != nil {
+	if err := p.PassLink(l, &x); err != nil {
 		m.Log.Debug("link of another world is lost", "proc", p.Who(), "kind", x.Kind, "error", err)
 		return err
 	}
@@ -179,16 +179,16 @@ func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport 
 	return nil
 }
 
-// Gone closes the ports of a proc that has ended, and forgets its links to other worlds.
-func (m *Meetings) Gone(p *procs.Proc) {
-	m.with(func(n *deciding) { n.Gone(p) })
+// ProcEnded closes the ports of a proc that has ended, and forgets its links to other worlds.
+func (m *Meetings) ProcEnded(p *procs.Proc) {
+	m.with(func(n *deciding) { n.ProcEnded(p) })
 }
 
 // Close closes all ports, and unpublishes the names of the node's procs. Connections must not
 // arrive any more.
 func (m *Meetings) Close() {
 	for _, p := range m.Procs.All() {
-		m.Gone(p)
+		m.ProcEnded(p)
 	}
 	m.names.close()
 }

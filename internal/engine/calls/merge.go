@@ -272,9 +272,9 @@ func (r *Receipt) Waits() {
 	}
 }
 
-// Over ends the call, unless it returns false: then End must record the rest. If the message came
-// soon another proc may wait for the program's next step, so Over is inlined as BeginLate is.
-func (r *Receipt) Over() bool {
+// TryEnd ends the call, unless it returns false: then End must record the rest. If the message came
+// soon another proc may wait for the program's next step, so TryEnd is inlined as BeginLate is.
+func (r *Receipt) TryEnd() bool {
 	if r.state == pending {
 		releaseCall(&mem.Burst.open)
 	}

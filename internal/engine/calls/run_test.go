@@ -281,7 +281,7 @@ func BenchmarkPair(b *testing.B) {
 		} else {
 			r.Begin(true, begun, 1, 5, 8, 1)
 		}
-		if !r.Over() {
+		if !r.TryEnd() {
 			b.Fatal("measured")
 		}
 	}

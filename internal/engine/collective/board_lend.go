@@ -68,7 +68,7 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	if oversubscribed(cores, p.Boards.Procs()) {
 		s.Place.Lend = fastpath.BoardLendOversubscribed
 	} else if p.Native == nil {
-		s.Place.Again = 1
+		s.Place.Rechecks = 1
 	}
 }
 
@@ -77,7 +77,7 @@ func agreeOnLoans(s *proc.BoardPlace) {
 func oversubscribed(members []board.Cores, procs int) bool {
 	bound := map[uint32]uint32{} // number of cores by the first one
 	for _, c := range members {
-		bound[c.First] = max(bound[c.First], c.N)
+		bound[c.First] = max(bound[c.First], c.Count)
 	}
 	if len(bound) == len(members) {
 		return false // each proc has its own cores, and so have the host's other procs
@@ -92,7 +92,7 @@ func oversubscribed(members []board.Cores, procs int) bool {
 // exchangeOffers returns the cores of the members; those of a member that cannot read another's
 // memory are the zero value.
 func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
-	lends := s.C.Process().Boards.Lends
+	lends := s.C.Process().Boards.Lending
 	var own board.Offer
 	var cores board.Cores
 	if lends != nil {
@@ -113,7 +113,7 @@ func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
 		if err := s.Place.TakeOffer(m, t, agreeing); err != nil {
 			return nil, err
 		}
-		if o := &s.Place.Offers[m]; cores.N > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
+		if o := &s.Place.Offers[m]; cores.Count > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
 			cores = board.Cores{}
 		}
 	}
@@ -123,7 +123,7 @@ func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
 func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.Cores, error) {
 	s.Place.Begin(t)
 	a := &Call{What: agreeing}
-	b := binary.NativeEndian.AppendUint32(nil, own.N)
+	b := binary.NativeEndian.AppendUint32(nil, own.Count)
 	if err := post(s, a, t, binary.NativeEndian.AppendUint32(b, own.First)); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.C
 		if err != nil {
 			return nil, err
 		}
-		all[m] = board.Cores{N: binary.NativeEndian.Uint32(b), First: binary.NativeEndian.Uint32(b[4:])}
+		all[m] = board.Cores{Count: binary.NativeEndian.Uint32(b), First: binary.NativeEndian.Uint32(b[4:])}
 	}
 	return all, nil
 }

@@ -139,7 +139,7 @@ func (x *parts) find() error {
 			}
 			continue
 		}
-		b, err := x.s.Place.Look(m, x.step, uint8(x.a.What), 8)
+		b, err := x.s.Place.Read(m, x.step, uint8(x.a.What), 8)
 		if err != nil {
 			return err
 		}

@@ -14,13 +14,13 @@ func TestOversubscribed(t *testing.T) {
 		procs   int
 		want    bool
 	}{
-		{"all may use all of many", []board.Cores{{N: 8}, {N: 8}, {N: 8}}, 8, false},
-		{"all may use all of few", []board.Cores{{N: 8}, {N: 8}}, 9, true},
-		{"each has its own", []board.Cores{{N: 1}, {N: 1, First: 1}, {N: 1, First: 2}}, 3, false},
-		{"each has its own, some of them here", []board.Cores{{N: 1, First: 5}, {N: 1, First: 2}}, 16, false},
-		{"bound to sockets", []board.Cores{{N: 8}, {N: 8, First: 8}, {N: 8}, {N: 8, First: 8}}, 16, false},
-		{"bound to sockets that are full", []board.Cores{{N: 8}, {N: 8, First: 8}, {N: 8}, {N: 8, First: 8}}, 17, true},
-		{"all bound to the same", []board.Cores{{N: 1}, {N: 1}}, 2, true},
+		{"all may use all of many", []board.Cores{{Count: 8}, {Count: 8}, {Count: 8}}, 8, false},
+		{"all may use all of few", []board.Cores{{Count: 8}, {Count: 8}}, 9, true},
+		{"each has its own", []board.Cores{{Count: 1}, {Count: 1, First: 1}, {Count: 1, First: 2}}, 3, false},
+		{"each has its own, some of them here", []board.Cores{{Count: 1, First: 5}, {Count: 1, First: 2}}, 16, false},
+		{"bound to sockets", []board.Cores{{Count: 8}, {Count: 8, First: 8}, {Count: 8}, {Count: 8, First: 8}}, 16, false},
+		{"bound to sockets that are full", []board.Cores{{Count: 8}, {Count: 8, First: 8}, {Count: 8}, {Count: 8, First: 8}}, 17, true},
+		{"all bound to the same", []board.Cores{{Count: 1}, {Count: 1}}, 2, true},
 	} {
 		if got := oversubscribed(tc.members, tc.procs); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)

@@ -18,10 +18,10 @@ func HasBoard(c *proc.Comm) bool {
 	return cs.Settled.Load() && cs.Place != nil
 }
 
-// Together sends mine to all members of c, of the same length everywhere, and calls hear with the
+// ExchangeOnBoard sends mine to all members of c, of the same length everywhere, and calls hear with the
 // bytes of each of the others, in memory that they can still write. c has a place on the board, and
 // the process is locked, but may be unlocked meanwhile.
-func Together(c *proc.Comm, mine []byte, hear func(rank int, theirs []byte)) error {
+func ExchangeOnBoard(c *proc.Comm, mine []byte, hear func(rank int, theirs []byte)) error {
 	return together(c.State().Colls.Place, constructing, mine, hear)
 }
 
@@ -55,7 +55,7 @@ func exchange(s *proc.BoardPlace, what operation, t board.Turn, mine []byte, hea
 		if m == s.C.Rank() {
 			continue
 		}
-		b, err := s.Place.Look(m, t, uint8(what), len(mine))
+		b, err := s.Place.Read(m, t, uint8(what), len(mine))
 		if err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return s.Await(s.Place.Arrived(s.Place.Others(), t))
 	}
 	inParts := piecemeal(s, a, block) || a.What == allreduce && lent(s, a, block)
-	if there := s.C.Process().Boards.There; inParts && there != nil && !there(a.recv) { // the others need this member's part
+	if there := s.C.Process().Boards.CanWrite; inParts && there != nil && !there(a.recv) { // the others need this member's part
 		b := *a
 		b.recv = slices.Clone(a.recv)
 		return cmp.Or(doParts(s, &b, t, block), fmt.Errorf("%w: there is no memory for a result of %d bytes", proc.ErrBuffer, block))
@@ -310,7 +310,7 @@ func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, err
 	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
 		return nil, err
 	}
-	return s.Place.Look(member, t, uint8(a.What), n)
+	return s.Place.Read(member, t, uint8(a.What), n)
 }
 
 func boardCopy(s *proc.BoardPlace, dst, src []byte) {
@@ -437,6 +437,6 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 	if c.Process().FastPath != nil {
 		s.Started = &boardQueue{s: s} // C may start operations before Go does
 	}
-	s.Settle()
+	s.PlaceKnown()
 	return s
 }

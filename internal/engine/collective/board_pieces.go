@@ -67,7 +67,7 @@ func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error 
 				return err
 			}
 		}
-		x, err := s.Place.Look(m, t, uint8(a.What), len(into))
+		x, err := s.Place.Read(m, t, uint8(a.What), len(into))
 		if err != nil {
 			return err
 		}

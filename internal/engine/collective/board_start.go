@@ -88,7 +88,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	defer func() {
 		p.Unlock()
 		if later != 0 { // unlocking waits until all stores are visible
-			s.Wake(s.Place.Tell(later))
+			s.Wake(s.Place.PublishRelaxed(later))
 		}
 	}()
 	s.Count()
@@ -136,10 +136,10 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	if !q.alone() {
 		return false
 	}
-	if x.post(q.found >= fastpath.BoardFound && s.Place.Again != 0); !x.posted || x.err != nil {
+	if x.post(q.found >= fastpath.BoardFound && s.Place.Rechecks != 0); !x.posted || x.err != nil {
 		return false
 	}
-	if x.needs.Left() == 0 {
+	if x.needs.Missing() == 0 {
 		q.finish(x)
 		return true
 	}
@@ -165,7 +165,7 @@ func (q *boardQueue) finish(x *boardStart) {
 	s.Place.End()
 	s.Notify()
 	s.Pending(false)
-	s.Over(1)
+	s.CountEnded(1)
 }
 
 // expectMost is how many bytes of each member's post are prefetched. The processor prefetches what
@@ -269,9 +269,9 @@ func (q *boardQueue) Unfinished() (members uint64) {
 
 func (x *boardStart) unfinished() uint64 {
 	if !x.posted {
-		return x.vacant.Left()
+		return x.vacant.Missing()
 	}
-	return x.needs.Left()
+	return x.needs.Missing()
 }
 
 // goOn continues all operations. It returns false without doing so while a blocking one is under
@@ -316,7 +316,7 @@ func (q *boardQueue) goOn() bool {
 	s.Pending(n > 0)
 	if ended > 0 {
 		q.news, q.room = true, true
-		s.Over(ended)
+		s.CountEnded(ended)
 	}
 	return true
 }
@@ -341,7 +341,7 @@ func (x *boardStart) post(later bool) {
 	}
 	s := x.q.s
 	b, _ := given(s, &x.a, x.block)
-	if x.vacant = s.Place.Vacant(x.t, len(b)); !x.vacant.Over() {
+	if x.vacant = s.Place.Vacant(x.t, len(b)); !x.vacant.Done() {
 		return
 	}
 	if x.err = s.Allocate(len(b)); x.err != nil {
@@ -369,7 +369,7 @@ func (x *boardStart) get() {
 		x.err = failure
 	}
 	if x.err == nil {
-		if !x.posted || !x.needs.Over() {
+		if !x.posted || !x.needs.Done() {
 			return
 		}
 		x.err = guarded(s, func() error {
@@ -392,11 +392,11 @@ func (x *boardStart) Done() bool {
 		return true
 	}
 	if !x.looked {
-		if x.looked, x.q.found = true, x.q.found+1; !x.needs.Over() {
+		if x.looked, x.q.found = true, x.q.found+1; !x.needs.Done() {
 			x.q.found = 0
 		}
 	}
-	if q := x.q; q.alone() && x.posted && x.err == nil && x.needs.Over() {
+	if q := x.q; q.alone() && x.posted && x.err == nil && x.needs.Done() {
 		q.finish(x)
 	} else {
 		q.advance()
@@ -404,11 +404,11 @@ func (x *boardStart) Done() bool {
 	return x.over
 }
 
-// Look polls the wait of the operation, before its waiter polls the links as well, and reports
+// Poll polls the wait of the operation, before its waiter polls the links as well, and reports
 // whether the operation can continue.
-func (x *boardStart) Look() bool {
+func (x *boardStart) Poll() bool {
 	s := x.q.s
-	return x.posted && s.Place.Busy == 0 && s.Look(&x.needs)
+	return x.posted && s.Place.Busy == 0 && s.Poll(&x.needs)
 }
 
 // Status returns the result of Finish.

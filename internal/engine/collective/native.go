@@ -183,15 +183,15 @@ func (x *collective) beginPhase(t *coll.Step) error {
 	n := x.team.Size
 	switch t.Phase {
 	case coll.PhaseReduce, coll.PhaseAllreduce:
-		ph.Type, ph.Op, ph.N = nativeTypes[t.Kind], nativeOps[t.Op], t.Count
+		ph.Type, ph.Op, ph.Count = nativeTypes[t.Kind], nativeOps[t.Op], t.Count
 	case coll.PhaseBcast:
-		ph.N = len(t.Dst)
+		ph.Count = len(t.Dst)
 	case coll.PhaseGather, coll.PhaseAllgather:
-		if ph.N = len(t.Src); ph.N == 0 {
-			ph.N = len(t.Dst) / n
+		if ph.Count = len(t.Src); ph.Count == 0 {
+			ph.Count = len(t.Dst) / n
 		}
 	case coll.PhaseAlltoall:
-		ph.N = len(t.Dst) / n
+		ph.Count = len(t.Dst) / n
 	default:
 	}
 	x.inPhase = true

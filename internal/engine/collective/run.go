@@ -296,7 +296,7 @@ func (x *collective) do(t *coll.Step) error {
 		if len(t.Dst) < bigStep {
 			return t.Run()
 		}
-		if t.Action == coll.Copy && apart(t.Dst, t.Src) {
+		if t.Action == coll.Copy && disjoint(t.Dst, t.Src) {
 			return x.outside(func() error {
 				copyBlock(t.Dst, t.Src)
 				return nil
@@ -329,7 +329,7 @@ func (x *collective) do(t *coll.Step) error {
 	return nil
 }
 
-func apart(a, b []byte) bool {
+func disjoint(a, b []byte) bool {
 	from, to := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return from+uintptr(len(a)) <= to || to+uintptr(len(b)) <= from
 }

@@ -83,7 +83,7 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 	x := Agreement(c, c.Ordinal())
 	x.Propose(does, bad, func() {})
 	x.Wait()
-	return x.Settle(n, bad)
+	return x.Conclude(n, bad)
 }
 
 // Propose begins an agreement, and calls ends when it is over. bad is why this member cannot make
@@ -93,8 +93,8 @@ func (x *agreement) Propose(flags uint32, bad error, ends func()) {
 	x.Begin(mine, ends)
 }
 
-// Settle returns the first of n context IDs, when the agreement is over.
-func (x *agreement) Settle(n int, bad error) (wire.ContextID, error) {
+// Conclude returns the first of n context IDs, when the agreement is over.
+func (x *agreement) Conclude(n int, bad error) (wire.ContextID, error) {
 	v := Verdict{Proposal: x.All}
 	v.Flags |= x.Side
 	return Conclude(x.p, x.Mine, v, n, bad, x.Err)

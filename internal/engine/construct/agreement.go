@@ -203,7 +203,7 @@ func (x *agreement) addReceived() {
 			x.fail(err)
 			continue
 		}
-		x.All = x.All.With(p)
+		x.All = x.All.Combine(p)
 		x.words = append(x.words, b[agreementLen:]...)
 	}
 	x.in = x.in[:0]

@@ -71,7 +71,7 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 			continue
 		}
 		p, _ := comm.ReadProposal(in[i])
-		mine = mine.With(p)
+		mine = mine.Combine(p)
 		copy(all[a.each*(child-a.me):], in[i][comm.ProposalSize:])
 	}
 	return mine, all
@@ -96,7 +96,7 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 func (a *assembly) tell(v Verdict) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
-		below := Verdict{v.Proposal, v.Parts.For(a.tree.Ranks(child, a.tree.End(child)))}
+		below := Verdict{v.Proposal, v.Parts.Containing(a.tree.Ranks(child, a.tree.End(child)))}
 		open = append(open, a.t.IsendVerdict(a.tree.Rank(child), below)...)
 	}
 	return a.t.Sent(open)
@@ -104,7 +104,7 @@ func (a *assembly) tell(v Verdict) error {
 
 // Part returns the part that contains this process, if any.
 func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
-	mine := v.Parts.For(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
+	mine := v.Parts.Containing(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
 	if len(mine) == 0 {
 		return part, false
 	}
@@ -117,7 +117,7 @@ func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault err
 	defer p.WakeAll() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)
 	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
-		return p.Comms.Contexts.Settle(mine, v.Offer, n)
+		return p.Comms.Contexts.Conclude(mine, v.Offer, n)
 	}
 	p.Comms.Contexts.Withdraw(mine)
 	switch {

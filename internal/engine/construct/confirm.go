@@ -19,7 +19,7 @@ func (x *agreement) next() bool {
 	} else if x.heardAll() {
 		return false
 	}
-	x.All, x.Side, x.told, x.in = x.confirm.Say(), 0, false, nil
+	x.All, x.Side, x.told, x.in = x.confirm.Propose(), 0, false, nil
 	x.start()
 	return true
 }
@@ -40,7 +40,7 @@ func (x *agreement) heardAll() bool {
 		x.All, x.Side = x.first, x.firstSide
 		return true
 	}
-	id, over, err := x.confirm.Hear(sum)
+	id, over, err := x.confirm.Decide(sum)
 	if over {
 		x.All, x.Side = x.first, x.firstSide
 		x.All.Private = id

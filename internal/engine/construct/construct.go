@@ -118,7 +118,7 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	x.me = x.tree.Position(me)
 	x.Propose(collective.DoesCreateGroup, nil, func() {})
 	x.Wait()
-	context, err := x.Settle(comm.IntraContexts, nil)
+	context, err := x.Conclude(comm.IntraContexts, nil)
 	if err != nil {
 		return nil, err
 	}

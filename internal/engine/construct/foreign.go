@@ -45,7 +45,7 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 		p.Comms.Contexts.Withdraw(mine)
 		return 0, err
 	}
-	return p.Comms.Contexts.Settle(mine, comm.Offer{Max: agreed}, n)
+	return p.Comms.Contexts.Conclude(mine, comm.Offer{Max: agreed}, n)
 }
 
 // foreignMaximum returns the largest value that the members of c contribute. The process is locked,

@@ -47,7 +47,7 @@ func end(c *proc.Comm) error {
 	if met := c.Process().Worlds.Use(c.Comm, -1); len(met) > 0 {
 		c.Process().Disconnects.DisconnectLost(met)
 	}
-	c.Process().Comms.Strike(c.Comm)
+	c.Process().Comms.Unregister(c.Comm)
 	c.Process().FastPath.ForgetComm(c)
 	if c.Wide() {
 		c.Process().Lock()
@@ -66,7 +66,7 @@ func Disconnect(c *proc.Comm) error {
 	}
 	met := c.Process().Worlds.WorldsOf(c.Comm.Group(), c.Remote())
 	if err := PlainBarrier(c); err != nil {
-		c.Process().Worlds.Doubt(met, err)
+		c.Process().Worlds.MarkLost(met, err)
 		return err
 	}
 	if err := end(c); err != nil {

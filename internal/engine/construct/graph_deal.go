@@ -152,7 +152,7 @@ func (x *dealing) take() {
 			x.note(fmt.Errorf("%w: edges of %d bytes from proc %d", comm.ErrMessage, st.Len, st.Peer))
 		}
 		r := p.Eng.RecvMessage(m, text)
-		p.Endpoints.Began(r)
+		p.Endpoints.ReceivePosted(r)
 		x.in, x.messages = append(x.in, r), append(x.messages, edgeMessage{rank, text})
 	}
 }

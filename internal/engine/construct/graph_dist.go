@@ -92,7 +92,7 @@ func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextI
 	x := Agreement(c, c.Ordinal())
 	x.Propose(collective.DoesDerive|says, bad, func() {})
 	x.Wait()
-	context, err = x.Settle(comm.InterContexts, bad)
+	context, err = x.Conclude(comm.InterContexts, bad)
 	all = x.All.Flags & saidOfWeights
 	if err == nil && all == saidOfWeights {
 		err = fmt.Errorf("%w: some members give weights and some do not", comm.ErrGraph)

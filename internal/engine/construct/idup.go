@@ -50,7 +50,7 @@ func (o *duplication) born(bad error) {
 	if s.Remote != nil {
 		n = comm.InterContexts
 	}
-	if s.Context, o.err = o.x.Settle(n, bad); o.err != nil {
+	if s.Context, o.err = o.x.Conclude(n, bad); o.err != nil {
 		return
 	}
 	if o.err = o.d.Become(s); o.err != nil {

@@ -29,10 +29,10 @@ func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []
 	mine.Put(b[:])
 	own.Append(b[:comm.ProposalSize])
 	all := mine
-	fault := collective.Together(c, b[:], func(rank int, theirs []byte) {
+	fault := collective.ExchangeOnBoard(c, b[:], func(rank int, theirs []byte) {
 		x := [nearLen]byte(theirs) // a copy: the other member can still write there
 		proposal, _ := comm.ReadProposal(x[:])
-		all = all.With(proposal)
+		all = all.Combine(proposal)
 		if choices != nil {
 			choices[rank] = comm.ReadChoice(x[comm.ProposalSize:])
 		}

@@ -24,7 +24,7 @@ func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
 	mine := p.Comms.Contexts.Offer(!c.Wide())
 	private := mine.Private
 	if c.Wide() {
-		private = p.Comms.Contexts.Confirm(true).Say().Private
+		private = p.Comms.Contexts.Confirm(true).Propose().Private
 	}
 	x := agree.Contribution{Flags: math.MaxUint64, Max: [2]uint64{uint64(mine.Max), uint64(private)}}
 	if mine.Busy {
@@ -37,7 +37,7 @@ func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
 	o, err := begin(c, x, func(o *deal) error {
 		d := o.decision
 		all := comm.Offer{Max: wire.ContextID(d.Max[0]), Private: wire.ContextID(d.Max[1]), Busy: d.Flags&shrinkFree == 0}
-		context, err := p.Comms.Contexts.Settle(mine, all, n)
+		context, err := p.Comms.Contexts.Conclude(mine, all, n)
 		if err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ const (
 	maxWhy   = 1 << 10
 )
 
-// Tell implements proc.Recovery. The nodes report losses to procs of this job.
-func (r *recovery) Tell(first, last message.Peer, why string) {
+// ReportLost implements proc.Recovery. The nodes report losses to procs of this job.
+func (r *recovery) ReportLost(first, last message.Peer, why string) {
 	if r.p.Worlds.Description == nil {
 		return // there are no other worlds
 	}
@@ -112,7 +112,7 @@ func (r *recovery) Tell(first, last message.Peer, why string) {
 			knows = knows || first <= peer && peer <= last && !r.p.Survival.Linked(peer)
 			if !knows && !told[peer] && r.p.Survival.Hears(peer) {
 				told[peer] = true
-				r.p.Survival.Say(peer, text)
+				r.p.Survival.SendWord(peer, text)
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (r *recovery) heardOfLoss(text []byte) {
 			r.p.Survival.Excluded(why)
 		case !r.fired[peer] && !r.p.Survival.Has(peer):
 			r.fired[peer] = true
-			r.p.Survival.Say(peer, text)
+			r.p.Survival.SendWord(peer, text)
 		}
 	}
 }

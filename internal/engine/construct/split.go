@@ -74,7 +74,7 @@ func splitAgreed(c *proc.Comm, x *agreement, choice comm.Choice, bad error) (*pr
 	x.words = choice.Append(make([]byte, 0, 2*x.size*comm.ChoiceSize))
 	x.Propose(collective.DoesSplit, bad, func() {})
 	x.Wait()
-	context, err := x.Settle(comm.IntraContexts, bad)
+	context, err := x.Conclude(comm.IntraContexts, bad)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
 	t := NewExchange(c, InOrder, WireTag(seq))
 	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
-	v.Proposal, v.Parts = v.With(theirs.Proposal), v.Parts.Join(theirs.Parts)
+	v.Proposal, v.Parts = v.Combine(theirs.Proposal), v.Parts.Join(theirs.Parts)
 	v.Fault = max(v.Fault, FaultCode(err))
 }
 

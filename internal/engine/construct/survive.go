@@ -139,7 +139,7 @@ func (r *recovery) revoke(c *proc.Comm) {
 		}
 		for x := range g.All() {
 			if wire.WorldRank(x) != r.p.Job.Rank && r.p.Survival.Hears(message.Peer(x)) {
-				r.p.Survival.Say(message.Peer(x), headOf(wordRevoke, c.Context()))
+				r.p.Survival.SendWord(message.Peer(x), headOf(wordRevoke, c.Context()))
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (d *deals) goOn() {
 		if !d.p.Survival.Hears(message.Peer(x)) {
 			continue // its job is no longer connected
 		}
-		d.p.Survival.Say(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
+		d.p.Survival.SendWord(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
 	}
 	for x, ok := d.member.Decided(); ok; x, ok = d.member.Decided() {
 		for rank := range x.Failed.All() {

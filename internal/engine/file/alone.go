@@ -35,7 +35,7 @@ func (x *access) byItself() (moved int64, err error) {
 // locally reads or writes mem, the data of the runs of a list. In atomic mode they are locked.
 func (x *access) locally(l *fileview.List, mem []byte) (moved int64, err error) {
 	if x.Write && !x.atomic && l.Runs() > 1 && l.End()-l.First() > 4*x.h.writeSize && x.f.disk.reaches(l.End()) {
-		return x.apart(l, mem)
+		return x.staggered(l, mem)
 	}
 	p := x.pieces(l, mem)
 	if !x.atomic || l.Len() == 0 {
@@ -50,11 +50,11 @@ func (x *access) locally(l *fileview.List, mem []byte) (moved int64, err error) 
 	return p.moved, ofSystem(err)
 }
 
-// apart writes the runs of a list, but begins with another part of them than other members: if they
+// staggered writes the runs of a list, but begins with another part of them than other members: if they
 // write at the same time, and their data interleave, they would wait for each other's locks. Files
 // that become longer are written from the beginning on, since pages of holes that are read before
 // they are written are small ones in the system's cache, and slow to read ever after.
-func (x *access) apart(l *fileview.List, mem []byte) (moved int64, err error) {
+func (x *access) staggered(l *fileview.List, mem []byte) (moved int64, err error) {
 	rank, size := int64(x.f.comm.Rank()), int64(x.f.comm.Size())
 	middle := l.First() + (l.End()-l.First())/size*rank
 	upper, lower := l.Between(middle, l.End()), l.Between(l.First(), middle)

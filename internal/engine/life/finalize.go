@@ -210,7 +210,7 @@ func endDirect(p *proc.Process) {
 			continue
 		}
 		q.CloseSend()
-		if p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.Left(q) {
+		if p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.HasDisconnected(q) {
 			q.Drop(io.EOF) // the peer may be computing for long
 		}
 	}

@@ -124,13 +124,13 @@ func meeting(c *proc.Comm, root int) *Meeting {
 
 func (m *Meeting) show(kind string) {
 	m.Shown = m.P.Trace.Procedure(kind)
-	m.Shown.Says(func() string {
+	m.Shown.TraceText(func() string {
 		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", m.C.Rank(), m.C.Size(), m.Root, m.C.Context())
 	})
 }
 
-// Took records in the trace that this proc has taken a step.
-func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) }
+// TraceStep records in the trace that this proc has taken a step.
+func (m *Meeting) TraceStep(s Step, what func() string) { m.Shown.TraceStep(int(s), what) }
 
 // label sets the tag of messages to the members of c to that of the step, once all members are
 // known to connect. Until then they look like those of other constructors, so that a member which
@@ -150,7 +150,7 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	err := m.hold(bad)
 	if m.peer != nil {
 		m.peer.leave()
-		m.Took(stepClose, func() string { return "the temporary link is closed" })
+		m.TraceStep(stepClose, func() string { return "the temporary link is closed" })
 	}
 	if m.late != nil {
 		m.late.stop()
@@ -161,10 +161,10 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 
 func (m *Meeting) settle(err error) error {
 	if err == nil {
-		m.Shown.Ends(nil, m.made)
+		m.Shown.TraceEnd(nil, m.made)
 		return nil
 	}
-	m.Shown.Ends(err, nil)
+	m.Shown.TraceEnd(err, nil)
 	var met []*proc.MetWorld
 	for _, d := range m.worlds {
 		if w := m.P.Worlds.Known(d.World); w != nil {
@@ -174,7 +174,7 @@ func (m *Meeting) settle(err error) error {
 	if m.made != nil {
 		m.made.State().Life.Store(proc.Freed)
 		m.P.Worlds.Use(m.made.Comm, -1)
-		m.P.Comms.Strike(m.made.Comm)
+		m.P.Comms.Unregister(m.made.Comm)
 		construct.Release(m.P, m.made.Context())
 		m.made = nil
 	}
@@ -192,7 +192,7 @@ func (m *Meeting) hold(bad error) error {
 		return err
 	}
 	if m.peer == nil {
-		m.Took(stepTemporary, func() string { return fmt.Sprintf("the root, rank %d, has a temporary link", m.Root) })
+		m.TraceStep(stepTemporary, func() string { return fmt.Sprintf("the root, rank %d, has a temporary link", m.Root) })
 	}
 	if err := m.agree(); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (m *Meeting) acquaint(bad error) error {
 	m.gather()
 	_, err = m.exchange(StepSync, nil, nil)
 	if err = cmp.Or(m.bad, err); err == nil {
-		m.Took(StepBarrier, func() string { return "all members of both sides have it" })
+		m.TraceStep(StepBarrier, func() string { return "all members of both sides have it" })
 	}
 	return err
 }
@@ -235,7 +235,7 @@ func (m *Meeting) agree() error {
 	x.Propose(collective.DoesConnect, nil, func() {})
 	x.Wait()
 	err := m.sizes(x.All, x.Err)
-	v := construct.Verdict{Proposal: x.All.With(m.theirs.Proposal)}
+	v := construct.Verdict{Proposal: x.All.Combine(m.theirs.Proposal)}
 	if err == nil && construct.Unconfirmed(&v.Proposal, 0) {
 		err = m.confirm(&v)
 	}
@@ -248,14 +248,14 @@ func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	mine := extent{Proposal: all, members: m.C.Size(), worlds: len(own.worlds)}
 	if bad == nil {
-		m.Took(stepCollect, func() string { return "this side agrees: " + mine.String() })
+		m.TraceStep(stepCollect, func() string { return "this side agrees: " + mine.String() })
 	}
 	text, err := m.exchange(StepSizes, mine.append(nil), bad)
 	if err == nil {
 		m.theirs, err = readExtent(text)
 	}
 	if err == nil {
-		m.Took(StepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
+		m.TraceStep(StepTellSizes, func() string { return "known to all members: the other side has " + m.theirs.String() })
 	}
 	return cmp.Or(err, bad)
 }
@@ -267,10 +267,10 @@ func (m *Meeting) make() (err error) {
 
 // arrive waits until the links to members of the other side may be used.
 func (m *Meeting) arrive() error {
-	if err := m.P.Disconnects.Settled(m.remote); err != nil {
+	if err := m.P.Disconnects.AwaitClosing(m.remote); err != nil {
 		return StepMake.fault(err)
 	}
-	m.Took(StepMake, func() string {
+	m.TraceStep(StepMake, func() string {
 		return fmt.Sprintf("the communicator is made, context %d, %d members here and %d there", m.Context, m.C.Size(), m.remote.Size())
 	})
 	return nil
@@ -282,7 +282,7 @@ func (m *Meeting) confirm(v *construct.Verdict) error {
 	for {
 		x := construct.Agreement(m.C, m.C.Ordinal())
 		x.Wide = false
-		x.Begin(k.Say(), func() {})
+		x.Begin(k.Propose(), func() {})
 		x.Wait()
 		mine := make([]byte, comm.ProposalSize)
 		x.All.Put(mine)
@@ -295,7 +295,7 @@ func (m *Meeting) confirm(v *construct.Verdict) error {
 			k.Withdraw()
 			return err
 		}
-		id, over, err := k.Hear(x.All.With(theirs))
+		id, over, err := k.Decide(x.All.Combine(theirs))
 		if over {
 			v.Private = id
 			return err

@@ -116,7 +116,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 	}
 	t := construct.NewExchange(x.peer, construct.Leaders, x.tag)
 	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
-	v.Proposal = v.With(theirs.Proposal)
+	v.Proposal = v.Combine(theirs.Proposal)
 	if v.Flags&severalWorlds != 0 {
 		v.Fault = max(v.Fault, construct.FaultCode(err))
 		return // joinWorlds exchanges the groups

@@ -56,7 +56,7 @@ func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool,
 	x := construct.Agreement(c, c.Ordinal())
 	x.Propose(flags, nil, func() {})
 	x.Wait()
-	context, err = x.Settle(comm.IntraContexts, nil)
+	context, err = x.Conclude(comm.IntraContexts, nil)
 	if err == nil && (x.All.Flags&said == said || x.Side&said == said) {
 		err = fmt.Errorf("%w: members of one group have given different values for high", proc.ErrArg)
 	}

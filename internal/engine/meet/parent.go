@@ -30,19 +30,19 @@ func FindParents(p *proc.Process) error {
 	p.Lock()
 	x := p.Trace.Procedure(proc.ToSpawn)
 	p.Unlock()
-	x.Took(int(spawnTell), func() string {
+	x.TraceStep(int(spawnTell), func() string {
 		return fmt.Sprintf("started, %v of %d procs, which all are there", p.Worlds.Member(p.Comms.Self.Self()), p.Comms.World.Size())
 	})
-	x.Took(int(spawnTellHow), func() string { return "the parents are at " + proc.PortLabelOf(p.Job.Parent) })
+	x.TraceStep(int(spawnTellHow), func() string { return "the parents are at " + proc.PortLabelOf(p.Job.Parent) })
 	c, err := Connect(p.Comms.World, p.Job.Parent, nil, 0, proc.ToConnect)
 	if err != nil {
 		err = fmt.Errorf("%w: the parents do not answer: %w", proc.ErrSpawn, err)
-		x.Ends(err, nil)
+		x.TraceEnd(err, nil)
 		return err
 	}
-	x.Took(int(spawnConnect), func() string { return "connected with the parents" })
+	x.TraceStep(int(spawnConnect), func() string { return "connected with the parents" })
 	c.State().Name.Set("MPI_COMM_PARENT")
 	p.Comms.Parent.Store(c)
-	x.Took(int(spawnClose), func() string { return "Init returns" })
+	x.TraceStep(int(spawnClose), func() string { return "Init returns" })
 	return nil
 }

@@ -65,7 +65,7 @@ func (m *Meeting) cut() {
 	if m.accepting != 0 {
 		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: m.accepting, Cancel: true}})
 	}
-	if m.peer != nil && !m.peer.lost && !m.peer.Left {
+	if m.peer != nil && !m.peer.lost && !m.peer.Unneeded {
 		m.peer.q.Drop(proc.ErrCall)
 	}
 }
@@ -92,7 +92,7 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, connecting bool, 
 		return stepTemporary.fault(err)
 	}
 	m.peer, m.remoteRoot = g, g
-	m.Took(stepTemporary, func() string {
+	m.TraceStep(stepTemporary, func() string {
 		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", TemporaryContext, g.exchange.Base, g.exchange.Self.Rank)
 	})
 	return nil
@@ -132,10 +132,10 @@ func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynami
 		return opener, name, d, stepDial.fault(err)
 	}
 	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
-	m.Took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
+	m.TraceStep(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindConnect, Meeting: x}, dynamic.World{})
 	if err == nil {
-		m.Took(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
+		m.TraceStep(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
 	}
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
@@ -147,11 +147,11 @@ func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Deli
 	}
 	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will assign to the request
 	defer func() { m.accepting = 0 }()
-	m.Shown.Says(func() string { return "waits for a connection to " + proc.PortLabel(name) })
+	m.Shown.TraceText(func() string { return "waits for a connection to " + proc.PortLabel(name) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
-		m.Took(stepQueue, func() string { return fmt.Sprintf("a connection waited %v at the node", d.Msg.Meeting.Waited) })
-		m.Took(stepAccept, func() string { return fmt.Sprintf("accepts the connection, which came by %s", d.Msg.Transport) })
+		m.TraceStep(stepQueue, func() string { return fmt.Sprintf("a connection waited %v at the node", d.Msg.Meeting.Waited) })
+		m.TraceStep(stepAccept, func() string { return fmt.Sprintf("accepts the connection, which came by %s", d.Msg.Transport) })
 	}
 	return name, d, m.because(stepAccept.fault(err))
 }

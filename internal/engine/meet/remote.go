@@ -22,7 +22,7 @@ type Remote struct {
 	q        *proc.Endpoint
 	exchange construct.Exchange
 	lost     bool // the link is gone
-	Left     bool // this proc no longer needs the link
+	Unneeded bool // this proc no longer needs the link
 }
 
 // Values that both ends of a temporary link use without an agreement.
@@ -173,7 +173,7 @@ func outcome(text []byte) ([]byte, error) {
 // leave ends this side of the link once all is written. When the other side has done so too, the
 // remote proc is forgotten.
 func (g *Remote) leave() {
-	g.Left = true
+	g.Unneeded = true
 	if g.lost {
 		g.forget()
 	} else {
@@ -194,10 +194,10 @@ func (d linkClosing) CarryOn() bool {
 	return true
 }
 
-// Gone records that the link is closed.
-func (g *Remote) Gone() {
+// LinkClosed records that the link is closed.
+func (g *Remote) LinkClosed() {
 	g.lost = true
-	if g.Left {
+	if g.Unneeded {
 		g.forget()
 	}
 }

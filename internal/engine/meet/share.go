@@ -15,7 +15,7 @@ func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
 		n := len(body)
 		body, bad = m.remoteRoot.swap(s, body, cmp.Or(bad, m.bad))
 		if bad = m.because(bad); bad == nil {
-			m.Took(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
+			m.TraceStep(s, func() string { return fmt.Sprintf("told the other root %d bytes and heard %d", n, len(body)) })
 		}
 	}
 	return m.share(s+1, body, bad)

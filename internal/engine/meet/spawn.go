@@ -69,7 +69,7 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	m := newMeeting(c, root)
 	defer p.Disconnects.EndMeeting()
 	s.shown = p.Trace.Procedure(proc.ToSpawn)
-	s.shown.Says(func() string {
+	s.shown.TraceText(func() string {
 		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", c.Rank(), c.Size(), root, c.Context())
 	})
 	if c.Rank() == root {
@@ -78,9 +78,9 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	made, codes, err := m.spawn(&s)
 	finishSpawn(p, &s, m.worlds, err)
 	if c.Rank() != root {
-		s.shown.Took(int(spawnClose), func() string { return "Spawn returns" })
+		s.shown.TraceStep(int(spawnClose), func() string { return "Spawn returns" })
 	}
-	s.shown.Ends(err, made)
+	s.shown.TraceEnd(err, made)
 	return made, codes, err
 }
 
@@ -95,7 +95,7 @@ func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err e
 	if made, err = m.complete(err); err != nil {
 		return nil, codes, spawnConnect.fault(fmt.Errorf("%w: %w", proc.ErrSpawn, err))
 	}
-	s.shown.Took(int(spawnConnect), func() string { return "connected with them" })
+	s.shown.TraceStep(int(spawnConnect), func() string { return "connected with them" })
 	return made, codes, nil
 }
 
@@ -114,7 +114,7 @@ func begin(p *proc.Process, s *spawning) {
 		s.err = spawnPort.fault(s.err)
 	}
 	if s.err == nil {
-		s.shown.Took(int(spawnPort), func() string { return proc.PortLabelOf(s.port) + " is for the procs to be started" })
+		s.shown.TraceStep(int(spawnPort), func() string { return proc.PortLabelOf(s.port) + " is for the procs to be started" })
 	}
 	if s.err == nil {
 		var d proc.Delivery
@@ -122,7 +122,7 @@ func begin(p *proc.Process, s *spawning) {
 		d, s.err = p.Node.Ask(question, dynamic.World{})
 		s.err = spawnStart.fault(s.err)
 		if s.err == nil {
-			s.shown.Took(int(spawnStart), func() string { return "the node has started them" })
+			s.shown.TraceStep(int(spawnStart), func() string { return "the node has started them" })
 		}
 		if m := d.Msg.Meeting; m != nil {
 			s.request = m.Request
@@ -193,8 +193,8 @@ func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 }
 
 func (s *spawning) tookNews() {
-	s.shown.Took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
-	s.shown.Took(int(spawnTellHow), func() string {
+	s.shown.TraceStep(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
+	s.shown.TraceStep(int(spawnTellHow), func() string {
 		running := 0
 		for _, c := range s.Codes {
 			if c == mpierr.Success {
@@ -203,7 +203,7 @@ func (s *spawning) tookNews() {
 		}
 		return fmt.Sprintf("known to all members: %d run", running)
 	})
-	s.shown.Took(int(spawnTellWho), func() string {
+	s.shown.TraceStep(int(spawnTellWho), func() string {
 		return fmt.Sprintf("known to all members: the codes of %d procs that were asked for", len(s.Codes))
 	})
 }
@@ -233,5 +233,5 @@ func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err e
 		}
 	}
 	_ = shutPort(p, s.port) // there is no port without a node
-	s.shown.Took(int(spawnClose), func() string { return proc.PortLabelOf(s.port) + " is closed" })
+	s.shown.TraceStep(int(spawnClose), func() string { return proc.PortLabelOf(s.port) + " is closed" })
 }

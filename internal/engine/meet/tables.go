@@ -125,13 +125,13 @@ func (m *Meeting) learn(text []byte) error {
 			return StepTellWorlds.fault(err)
 		}
 		if text = text[n:]; d.World != m.P.Worlds.Description.World {
-			if _, err := m.P.Worlds.Meet(d); err != nil {
+			if _, err := m.P.Worlds.Register(d); err != nil {
 				return StepTellWorlds.fault(err)
 			}
 		}
 		m.worlds = append(m.worlds, d)
 	}
-	m.Took(StepTellWorlds, func() string {
+	m.TraceStep(StepTellWorlds, func() string {
 		text := "known to all members:"
 		for _, d := range m.worlds {
 			text += fmt.Sprintf(" world %s of %d procs", d.World.String()[:8], d.Size())
@@ -170,7 +170,7 @@ func (m *Meeting) read(text []byte) error {
 		rank, _ := m.C.Comm.Group().Rank(proc)
 		return StepTellGroups.fault(fmt.Errorf("%w: rank %d is in both groups", comm.ErrComm, rank))
 	}
-	m.Took(StepTellGroups, func() string {
+	m.TraceStep(StepTellGroups, func() string {
 		first, _ := m.remote.At(0)
 		return fmt.Sprintf("known to all members: the other group has %d, the first is %v", m.remote.Size(), m.P.Worlds.Member(first))
 	})

@@ -41,7 +41,7 @@ func hopeless(p *proc.Process, env message.Envelope, from message.Peer) error {
 		return err
 	}
 	if from != message.NoPeer {
-		return p.Eng.Down(from)
+		return p.Eng.Unreachable(from)
 	}
 	return p.Survival.Unacknowledged(env.Context)
 }
@@ -146,6 +146,6 @@ func (m *Message) Irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
 	} else {
 		r = p.Eng.RecvMessage(taken, in.Mem)
 	}
-	p.Endpoints.Began(r)
+	p.Endpoints.ReceivePosted(r)
 	return c.Active(fn, r, in.Items), nil
 }

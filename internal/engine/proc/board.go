@@ -19,16 +19,16 @@ const boardKey = machine.WakeKey - 1
 
 // boards is a proc's part in the board of its host: see core/board.
 type boards struct {
-	p      *Process
-	Board  *board.Board
-	ranks  []wire.WorldRank // ranks of the procs that share it, ascending
-	bells  []machine.Bell   // to wake each of these procs
-	bell   machine.Bell     // wakes this proc
-	Back   func(at, size int) error
-	Lends  *board.Lending      // how to lend blocks; nil: blocks are not lent
-	There  func(b []byte) bool // reports whether memory of the program can be written; nil: all can
-	places []*BoardPlace       // of communicators whose goroutines wait
-	asleep bool                // these goroutines have recorded on the board that they sleep
+	p        *Process
+	Board    *board.Board
+	ranks    []wire.WorldRank // ranks of the procs that share it, ascending
+	bells    []machine.Bell   // to wake each of these procs
+	bell     machine.Bell     // wakes this proc
+	Commit   func(at, size int) error
+	Lending  *board.Lending      // how to lend blocks; nil: blocks are not lent
+	CanWrite func(b []byte) bool // reports whether memory of the program can be written; nil: all can
+	places   []*BoardPlace       // of communicators whose goroutines wait
+	asleep   bool                // these goroutines have recorded on the board that they sleep
 
 	pending []*BoardPlace // of communicators with nonblocking operations under way
 	ended   uint64        // number of completed nonblocking operations
@@ -47,7 +47,7 @@ func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, si
 	if err := bs.p.Driver.Set().Add(bells[at].FD(), boardKey, link.Readable); err != nil {
 		return err
 	}
-	bs.Board, bs.bells, bs.bell, bs.Back = b, bells, bells[at], back
+	bs.Board, bs.bells, bs.bell, bs.Commit = b, bells, bells[at], back
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	if err != nil {
 		return fmt.Errorf("%w; with board = false in its host block the job does without", err)
 	}
-	if bs.Lends, err = wireup.NewLending(); err != nil {
+	if bs.Lending, err = wireup.NewLending(); err != nil {
 		return err
 	}
 	return bs.OnBoard(b, bells, back)
@@ -106,8 +106,8 @@ type BoardPlace struct {
 	pending bool         // nonblocking operations are under way
 }
 
-// Settle records that Place is known, before it is used.
-func (s *BoardPlace) Settle() {
+// PlaceKnown records that Place is known, before it is used.
+func (s *BoardPlace) PlaceKnown() {
 	s.Place.Number.Store(s.C.state.Colls.number.Load())
 	if x := s.C.p.FastPath; x != nil {
 		x.share(s)
@@ -159,18 +159,18 @@ type Started interface {
 	Adopt(r *fastpath.Request, read bool) Adopted
 }
 
-func (s *BoardPlace) lost() error { return s.Lost(s.wait.Left()) }
+func (s *BoardPlace) lost() error { return s.Lost(s.wait.Missing()) }
 
 // Lost returns the error of one of the given members that is down, or nil.
 func (s *BoardPlace) Lost(members uint64) error {
-	if !s.C.p.Eng.SomeDown() {
+	if !s.C.p.Eng.SomeUnreachable() {
 		return nil
 	}
 	for rank, proc := range s.procs {
 		if members&board.Member(rank) == 0 {
 			continue
 		}
-		if err := s.C.p.Eng.Down(message.Peer(proc)); err != nil {
+		if err := s.C.p.Eng.Unreachable(message.Peer(proc)); err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}

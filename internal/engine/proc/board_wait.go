@@ -27,12 +27,12 @@ var naps = [...]time.Duration{time.Millisecond, 20 * time.Millisecond}
 
 // Await waits until w is over. The process is locked, but may be unlocked meanwhile.
 func (s *BoardPlace) Await(w board.Wait) error {
-	if w.Over() {
+	if w.Done() {
 		return nil
 	}
 	s.Notify()
 	p := s.C.p
-	if !p.Account.on() && !p.Endpoints.deferred && s.Look(&w) { // the quickest way
+	if !p.Account.on() && !p.Endpoints.deferred && s.Poll(&w) { // the quickest way
 		return nil
 	}
 	s.wait = w
@@ -42,14 +42,14 @@ func (s *BoardPlace) Await(w board.Wait) error {
 		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
 	}
 	if p.Boards.asleep && !s.pending { // the driver sleeps for the other waiters, too
-		s.Place.Awake()
+		s.Place.EndSleep()
 	}
 	return err
 }
 
 func (s *BoardPlace) linger() error {
 	p := s.C.p
-	for !s.wait.Over() {
+	for !s.wait.Done() {
 		if p.Failure != nil {
 			return p.Failure
 		}
@@ -60,9 +60,9 @@ func (s *BoardPlace) linger() error {
 			p.Boards.awaitAtBoard(s)
 			continue
 		}
-		begun, left := time.Now(), s.wait.Left()
+		begun, left := time.Now(), s.wait.Missing()
 		p.Boards.awaitAtBoard(s)
-		if after := s.wait.Left(); after != 0 {
+		if after := s.wait.Missing(); after != 0 {
 			left = after // they have kept the others waiting
 		}
 		p.Account.waited(ForCollective, message.Peer(s.procs[bits.TrailingZeros64(left)]), begun)
@@ -126,10 +126,10 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 // a wait is over.
 func (bs *boards) glance(s *BoardPlace) bool {
 	if bs.p.spin.Shared() {
-		return s.wait.Over()
+		return s.wait.Done()
 	}
 	for range drive.MemoryPolls {
-		if s.wait.Over() {
+		if s.wait.Done() {
 			return true
 		}
 		poll.Pause()
@@ -137,12 +137,12 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	return false
 }
 
-// Look polls a wait, though only once where other procs need the core, and reports whether it is
+// Poll polls a wait, though only once where other procs need the core, and reports whether it is
 // over. It returns false if a goroutine waits for the lock.
-func (s *BoardPlace) Look(w *board.Wait) bool {
+func (s *BoardPlace) Poll(w *board.Wait) bool {
 	p := s.C.p
 	for i := p.spin.PollsBeforeYield(); ; i-- {
-		if w.Over() {
+		if w.Done() {
 			return true
 		}
 		if i <= 0 || p.Driver.Wanted.Load() != 0 {
@@ -155,7 +155,7 @@ func (s *BoardPlace) Look(w *board.Wait) bool {
 // lookAtBoards wakes goroutines that sleep on turns if one of their waits at the board is over.
 func (bs *boards) lookAtBoards() (progress bool) {
 	for _, s := range bs.places {
-		if s.wait.Over() {
+		if s.wait.Done() {
 			bs.p.WakeAll()
 			return true
 		}
@@ -169,7 +169,7 @@ func (bs *boards) sleepAtBoards() bool {
 	bs.asleep = true
 	for _, s := range bs.places {
 		s.Place.Sleep()
-		if s.wait.Over() {
+		if s.wait.Done() {
 			return false
 		}
 	}
@@ -183,14 +183,14 @@ func (bs *boards) sleepAtBoards() bool {
 }
 
 // missed reports whether what the waiters sleep for may have been written by somebody who has not seen that they
-// sleep: by Tell.
+// sleep: by PublishRelaxed.
 func (bs *boards) missed() bool {
-	again := func(s *BoardPlace) bool { return s.Place.Again != 0 }
+	again := func(s *BoardPlace) bool { return s.Place.Rechecks != 0 }
 	return slices.ContainsFunc(bs.places, again) || slices.ContainsFunc(bs.pending, again)
 }
 
 func (bs *boards) over() bool {
-	return slices.ContainsFunc(bs.places, func(s *BoardPlace) bool { return s.wait.Over() }) || bs.someGoesOn()
+	return slices.ContainsFunc(bs.places, func(s *BoardPlace) bool { return s.wait.Done() }) || bs.someGoesOn()
 }
 
 // doze sleeps. Where others may not have seen that this proc sleeps, it looks at the boards again
@@ -208,7 +208,7 @@ func (bs *boards) doze() ([]poll.Event, error) {
 
 func (s *BoardPlace) goesOn() bool {
 	for i := range s.Waits {
-		if s.Waits[i].Over() {
+		if s.Waits[i].Done() {
 			return true
 		}
 	}
@@ -235,7 +235,7 @@ func (s *BoardPlace) Pending(on bool) {
 	s.pending = on
 	if on {
 		p.Boards.pending = append(p.Boards.pending, s)
-		p.Driver.Beside = p.Boards.beside
+		p.Driver.OtherEvent = p.Boards.beside
 		p.Background.List = append(p.Background.List, s.Started)
 		if p.Asleep { // a driver that sleeps does not look at s
 			p.Driver.Wake()
@@ -244,17 +244,17 @@ func (s *BoardPlace) Pending(on bool) {
 	}
 	i := slices.Index(p.Boards.pending, s)
 	if p.Boards.pending = slices.Delete(p.Boards.pending, i, i+1); len(p.Boards.pending) == 0 {
-		p.Driver.Beside = nil
+		p.Driver.OtherEvent = nil
 	}
 	p.Background.drop(s.Started)
 	if p.Boards.asleep && !slices.Contains(p.Boards.places, s) {
-		s.Place.Awake()
+		s.Place.EndSleep()
 	}
 }
 
-// Over counts n nonblocking operations on the board that are over, and wakes goroutines that may
+// CountEnded counts n nonblocking operations on the board that are over, and wakes goroutines that may
 // wait for them.
-func (s *BoardPlace) Over(n int) {
+func (s *BoardPlace) CountEnded(n int) {
 	p := s.C.p
 	p.Boards.ended += uint64(n)
 	if p.Waiters > 0 {
@@ -266,10 +266,10 @@ func (s *BoardPlace) Over(n int) {
 func (bs *boards) wakeFromBoards() {
 	bs.asleep = false
 	for _, s := range bs.places {
-		s.Place.Awake()
+		s.Place.EndSleep()
 	}
 	for _, s := range bs.pending {
-		s.Place.Awake()
+		s.Place.EndSleep()
 	}
 }
 
@@ -281,7 +281,7 @@ func (bs *boards) rung() {
 
 // Prepare fetches the cache lines that the next operation writes first. It is called early in a
 // call that will begin an operation.
-func (s *BoardPlace) Prepare() { s.Place.Claim(board.NewTurn(s.Place.Number.Load())) }
+func (s *BoardPlace) Prepare() { s.Place.PrefetchOwn(board.NewTurn(s.Place.Number.Load())) }
 
 // Enter waits for the communicator's previous operations to end, and begins another.
 func (s *BoardPlace) Enter() (board.Turn, error) {
@@ -339,8 +339,8 @@ func (s *BoardPlace) room(t board.Turn, n int, vacant board.Wait) ([]byte, error
 
 // Allocate makes sure that the memory for n bytes, of which Room returns a part, is allocated.
 func (s *BoardPlace) Allocate(n int) error {
-	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
-		if err := s.C.p.Boards.Back(at, size); err != nil {
+	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Commit != nil {
+		if err := s.C.p.Boards.Commit(at, size); err != nil {
 			s.Place.Backed = [2]uint32{}
 			return fmt.Errorf("%d bytes of shared memory: %w", size, err)
 		}
@@ -355,11 +355,11 @@ func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 	p := s.C.p
 	p.Unlock()
 	defer p.Lock()
-	err := p.Boards.Lends.Fetch(&s.Place.Offers[member], addr, to)
+	err := p.Boards.Lending.Fetch(&s.Place.Offers[member], addr, to)
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, wireup.ErrUnreadable) && p.Boards.There != nil && !p.Boards.There(to) {
+	if errors.Is(err, wireup.ErrUnreadable) && p.Boards.CanWrite != nil && !p.Boards.CanWrite(to) {
 		return fmt.Errorf("%w: there is no memory for the %d bytes of rank %d", ErrBuffer, len(to), member)
 	}
 	return fmt.Errorf("rank %d: %w", member, err)

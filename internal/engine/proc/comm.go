@@ -312,16 +312,16 @@ func (cs *communicators) enroll(c *comm.Comm) {
 	}
 }
 
-// Strike undoes enroll, and removes the name.
-func (cs *communicators) Strike(c *comm.Comm) {
+// Unregister undoes enroll, and removes the name.
+func (cs *communicators) Unregister(c *comm.Comm) {
 	cs.names.Delete(c.Context())
-	cs.p.Survival.strike(c)
+	cs.p.Survival.unregister(c)
 	if cs.p.Job.Dialect != wire.Draft {
 		return
 	}
 	cs.groups.Delete(c.Context())
 	if c.Inter() {
-		cs.Strike(c.Local())
+		cs.Unregister(c.Local())
 	}
 }
 

@@ -64,7 +64,7 @@ func (nc *nodeControl) Listen(node NodeConn) {
 			fds = nil
 		}
 		wireup.CloseAll(fds)
-		nc.Hear(m, l)
+		nc.HandleMessage(m, l)
 	}
 }
 
@@ -125,9 +125,9 @@ func OpenRing(region, sock, side int) (link.Link, error) {
 	return l, nil
 }
 
-// Hear handles a message of the node. It never takes the process's lock: links go to the
+// HandleMessage handles a message of the node. It never takes the process's lock: links go to the
 // inbox, for the goroutine that makes progress.
-func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
+func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 	switch m.Kind {
 	case wireup.KindLink, wireup.KindAccepted, wireup.KindConnected, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned, wireup.KindFailed:
 		nc.inboxLock.Lock()

@@ -65,9 +65,9 @@ func (s *Stream) Unpack(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// came returns the size of n received bytes for the status, and the representation that it is in:
+// receivedSize returns the size of n received bytes for the status, and the representation that it is in:
 // memory, unless they end within an element.
-func (s *Stream) came(n int64) (int64, datatype.Representation) {
+func (s *Stream) receivedSize(n int64) (int64, datatype.Representation) {
 	t := s.Buf.typ
 	if s.Rep == datatype.Native || t.Identity(s.Rep) {
 		return n, datatype.Native
@@ -236,7 +236,7 @@ func UseMemoryCheck(there func(b []byte) bool) {
 		defer p.Unlock()
 		p.Data.guarded = true
 		p.Eng.CheckMemory(there)
-		p.Boards.There = there
+		p.Boards.CanWrite = there
 	}
 }
 

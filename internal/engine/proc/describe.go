@@ -115,7 +115,7 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
 	for _, s := range append(p.Boards.places[:len(p.Boards.places):len(p.Boards.places)], p.Boards.pending...) {
-		members := s.wait.Left()
+		members := s.wait.Missing()
 		if s.pending {
 			members |= s.Started.Unfinished()
 		}
@@ -163,7 +163,7 @@ func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 // member describes something that is wanted of a member of a window.
 func (nc *nodeControl) member(what string, of message.Peer, window string) wireup.Partner {
 	w := wireup.Partner{What: what, Peer: rank(of), Comm: "window " + window}
-	if w.Away = int(of) >= nc.p.Job.Size(); w.Away {
+	if w.OtherWorld = int(of) >= nc.p.Job.Size(); w.OtherWorld {
 		w.Peer = 0
 	}
 	return w
@@ -182,7 +182,7 @@ func (nc *nodeControl) ranks(of []message.Peer) (list []wire.WorldRank) {
 // fellow is a proc that another one waits for in an operation of all members of a communicator.
 func (nc *nodeControl) fellow(peer message.Peer, name string) wireup.Partner {
 	if nc.p.Worlds.Foreign(peer) {
-		return wireup.Partner{What: "collective", Away: true, Comm: name}
+		return wireup.Partner{What: "collective", OtherWorld: true, Comm: name}
 	}
 	return wireup.Partner{What: "collective", Peer: rank(peer), Comm: name}
 }
@@ -198,7 +198,7 @@ func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 	if w.Any = x.Peer == message.NoPeer; w.Any {
 		w.Peer = 0
 	}
-	if w.Away = int(w.Peer) >= nc.p.Job.Size() || x.Env.Context >= comm.WideLimit; w.Away {
+	if w.OtherWorld = int(w.Peer) >= nc.p.Job.Size() || x.Env.Context >= comm.WideLimit; w.OtherWorld {
 		w.Peer = 0
 	}
 	if x.Total >= 0 {
@@ -233,9 +233,9 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
 }
 
-// Serves registers a window as the receiver of messages in a context, or with nil removes it. The
+// SetWindow registers a window as the receiver of messages in a context, or with nil removes it. The
 // process is locked.
-func (cs *communicators) Serves(id wire.ContextID, w Window) {
+func (cs *communicators) SetWindow(id wire.ContextID, w Window) {
 	switch {
 	case w == nil:
 		delete(cs.windows, id)

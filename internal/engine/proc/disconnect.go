@@ -178,10 +178,10 @@ func (dc *disconnects) leave(w *MetWorld) {
 	dc.p.Worlds.forget(w)
 }
 
-// Settled waits until no link to a member of g is about to be closed. It must be called before
+// AwaitClosing waits until no link to a member of g is about to be closed. It must be called before
 // anything is sent to members that were met in the current meeting: a proc that has sent wordClose
 // must send nothing before it has the answer.
-func (dc *disconnects) Settled(g *comm.Group) error {
+func (dc *disconnects) AwaitClosing(g *comm.Group) error {
 	for dc.p.Failure == nil {
 		if !slices.ContainsFunc(dc.p.Endpoints.List, func(q *Endpoint) bool {
 			return q != nil && (q.closing != staying || q.ended) && dc.p.Worlds.Foreign(q.Peer) && contains(g, q.Peer)
@@ -224,8 +224,8 @@ func (dc *disconnects) tellForgotten(world []byte, rank wire.WorldRank) {
 	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links to forget
 }
 
-// Left reports whether this proc has disconnected from the world at the other end of q.
-func (dc *disconnects) Left(q *Endpoint) bool {
+// HasDisconnected reports whether this proc has disconnected from the world at the other end of q.
+func (dc *disconnects) HasDisconnected(q *Endpoint) bool {
 	w := dc.p.Worlds.WorldOf(comm.Proc(q.Peer))
 	return w == nil || w.Leaving
 }

@@ -113,7 +113,7 @@ func (es *endpoints) add(q *Endpoint) error {
 	} else {
 		es.p.Eng.AttachPeer(q.ID, q.Peer)
 		if !q.native {
-			es.p.Driver.Warm(&q.Endpoint)
+			es.p.Driver.MakeHot(&q.Endpoint)
 		}
 	}
 	q.lender, _ = q.Link.(link.Lender)
@@ -151,7 +151,7 @@ func (q *Endpoint) Flush() (progress bool) {
 		short := n < link.Len(out) // computed before Sent, which reuses out
 		q.Full = short
 		if q.Resumable != nil && q.lent {
-			q.Full = q.Resumable.Behind()
+			q.Full = q.Resumable.HasUnsent()
 		}
 		if n > 0 {
 			p.Eng.Sent(q.ID, n)
@@ -181,7 +181,7 @@ func (q *Endpoint) Due() bool {
 		return false
 	}
 	r := q.Resumable
-	return r == nil || !q.lent || r.Owes() || r.Behind() || q.p.Eng.Fresh(q.ID)
+	return r == nil || !q.lent || r.CanReturn() || r.HasUnsent() || q.p.Eng.Fresh(q.ID)
 }
 
 // write gives output to the link. The engine leaves it where it is until it is sent, so it may be

@@ -143,10 +143,10 @@ func (x *fastPath) close(p *Process) {
 	p.spin.SetPolls(int(x.Polls))
 	if n := x.Streak / StreakMax; n != x.streaks { // C has asked Go to look at all links
 		x.streaks = n
-		p.Driver.Everywhere()
-		p.Eng.Review()
+		p.Driver.PollAll()
+		p.Eng.RaiseAllowances()
 	} else if x.reviewed() {
-		p.Eng.Review()
+		p.Eng.RaiseAllowances()
 	}
 	for x.First != fastpath.None {
 		x.adopt(p)

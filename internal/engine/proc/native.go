@@ -148,7 +148,7 @@ func (n *Native) patience() time.Duration {
 // Finalize ends the site's MPI once nothing is under way any more, together with the other procs of the
 // site.
 func (n *Native) Finalize() error {
-	for !n.hub.Settle() {
+	for !n.hub.Idle() {
 		polling.Yield()
 	}
 	return n.library.Finalize()
@@ -200,7 +200,7 @@ func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
 	}
 	number, failed := at.Pending, at.Error
 	at.Pending, at.Error = fastpath.None, 0
-	return n.hub.GoOn(number, failed, ph)
+	return n.hub.AwaitPhase(number, failed, ph)
 }
 
 // place is what C knows of a team, or nil if C does nothing there.

@@ -50,9 +50,9 @@ func (x *Extra) Begun(c *Comm) Request {
 
 // looker is an operation that waits for what another proc of the host writes to shared memory.
 type looker interface {
-	// Look polls what the operation waits for, and reports whether the operation may continue. The
+	// Poll polls what the operation waits for, and reports whether the operation may continue. The
 	// process is locked.
-	Look() bool
+	Poll() bool
 }
 
 // Steady is embedded in operations that can neither be cancelled nor freed.
@@ -145,8 +145,8 @@ type Introduced struct {
 
 // Remote is the proc at the other end of a temporary link, made at a port.
 type Remote interface {
-	// Gone is called when the link is closed. The process is locked.
-	Gone()
+	// LinkClosed is called when the link is closed. The process is locked.
+	LinkClosed()
 }
 
 // mostSteps bounds how long a periodic look goes on while there is always something more, in steps.
@@ -204,7 +204,7 @@ func (o *periodic) step() {
 	p := o.p
 	p.Driving = true
 	p.Endpoints.FlushAll()
-	p.Driver.Everywhere()
+	p.Driver.PollAll()
 	for i := 0; p.step() && i < mostSteps && p.Driver.Wanted.Load() == 0; i++ {
 		p.Background.carryOn()
 	}

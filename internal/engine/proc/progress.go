@@ -75,7 +75,7 @@ func (p *Process) Test() {
 	}
 	p.Driving = true
 	p.Endpoints.FlushAll()
-	p.Driver.Everywhere() // Test and similar calls look at all links
+	p.Driver.PollAll() // Test and similar calls look at all links
 	progress := p.step()
 	p.Background.carryOn()
 	p.Driving = false
@@ -116,7 +116,7 @@ func (p *Process) step() (progress bool) {
 	if len(p.Boards.pending) > 0 && p.Boards.someGoesOn() {
 		progress = true
 	}
-	if (progress || scanned || p.Driver.Owed()) && p.output() {
+	if (progress || scanned || p.Driver.TakeReturnable()) && p.output() {
 		progress = true
 	}
 	return progress
@@ -126,7 +126,7 @@ func (p *Process) step() (progress bool) {
 // messages, what waited for a window. It reports whether anything left, since a goroutine may wait
 // for that.
 func (p *Process) output() (progress bool) {
-	p.Driver.Owed() // owed bytes are written now
+	p.Driver.TakeReturnable() // owed bytes are written now
 	p.Endpoints.findRoutes()
 	for _, q := range p.Endpoints.List {
 		if q != nil && q.Due() && q.Flush() {
@@ -276,13 +276,13 @@ func (es *endpoints) IsendBytes(to message.Peer, env message.Envelope, b []byte)
 // IrecvBytes posts a receive into b.
 func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byte) *message.Request {
 	r := es.p.Eng.Recv(env, from, b)
-	es.Began(r)
+	es.ReceivePosted(r)
 	return r
 }
 
-// Began is called after receive r was posted. If its message had come already, an answer must be
+// ReceivePosted is called after receive r was posted. If its message had come already, an answer must be
 // sent, which leaves now unless it is held back with Isends.
-func (es *endpoints) Began(r *message.Request) {
+func (es *endpoints) ReceivePosted(r *message.Request) {
 	if r.Posted() {
 		return
 	}

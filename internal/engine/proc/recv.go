@@ -53,7 +53,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 		p.Wait(q)
 		st, err = p.Received(q, nil)
 	}
-	if !r.Over() {
+	if !r.TryEnd() {
 		r.End(src, tag, int64(len(b)), ContextOf(c))
 	}
 	return st, err
@@ -67,8 +67,8 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 		streak = &p.FastPath.Streak
 	}
 	if *streak++; *streak%StreakMax == 0 {
-		p.Driver.Everywhere() // the next step looks at all links
-		p.Eng.Review()
+		p.Driver.PollAll() // the next step looks at all links
+		p.Eng.RaiseAllowances()
 		return st, false
 	}
 	if !p.calm() {
@@ -112,11 +112,11 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 // a limited number of receives in a row may use it.
 func receiveSoon(p *Process, r *message.Request) bool {
 	receives, from := r.Side()
-	if !receives || from == message.NoPeer || !p.calm() || p.Driver.AsksEverywhere() {
+	if !receives || from == message.NoPeer || !p.calm() || p.Driver.PollsAll() {
 		return false
 	}
 	if p.streak++; p.streak%StreakMax == 0 {
-		p.Driver.Everywhere()
+		p.Driver.PollAll()
 		return false
 	}
 	id, ok := p.Eng.Route(from)
@@ -183,7 +183,7 @@ func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Payload) *m
 		return p.Endpoints.IrecvBytes(env, from, in.Mem)
 	}
 	r := p.Eng.RecvInto(env, from, in.Items)
-	p.Endpoints.Began(r)
+	p.Endpoints.ReceivePosted(r)
 	return r
 }
 
@@ -214,7 +214,7 @@ func (p *Process) Arrived(r *message.Request, items *Stream) (st Status) {
 	}
 	st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
 	if items != nil && m.Len > 0 {
-		st.bytes, st.rep = items.came(m.Len)
+		st.bytes, st.rep = items.receivedSize(m.Len)
 	}
 	return st
 }

@@ -130,7 +130,7 @@ func (q *Request) Await() {
 		q.c.p.Account.AwaitRequest(q.r)
 		return
 	}
-	if x, ok := q.Op().(looker); ok && composed(q.c.p) && !q.c.p.Account.on() && x.Look() {
+	if x, ok := q.Op().(looker); ok && composed(q.c.p) && !q.c.p.Account.on() && x.Poll() {
 		return
 	}
 	q.c.p.Account.AwaitFor(ForOther, message.NoPeer)

@@ -49,7 +49,7 @@ func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, er
 	if err := es.add(q); err != nil {
 		return nil, err
 	}
-	es.p.Eng.Keeps(q.ID, t.Window)
+	es.p.Eng.RaiseOutputLimit(q.ID, t.Window)
 	es.resumables = append(es.resumables, q)
 	r.Begin(d.L)
 	return q, nil
@@ -86,7 +86,7 @@ func (q *Endpoint) setLent(lent bool) {
 // memory back; with all, also bytes that were not written yet. It reports whether any did.
 func (es *endpoints) keepLent(all bool) (progress bool) {
 	for _, q := range es.resumables {
-		if !q.lent || es.List[q.ID] != q || !es.p.Eng.HasOutput(q.ID) || !all && q.Resumable.Behind() {
+		if !q.lent || es.List[q.ID] != q || !es.p.Eng.HasOutput(q.ID) || !all && q.Resumable.HasUnsent() {
 			continue
 		}
 		out := es.p.Eng.Output(q.ID)

@@ -39,12 +39,12 @@ type Survival struct {
 // Recovery handles the messages and decisions of the procs that are left. The process is locked at
 // all calls.
 type Recovery interface {
-	Heard(from message.Peer, text []byte) // a word that another proc has sent by Say
+	Heard(from message.Peer, text []byte) // a word that another proc has sent by SendWord
 	Lost(peer message.Peer)
 	Made(c *Comm) // a communicator about which words may have come
-	// Tell reports to the procs that may not know it that procs with consecutive numbers, all of
+	// ReportLost reports to the procs that may not know it that procs with consecutive numbers, all of
 	// one world, are lost.
-	Tell(first, last message.Peer, why string)
+	ReportLost(first, last message.Peer, why string)
 	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's context.
 	Waits(wants func(of message.Peer, context wire.ContextID))
 }
@@ -85,8 +85,8 @@ func (s *Survival) Watch(context wire.ContextID, lost func(message.Peer)) {
 	}
 }
 
-// Say sends a word to another proc, which receives it in any call of MPI.
-func (s *Survival) Say(to message.Peer, text []byte) {
+// SendWord sends a word to another proc, which receives it in any call of MPI.
+func (s *Survival) SendWord(to message.Peer, text []byte) {
 	env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(s.p.Job.Rank), Tag: tagWord}
 	s.p.Eng.Release(s.p.Endpoints.IsendBytes(to, env, text))
 }
@@ -103,7 +103,7 @@ func (s *Survival) hear() (progress bool) {
 		}
 		w := word{text: make([]byte, min(st.Len, maxWord)), from: st.Peer}
 		w.r = s.p.Eng.RecvMessage(m, w.text)
-		s.p.Endpoints.Began(w.r)
+		s.p.Endpoints.ReceivePosted(w.r)
 		s.words = append(s.words, w)
 	}
 	for i := 0; i < len(s.words); {
@@ -164,7 +164,7 @@ func (s *Survival) enroll(c *Comm) {
 	s.p.Node.news.Store(true) // catchUp needs the process's lock, which the caller may or may not have
 }
 
-func (s *Survival) strike(c *comm.Comm) {
+func (s *Survival) unregister(c *comm.Comm) {
 	if s == nil {
 		return
 	}
@@ -237,7 +237,7 @@ func (s *Survival) lose(first, last wire.WorldRank, reason string) {
 		}
 	}
 	if s.Recovery != nil {
-		s.Recovery.Tell(message.Peer(first), message.Peer(last), reason)
+		s.Recovery.ReportLost(message.Peer(first), message.Peer(last), reason)
 	}
 	s.p.WakeAll()
 }
@@ -267,7 +267,7 @@ func (s *Survival) loseBroken() (some bool) {
 		if w == nil {
 			continue // no communicator here has it any more
 		}
-		s.Recovery.Tell(first, last, why) // first, as those that live after all must hear of it before links to them end
+		s.Recovery.ReportLost(first, last, why) // first, as those that live after all must hear of it before links to them end
 		for peer := first; peer <= last; peer++ {
 			if !s.Has(peer) {
 				s.losePeer(peer, s.failed(peer, why))
@@ -465,7 +465,7 @@ func (s *Survival) Barrier() error {
 		for _, peer := range s.outsiders(c) {
 			if !slices.Contains(others, peer) {
 				others = append(others, peer)
-				s.Say(peer, nil)
+				s.SendWord(peer, nil)
 			}
 		}
 	}

@@ -153,19 +153,19 @@ func (tr *tracing) Procedure(kind string) *Procedure {
 	return &Procedure{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
 }
 
-// Took records in the trace that the proc has taken a step, with the text that what returns.
-func (x *Procedure) Took(step int, what func() string) {
+// TraceStep records in the trace that the proc has taken a step, with the text that what returns.
+func (x *Procedure) TraceStep(step int, what func() string) {
 	if x != nil {
 		x.t.Step(trace.Step{Procedure: x.name, Number: step, Text: what()})
 	}
 }
 
-// Says records a text that belongs to no step.
-func (x *Procedure) Says(what func() string) { x.Took(trace.NoStep, what) }
+// TraceText records a text that belongs to no step.
+func (x *Procedure) TraceText(what func() string) { x.TraceStep(trace.NoStep, what) }
 
-// Ends records how the procedure has ended.
-func (x *Procedure) Ends(err error, made *Comm) {
-	x.Says(func() string {
+// TraceEnd records how the procedure has ended.
+func (x *Procedure) TraceEnd(err error, made *Comm) {
+	x.TraceText(func() string {
 		if err != nil {
 			return fmt.Sprintf("failed with %v: %v", ErrorClass(err), err)
 		}

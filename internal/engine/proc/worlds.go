@@ -135,8 +135,8 @@ func allows(d *dynamic.Description) bool {
 	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
 }
 
-// Meet registers a world, if it is new. The process is locked.
-func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
+// Register registers a world, if it is new. The process is locked.
+func (ws *worlds) Register(d *dynamic.Description) (*MetWorld, error) {
 	if w := ws.Known(d.World); w != nil {
 		w.Leaving = false
 		return w, nil
@@ -213,9 +213,9 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	return met
 }
 
-// Doubt marks worlds as lost if why, an error of a communicator with members of them, means that a
+// MarkLost marks worlds as lost if why, an error of a communicator with members of them, means that a
 // proc has died, and the worlds do not continue without it.
-func (ws *worlds) Doubt(met []*MetWorld, why error) {
+func (ws *worlds) MarkLost(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
 		for _, w := range met {
@@ -429,7 +429,7 @@ func (q *Endpoint) loseForeign(cause error) {
 	}
 	p.WakeAll()
 	if g := p.Worlds.Remotes[q.Peer]; g != nil {
-		g.Gone()
+		g.LinkClosed()
 		return
 	}
 	w := p.Worlds.WorldOf(comm.Proc(q.Peer))

@@ -29,7 +29,7 @@ func TestDoubt(t *testing.T) {
 			p.Survival = &Survival{p: p}
 		}
 		w := &MetWorld{Description: &dynamic.Description{Limits: dynamic.Limits{Survive: x.theirs}}, Leaving: x.leaving}
-		(&worlds{p: p}).Doubt([]*MetWorld{w}, x.why)
+		(&worlds{p: p}).MarkLost([]*MetWorld{w}, x.why)
 		if w.lost != x.lost {
 			t.Errorf("%+v: lost %t", x, w.lost)
 		}

@@ -92,7 +92,7 @@ func (o *Origin) across(to *Target, h *rma.Header, x *parts) bool {
 	if m.places == nil || m.places[to.Rank].pid == 0 || h.Kind != rma.Put && h.Kind != rma.Get {
 		return false
 	}
-	if o.w.Process.Eng.Down(o.w.peer(to.Rank)) != nil {
+	if o.w.Process.Eng.Unreachable(o.w.peer(to.Rank)) != nil {
 		return false // another process may have its number by now
 	}
 	disp, ok := to.Type.Run(to.Count)

@@ -195,7 +195,7 @@ func tell(c *proc.Comm, own *[memberWords]int64, hear func(rank int, words []int
 	p.Lock()
 	defer p.Unlock()
 	hear(c.Rank(), own[:])
-	return collective.Together(c, datatype.Bytes(own[:]), func(rank int, theirs []byte) {
+	return collective.ExchangeOnBoard(c, datatype.Bytes(own[:]), func(rank int, theirs []byte) {
 		var words [memberWords]int64
 		copy(datatype.Bytes(words[:]), theirs)
 		hear(rank, words[:])
@@ -213,7 +213,7 @@ func (w *Win) open() {
 	for i := range w.server.slots {
 		w.server.listen(&w.server.slots[i])
 	}
-	p.Comms.Serves(w.c.Context(), w)
+	p.Comms.SetWindow(w.c.Context(), w)
 	p.Survival.Watch(w.c.Context(), w.server.lost)
 	p.Background.Dispatch(&w.server)
 }
@@ -249,7 +249,7 @@ func (w *Win) end() error {
 	w.memory.directions = nil
 	w.server.over = true
 	w.server.deafen()
-	p.Comms.Serves(w.c.Context(), nil)
+	p.Comms.SetWindow(w.c.Context(), nil)
 	p.Survival.Watch(w.c.Context(), nil)
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)

@@ -193,7 +193,7 @@ func (e *Epochs) gone(notices *rma.Arrivals, ranks []int) error {
 		if _, missing := notices.Missing([]int{rank}); !missing {
 			continue
 		}
-		if err := e.w.Process.Eng.Down(e.w.peer(rank)); err != nil {
+		if err := e.w.Process.Eng.Unreachable(e.w.peer(rank)); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ const (
 )
 
 func (s *server) operation(c *client, h *rma.Header) error {
-	if h.Apart {
+	if h.SeparateType {
 		j := s.newJob(c, h)
 		j.buf, j.stage = make([]byte, h.TypeLen), typing
 		j.r = s.incomingData(c, h, &proc.Payload{Mem: j.buf})

@@ -65,7 +65,7 @@ func (s *server) deafen() {
 
 func (s *server) listen(in *slot) {
 	in.r = s.w.Process.Eng.RecvOwn(s.w.incoming(message.AnySource, rma.HeaderTag), message.NoPeer, in.buf[:])
-	s.w.Process.Endpoints.Began(in.r)
+	s.w.Process.Endpoints.ReceivePosted(in.r)
 }
 
 // Rests implements proc.Resting.
@@ -280,5 +280,5 @@ func lostAt(w *Win, rank int) error {
 	if w.Process.Survival == nil {
 		return nil
 	}
-	return w.Process.Eng.Down(w.peer(rank))
+	return w.Process.Eng.Unreachable(w.peer(rank))
 }

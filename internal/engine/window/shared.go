@@ -56,7 +56,7 @@ const lockGrain = 64
 
 // memfd identifies the memory of a machine to its other members; a pid of 0 means that there is none.
 // apart is not 0 if the parts need not be contiguous.
-type memfd struct{ pid, fd, dev, ino, apart int64 }
+type memfd struct{ pid, fd, dev, ino, noncontiguous int64 }
 
 const memfdWords = 5
 
@@ -69,11 +69,11 @@ func (m *memory) share(c *proc.Comm, bad error) error {
 	var file memfd
 	own := -1
 	if bad == nil && first == m.w.c.Rank() && several {
-		file.apart = m.w.apart()
+		file.noncontiguous = m.w.noncontiguous()
 		own, bad = file.create()
 	}
 	told := make([]int64, memfdWords*m.w.c.Size())
-	if err := collective.GatherAll(c, []int64{file.pid, file.fd, file.dev, file.ino, file.apart}, told); err != nil {
+	if err := collective.GatherAll(c, []int64{file.pid, file.fd, file.dev, file.ino, file.noncontiguous}, told); err != nil {
 		return errors.Join(err, shut(own))
 	}
 	if bad == nil && several {
@@ -117,7 +117,7 @@ func (m *memory) neighbours() (first int, several bool) {
 	return first, n > 1
 }
 
-func (w *Win) apart() int64 {
+func (w *Win) noncontiguous() int64 {
 	if w.hints == nil {
 		return 0
 	}
@@ -182,7 +182,7 @@ func (m *memory) mapped(f *memfd) error {
 	case dev != f.dev || ino != f.ino:
 		return fmt.Errorf("%s is not the first member's memory: it is in another PID namespace", name)
 	}
-	x, total := m.layout(f.apart != 0)
+	x, total := m.layout(f.noncontiguous != 0)
 	if err := unix.Ftruncate(fd, total); err != nil {
 		return fmt.Errorf("%d bytes of a memfd: %w", total, err)
 	}

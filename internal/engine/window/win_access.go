@@ -70,7 +70,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	h.Seq = o.seq
 	peer := o.w.peer(rank)
 	h.TypeLen = int64(len(h.Type))
-	h.Apart = !rma.Fits(h.TypeLen, 0)
+	h.SeparateType = !rma.Fits(h.TypeLen, 0)
 	a.want = x.want
 	a.expect(peer, &h, x.in)
 	var out proc.Payload
@@ -78,7 +78,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	if x.out != nil {
 		out = o.w.Process.Data.Exactly(peer, *x.out)
 		h.Len = size(&out)
-		inline = !h.Apart && rma.Fits(h.TypeLen, h.Len)
+		inline = !h.SeparateType && rma.Fits(h.TypeLen, h.Len)
 		if x.swap != nil {
 			h.Len *= 2
 		}
@@ -88,7 +88,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 		a.inline(peer, &h, out, x.swap)
 	}
 	a.sends[0] = a.send(peer, rma.HeaderTag, proc.Payload{Mem: a.head, Count: int64(len(a.head)), Dtype: uint64(datatype.Byte)})
-	if h.Apart {
+	if h.SeparateType {
 		a.typ = append(a.typ[:0], h.Type...)
 		a.sends[1] = a.send(peer, h.DataTag(), proc.Payload{Mem: a.typ, Count: int64(len(a.typ)), Dtype: uint64(datatype.Byte)})
 	}

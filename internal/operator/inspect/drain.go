@@ -41,13 +41,13 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 		s := rt.Transport(name).Plugin.Status()
 		x := links.Draining{Transport: name, PID: s.PID, Version: s.Version, Drained: rt.Drained.Has(name), Channels: channelsBy(ctx, c, name)}
 		if x.Drained {
-			u := c.Direct.Leave(name)
+			u := c.Direct.MoveOffPlugin(name)
 			x.Moving, x.Waiting, x.Fixed = u.Moving, u.Waiting, u.Fixed
 		}
 		a.Transports = append(a.Transports, x)
 	}
 	if r.Op == links.OpUndrain {
-		c.Direct.Stay()
+		c.Direct.ForgetMoves()
 	}
 	return a, nil
 }

@@ -18,8 +18,8 @@ type End struct {
 	awaiting atomic.Int32
 }
 
-// Tell records the end. It is called once. The failure is empty if the node ends in order.
-func (e *End) Tell(site, failure string) {
+// SetEnd records the end. It is called once. The failure is empty if the node ends in order.
+func (e *End) SetEnd(site, failure string) {
 	e.how = &links.Ending{Site: site, Failure: failure}
 	close(e.over)
 }

@@ -16,7 +16,7 @@ import (
 func (c *Control) describeHost(ctx context.Context, index int) (links.Host, []links.Channel, []host.LinkID) {
 	h := &c.Hosts[index]
 	d := links.Host{Rank: int(h.Rank), Address: h.Config.Address.String(), NoBoard: h.NoBoard,
-		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)}}
+		Wait: links.Waiting{Setting: site.EncodeWait(c.Site.Routes.Site.Wait)}}
 	answer := make(chan switchState, 1)
 	h.Switch.Post(func() { answer <- c.switchState(h) })
 	var s switchState

@@ -97,7 +97,7 @@ type Control struct {
 
 	End *End
 
-	last   lastWords
+	last   finalAnswers
 	resent retransmits
 	mute   mute
 }
@@ -208,7 +208,7 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 	case r.Op == links.OpDrain, r.Op == links.OpUndrain, r.Op == links.OpDrained:
 		a.Drain, err = drain(ctx, c, r)
 	case r.Op == links.OpReload:
-		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
+		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.CountThroughPlugin)
 	default:
 		a.Files = c.Site.Verify()
 	}
@@ -366,7 +366,7 @@ func (c *Control) describeTransports() (list []links.Transport) {
 func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Request) (d links.Proc, s *wireup.Stats) {
 	d = links.Proc{
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
-		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait), Progress: c.Site.Routes.Site.Progress},
+		Wait: links.Waiting{Setting: site.EncodeWait(c.Site.Routes.Site.Wait), Progress: c.Site.Routes.Site.Progress},
 	}
 	d.State, d.Ended = stateOf(p)
 	s, err := p.Stats(ctx, r.Calls)
@@ -424,7 +424,7 @@ func blocked(w *wireup.Wait) *links.Blocked {
 		b.Calls = append(b.Calls, links.Call(c))
 	}
 	for _, x := range w.Partners {
-		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, Away: x.Away, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
+		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, OtherWorld: x.OtherWorld, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
 	}
 	for _, l := range w.Locks {
 		b.Locks = append(b.Locks, links.Lock{Window: l.Window, Holders: plain(l.Holders), Waiters: plain(l.Waiters)})
@@ -450,7 +450,7 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 // only counted, unless the request wants them.
 func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, known *estimates, r links.Request) {
 	world := c.Site.Routes.World
-	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.Few
+	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.AllUpTo
 	for i, p := range c.Procs.All() {
 		local := p.Rank()
 		traffic := trafficOf(stats[i])

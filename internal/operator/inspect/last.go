@@ -9,14 +9,14 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// lastWords has three sets of sites: those whose heads want to know how this site's procs have
+// finalAnswers has three sets of sites: those whose heads want to know how this site's procs have
 // ended, those that have ever asked, and those that know.
-type lastWords struct {
+type finalAnswers struct {
 	mu                 sync.Mutex
 	want, asked, known map[wire.ClientRank]bool
 }
 
-func (l *lastWords) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
+func (l *finalAnswers) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if *in == nil {
@@ -25,15 +25,15 @@ func (l *lastWords) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
 	(*in)[x] = true
 }
 
-func (l *lastWords) wanted(x wire.ClientRank) { l.note(&l.want, x) }
+func (l *finalAnswers) wanted(x wire.ClientRank) { l.note(&l.want, x) }
 
-func (l *lastWords) askedBy(x wire.ClientRank) { l.note(&l.asked, x) }
+func (l *finalAnswers) askedBy(x wire.ClientRank) { l.note(&l.asked, x) }
 
-func (l *lastWords) heard(x wire.ClientRank) { l.note(&l.known, x) }
+func (l *finalAnswers) heard(x wire.ClientRank) { l.note(&l.known, x) }
 
 // all reports whether all sites that want the last words and are not gone have them. gone reports
 // whether a site is gone, and is told whether it has ever asked.
-func (l *lastWords) all(gone func(client int, hasAsked bool) bool) bool {
+func (l *finalAnswers) all(gone func(client int, hasAsked bool) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for x := range l.want {

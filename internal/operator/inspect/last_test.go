@@ -8,7 +8,7 @@ import (
 
 // TestLastWords: only sites that want the last words are waited for, whatever comes first.
 func TestLastWords(t *testing.T) {
-	var l lastWords
+	var l finalAnswers
 	gone := -1
 	want := func(when string, all bool) {
 		t.Helper()

@@ -124,7 +124,7 @@ type pollingLink struct {
 }
 
 func (d *Prober) newPollingLink(ctx context.Context, l link.Link) (*pollingLink, error) {
-	spin, err := polling.NewSpinner(site.Spin(d.Links.Routes.Site.Wait))
+	spin, err := polling.NewSpinner(site.EncodeWait(d.Links.Routes.Site.Wait))
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func New(s Settings) *Recorder {
 		return nil
 	}
 	path := r.Name(s.Name, s.Site, len(s.Job.Sites))
-	if err := jobreport.Try(path); err != nil {
+	if err := jobreport.CheckWritable(path); err != nil {
 		s.Log.Warn("the report of the job will probably not be written: make the folder, or choose another path in the report block", "line", r.Pos, "path", path, "error", err)
 	}
 	return &Recorder{Settings: s, path: path, begun: time.Now(), silent: silences{s.Patience, make(map[int]time.Time)}}

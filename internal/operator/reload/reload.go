@@ -132,7 +132,7 @@ func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.R
 }
 
 func (r *Reloader) plan(job *config.Job, site config.Site) *plan {
-	p := &plan{site: site, limits: routes.Limits(r.Routes)}
+	p := &plan{site: site, limits: routes.CurrentLimits(r.Routes)}
 	r.planLevel(p)
 	r.planLimits(p, job.Limits)
 	p.routes = newRoutes(r.Routes, job, &site)
@@ -339,8 +339,8 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 	for _, t := range p.binaries {
 		r.Routes.Transport(t.Name).Plugin.Pin(t.Path, t.SHA256)
 	}
-	if len(p.routes.changes) > 0 || p.limits != routes.Limits(r.Routes) {
-		site := *routes.Now(r.Routes)
+	if len(p.routes.changes) > 0 || p.limits != routes.CurrentLimits(r.Routes) {
+		site := *routes.CurrentSite(r.Routes)
 		if len(p.routes.changes) > 0 {
 			site = p.routes.next
 		}
@@ -354,10 +354,10 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 	r.file.Transports, r.limit = p.taken(&r.file), p.limits
 	loglimit.SetLevel(r.Log, level, func() {
 		for _, text := range p.changes {
-			loglimit.Tell(r.Log, hclog.Info, "reloaded: "+text)
+			loglimit.ReportReload(r.Log, hclog.Info, "reloaded: "+text)
 		}
 		for _, text := range p.restart {
-			loglimit.Tell(r.Log, hclog.Warn, "the job file differs, which needs a restart: "+text)
+			loglimit.ReportReload(r.Log, hclog.Warn, "the job file differs, which needs a restart: "+text)
 		}
 	})
 	if p.level != "" {

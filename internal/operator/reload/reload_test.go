@@ -143,7 +143,7 @@ limits {
   stop    = "3s"
   silence = "5s"
 }`)
-	site, l := routes.Now(r.Routes), routes.Limits(r.Routes)
+	site, l := routes.CurrentSite(r.Routes), routes.CurrentLimits(r.Routes)
 	if got := site.RouteTo("beta"); !slices.Equal(got.Prefer, []string{"tcp"}) || got.Resume {
 		t.Errorf("to beta: %+v", got)
 	}
@@ -174,7 +174,7 @@ func TestWhatChangesNothing(t *testing.T) {
 		return job, found
 	}
 	a, err := r.Reload(t.Context(), true, "")
-	if err != nil || a.Applied || len(a.Changes) != 1 || a.Digest == "" || routes.Limits(r.Routes).Stop == 3*time.Second {
+	if err != nil || a.Applied || len(a.Changes) != 1 || a.Digest == "" || routes.CurrentLimits(r.Routes).Stop == 3*time.Second {
 		t.Errorf("a check: %+v, %v", a, err)
 	}
 	if got := strings.Join(a.Restart, "\n"); got != "auth: is another one\naddress of host 127.0.0.2: 127.0.0.2 -> 127.0.0.9" {

@@ -51,7 +51,7 @@ func (b *byText) lines() (list []string) {
 // newRoutes finds what of the file's routes can hold from now on. What both ends of a pair have to agree
 // on is on business cards, which are made once: that needs a restart.
 func newRoutes(rt *routes.Table, job *config.Job, file *config.Site) *routing {
-	now := routes.Now(rt)
+	now := routes.CurrentSite(rt)
 	g := &routing{table: rt, next: *now}
 	all := labels(job, now, file)
 	g.next.Routes = nil
@@ -87,7 +87,7 @@ func labels(job *config.Job, sites ...*config.Site) (list []string) {
 }
 
 func (g *routing) compare(label string, file *config.Site) {
-	now, want := routes.Now(g.table).RouteTo(label), file.RouteTo(label)
+	now, want := routes.CurrentSite(g.table).RouteTo(label), file.RouteTo(label)
 	start := g.table.Site.RouteTo(label)
 	for _, d := range fixed(start, want) {
 		g.fixed.add(label, d.String())

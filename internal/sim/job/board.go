@@ -93,7 +93,7 @@ func (p *proc) lending(procs int) *board.Lending {
 	}
 	return &board.Lending{
 		Offer: board.Offer{Process: uint64(p.rank), Addr: uint64(uintptr(unsafe.Pointer(p)))},
-		Cores: board.Cores{N: coresOfHost},
+		Cores: board.Cores{Count: coresOfHost},
 		Fetch: func(from *board.Offer, addr uint64, to []byte) error {
 			p.interleave()
 			if len(to) > keySize {

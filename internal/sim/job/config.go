@@ -59,9 +59,9 @@ type Site struct {
 	Foreign *Foreign       // nil: an own site
 	Slots   int            // slots for spawned procs
 
-	// Older means that its release does not announce that it makes channels to other sites on
+	// NoOnDemand means that its release does not announce that it makes channels to other sites on
 	// demand, and does not make them so.
-	Older bool
+	NoOnDemand bool
 
 	// NoDirect means that its procs neither open nor accept direct links.
 	NoDirect bool

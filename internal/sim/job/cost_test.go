@@ -65,7 +65,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestCost(t *testing.T) {
 	cfg := twoSites(ring)
 	cfg.Quiet = true
-	if n := allocs.Exactly(func() { simulate(t, 1, cfg) }); n > 2<<20 {
+	if n := allocs.BytesExact(func() { simulate(t, 1, cfg) }); n > 2<<20 {
 		t.Errorf("it allocates %d bytes", n)
 	}
 }

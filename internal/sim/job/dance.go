@@ -164,7 +164,7 @@ func (h *host) accept(e *kernel.End, from *host) {
 // listen reads a greeting, and not one byte more.
 func (h *host) listen(conn int, e *kernel.End) {
 	for !h.ends() {
-		want := h.dance.Wants(conn)
+		want := h.dance.MissingBytes(conn)
 		if want == 0 {
 			break
 		}

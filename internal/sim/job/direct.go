@@ -29,7 +29,7 @@ type linking struct {
 
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
-	if !w.direct.Pairs.Want(x) {
+	if !w.direct.Pairs.Request(x) {
 		return
 	}
 	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs.At(peer).Client).ways(), spec: w.cfg.Links.Direct}
@@ -68,8 +68,8 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 		answer(said(dynamic.Leaving))
 	case !other.s.with(d.p.s.rank).allows(d.ways[step.Way].Transport):
 		answer(said(dynamic.NotAllowed))
-	case step.Again:
-		v := w.direct.Sessions.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Again: true}, other.fini)
+	case step.Resumes:
+		v := w.direct.Sessions.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Resumes: true}, other.fini)
 		if v != dynamic.Accepted {
 			answer(said(v))
 			return
@@ -152,7 +152,7 @@ func (d *linking) over(last dynamic.SearchStep) {
 			w.linkless = append(w.linkless, x)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
-	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs no action
+	case dynamic.DialWay, dynamic.Pause, dynamic.PauseAfterRound, dynamic.Abandon: // the last step is none of these, or needs no action
 	}
 	w.direct.Abandon(x)
 }
@@ -180,10 +180,10 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 			}}, nil)
 		}
 	}
-	switch w.direct.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
+	switch w.direct.Sessions.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
 		w.sessions[resume.Session(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.Answer) {
-			if v := judge(dynamic.Hello{Session: state.ID, Again: true}); v != dynamic.Accepted {
+			if v := judge(dynamic.Hello{Session: state.ID, Resumes: true}); v != dynamic.Accepted {
 				a = said(v)
 			}
 			return a
@@ -198,7 +198,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 			}
 			done(v, "the other end has no such link")
 		})
-	case dynamic.Nothing, dynamic.NoSuchLink:
+	case dynamic.NoRepair, dynamic.NoSuchLink:
 	}
 }
 

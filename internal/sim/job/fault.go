@@ -98,8 +98,8 @@ func (w *World) Plan(f Fault) {
 	w.k.After(f.At, func() { w.commit(f) })
 }
 
-// Strike makes a fault happen now.
-func (w *World) Strike(f Fault) { w.commit(f) }
+// InjectFault makes a fault happen now.
+func (w *World) InjectFault(f Fault) { w.commit(f) }
 
 // Hit is a fault that has hit something that had not ended.
 type Hit struct {

@@ -130,7 +130,7 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 		}
 	}
 	m.counted = append(m.counted, tell)
-	if m.counts.Whole() {
+	if m.counts.Complete() {
 		for _, tell := range m.counted {
 			tell()
 		}
@@ -234,8 +234,8 @@ func lostHost(text string) *ending.Failure {
 	return &ending.Failure{Text: text, Status: ending.StatusNode, Weight: ending.Died}
 }
 
-// Over ends the procs of a host when the job has failed.
-func (m *machines) Over(i int, report string) {
+// JobEnded ends the procs of a host when the job has failed.
+func (m *machines) JobEnded(i int, report string) {
 	if report != "" {
 		m.close(i, report)
 	}
@@ -262,7 +262,7 @@ func (m *machines) Lost(at, who int, why error) {
 	case who < at:
 		h.why = text
 	}
-	m.s.w.k.After(ending.Died.Settle(), func() {
+	m.s.w.k.After(ending.Died.HoldTime(), func() {
 		if !h.gone {
 			m.tree.Fail(at, text)
 			h.down((*host).close)
@@ -277,8 +277,8 @@ func missing(s *site, hosts []int) string {
 	return fmt.Sprintf("machines %v of site %d are missing", hosts, s.rank)
 }
 
-// Alone ends a host that has not found its parent.
-func (m *machines) Alone(i int) { m.s.hosts[i].down((*host).close) }
+// ParentNotFound ends a host that has not found its parent.
+func (m *machines) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
 
 // down ends one of several hosts; by ends its procs, its switch and its connections.
 func (h *host) down(by func(*host)) {
@@ -344,7 +344,7 @@ func spreads(w *World) (d time.Duration) {
 
 // settles is how long machines wait, one after the other, for an explanation of the loss of the one
 // above.
-func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.Settle() }
+func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.HoldTime() }
 
 func (s *site) loseHead() {
 	s.timer.Stop()
@@ -409,7 +409,7 @@ func namesLost(w *World) error {
 	}
 	var all []int
 	shape := membership.Tree{Hosts: len(s.hosts), Fan: fan}
-	shape.Below(h.number, func(x int) { all = append(all, x) })
+	shape.EachBelow(h.number, func(x int) { all = append(all, x) })
 	slices.Sort(all)
 	// Another site may have reported the loss to the server before this site has. The other site
 	// names the machine by its channel.

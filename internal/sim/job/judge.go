@@ -68,7 +68,7 @@ func (w *World) judge() error {
 		}
 	}
 	took, limit := w.ended.at-since, w.broke.waits+w.reaction(w.broke.ready)
-	if took > limit && !(w.cfg.OnDemand && apart(w)) {
+	if took > limit && !(w.cfg.OnDemand && withoutServer(w)) {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
 	events, most := w.ended.event-w.broke.event, w.eventsToEnd(took)
@@ -80,9 +80,9 @@ func (w *World) judge() error {
 	return nil
 }
 
-// apart reports whether a site was without the server: where there are no channels, which connect the
+// withoutServer reports whether a site was without the server: where there are no channels, which connect the
 // sites of jobs of few hosts, it may learn late that others have failed.
-func apart(w *World) bool {
+func withoutServer(w *World) bool {
 	return w.server.dead || slices.ContainsFunc(w.sites, func(s *site) bool { return s.severed })
 }
 
@@ -146,7 +146,7 @@ func (w *World) blamed() error {
 // are channels for that.
 func (w *World) toldWithoutServer(want string) error {
 	for _, s := range w.sites {
-		if w.cfg.OnDemand || w.cfg.Resume != nil || s.cfg.Older {
+		if w.cfg.OnDemand || w.cfg.Resume != nil || s.cfg.NoOnDemand {
 			return nil
 		}
 		if s.err == nil || !strings.Contains(s.err.Error(), want) {

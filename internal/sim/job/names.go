@@ -56,7 +56,7 @@ type nameClient struct {
 }
 
 func (s *site) nameClient(scope string, given bool) (*nameClient, string, error) {
-	shared, scope, err := names.Home{Shared: true}.Of(scope, given)
+	shared, scope, err := names.Home{Shared: true}.ScopeOf(scope, given)
 	if err != nil {
 		return nil, "", err
 	}
@@ -119,7 +119,7 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
 	for {
 		switch step := e.Next(); step.Action {
-		case names.Over:
+		case names.Finished:
 			return
 		case names.Connect:
 			c.connect()
@@ -131,7 +131,7 @@ func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
 			}
 			e.Answered()
 		case names.Ask:
-			if ask(step.Again) {
+			if ask(step.Resent) {
 				e.Answered()
 			} else {
 				e.Unanswered(false)
@@ -211,7 +211,7 @@ func (p *proc) Rejoin() {
 			continue
 		}
 		c.state.Lost()
-		if _, e := c.state.Look(); e != nil {
+		if _, e := c.state.Tick(); e != nil {
 			c.carryOut(e, nil)
 		}
 	}

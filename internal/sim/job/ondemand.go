@@ -11,7 +11,7 @@ import (
 
 func (h *host) want(peer wire.HostRank) {
 	w, done := h.s.w, false
-	m := h.channels.Want(h.rank, peer, 1, w.cfg.Limit)
+	m := h.channels.Request(h.rank, peer, 1, w.cfg.Limit)
 	if m == nil {
 		return
 	}

@@ -197,7 +197,7 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	}
 	var place agent.Place
 	if v == dynamic.Accepted {
-		if place, v = h.channels.Arrive(hello); place == agent.Later {
+		if place, v = h.channels.Arrive(hello); place == agent.NotReady {
 			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
 			return
 		}
@@ -226,7 +226,7 @@ func (h *host) again(from *host) dynamic.Answer {
 	if v == dynamic.Accepted {
 		var place agent.Place
 		switch place, v = h.channels.Arrive(hello); {
-		case place == agent.Later || place == agent.ToDance:
+		case place == agent.NotReady || place == agent.ToDance:
 			return unheard(dynamic.NotListening) // not yet
 		case place == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
 			h.channels.Drop(hello)

@@ -22,7 +22,7 @@ func (r *recovery) mayDie(e Env) {
 		return
 	}
 	p := e.(*proc)
-	p.s.w.k.After(0, func() { p.s.w.Strike(Fault{Kind: CrashProc, Target: int(p.rank)}) })
+	p.s.w.k.After(0, func() { p.s.w.InjectFault(Fault{Kind: CrashProc, Target: int(p.rank)}) })
 	p.Freeze()
 }
 
@@ -35,7 +35,7 @@ func (r *recovery) goOn(e Env, c *mpi.Comm, me int) error {
 		Recover: r.Recover, Pause: e.Pause, MayDie: func() { r.mayDie(e) },
 		Note: func(said string) { r.said[me] = append(r.said[me], said) },
 	}
-	_, err := x.GoOn(c)
+	_, err := x.RunUntilFailure(c)
 	return err
 }
 

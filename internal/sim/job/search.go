@@ -35,8 +35,8 @@ func (s *search) carryOut(step dynamic.SearchStep) {
 		s.dial(step, func(a dynamic.Answer) {
 			s.unlessGone(func() { s.carryOut(s.Answered(s.now(), a)) })
 		})
-	case dynamic.Pause, dynamic.Rest:
-		if step.Action == dynamic.Rest && s.rests != nil {
+	case dynamic.Pause, dynamic.PauseAfterRound:
+		if step.Action == dynamic.PauseAfterRound && s.rests != nil {
 			s.rests()
 		}
 		s.k.After(step.Wait, func() {

@@ -26,7 +26,7 @@ type server struct {
 }
 
 func newServer(w *World) (*server, error) {
-	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, GoesOn: w.spawned == nil, Spares: len(w.cfg.Spares)}, w.time())
+	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, SurvivesLoss: w.spawned == nil, Spares: len(w.cfg.Spares)}, w.time())
 	if err != nil {
 		return nil, err
 	}

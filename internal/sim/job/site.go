@@ -121,7 +121,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
 	if cfg.Foreign == nil {
 		s.token = config.Token
-		if !cfg.Older {
+		if !cfg.NoOnDemand {
 			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion, wire.LostVersion}
 			if w.cfg.Survive {
 				config.Versions = append(config.Versions, wire.SurviveVersion)
@@ -211,7 +211,7 @@ func (s *site) hear(b []byte) {
 	}
 	s.judge(err)
 	if x, ours := s.client.(*startup.Client); ours {
-		for said := x.OtherLost(); said != nil; said = x.OtherLost() {
+		for said := x.TakeLostClient(); said != nil; said = x.TakeLostClient() {
 			if !outlives(s, said) {
 				s.judge(said)
 			}
@@ -237,7 +237,7 @@ const runTime = 3 * time.Second
 
 // outlives reports whether the site goes on without the server, whose connection has ended by err.
 func outlives(s *site, err error) bool {
-	if !lossOf(s, err).GoesOn() {
+	if !lossOf(s, err).JobContinues() {
 		return false
 	}
 	s.w.k.Note("site %d goes on without the server", s.rank)
@@ -250,12 +250,12 @@ func outlives(s *site, err error) bool {
 }
 
 func lossOf(s *site, err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s), Apart: s.w.cfg.OnDemand, Told: s.job != nil && startup.AllListFailVersion(s.job)}
+	return ending.ServerLoss{Err: err, Runs: s.job != nil, ServerInJob: tied(s), NoChannels: s.w.cfg.OnDemand, FailuresReported: s.job != nil && startup.AllListFailVersion(s.job)}
 }
 
 // tied reports whether the end of the server ends the site: it runs another MPI or an older
 // release, or its job was spawned.
-func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.Older || s.w.spawned != nil }
+func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.NoOnDemand || s.w.spawned != nil }
 
 func (s *site) judge(err error) {
 	if err != nil {

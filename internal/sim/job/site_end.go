@@ -18,7 +18,7 @@ func (s *site) finish() {
 	err := s.client.Finish()
 	s.say()
 	var f *ending.Failure
-	if lossOf(s, err).GoesOn() {
+	if lossOf(s, err).JobContinues() {
 		err = nil
 	}
 	if err != nil { // the server was lost while the procs ended
@@ -46,7 +46,7 @@ func (s *site) allFinished() bool {
 // over records how the job has ended for the site. f is the failure with which it was shut down, or
 // nil.
 func (s *site) over(f *ending.Failure) {
-	s.outcome = s.end.Over(f)
+	s.outcome = s.end.Conclude(f)
 	if f := s.outcome.Failure; f != nil {
 		s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
 	}

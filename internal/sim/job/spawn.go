@@ -104,7 +104,7 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 		commands = append(commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
 	}
 	w := &spawned{Attempt: spawn.NewAttempt(commands), a: a, parents: s, port: x.Port}
-	w.By, w.Request = p, x.Request
+	w.Spawner, w.Request = p, x.Request
 	s.parents.of = append(s.parents.of, w)
 	a.busy++
 	var plan []*spawn.Placed
@@ -128,7 +128,7 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	w.a.spawns++
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
 	home := homeOf(w.parents)
-	j := spawn.Job{Self: home.rank, By: w.By.h.machine(), Names: []string{"here"}, Spread: home.machines != nil}
+	j := spawn.Job{Self: home.rank, SpawnerHost: w.Spawner.h.machine(), Names: []string{"here"}, Spread: home.machines != nil}
 	for _, s := range home.w.sites {
 		x := spawn.Site{Name: siteName(int(s.rank))}
 		for i := range s.hosts {
@@ -186,10 +186,10 @@ func (w *spawned) begin() {
 	}
 	var sites []Site
 	for _, p := range w.parts {
-		if int(p.As) == len(sites) {
+		if int(p.NewClient) == len(sites) {
 			sites = append(sites, Site{Params: p.at.cfg.Params})
 		}
-		s := &sites[p.As]
+		s := &sites[p.NewClient]
 		for i := range p.pieces {
 			s.Hosts = append(s.Hosts, total(p.pieces[i].Procs))
 		}
@@ -207,7 +207,7 @@ func (w *spawned) begin() {
 		cfg.Started(w.world)
 	}
 	for _, p := range w.parts {
-		p.site = w.world.sites[p.As]
+		p.site = w.world.sites[p.NewClient]
 		p.site.parts, p.site.spawner = append(p.site.parts, p), p.at.spawner
 		p.at.spawner.running = append(p.at.spawner.running, p)
 	}
@@ -295,7 +295,7 @@ func (w *spawned) answer() {
 	if r := w.Refusal(); r != nil {
 		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)
 	}
-	w.a.tell(w.By, m, nil)
+	w.a.tell(w.Spawner, m, nil)
 }
 
 func (w *spawned) check() {
@@ -314,10 +314,10 @@ func (w *spawned) check() {
 	}
 	end := s.parents.worlds.Ended(&w.World, text, false)
 	if end.Fails {
-		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.By.rank), o.Failure)
+		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.Spawner.rank), o.Failure)
 		s.inherit(o)
 	}
-	w.a.with(s, func(n *meetingNode) { n.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason)) })
+	w.a.with(s, func(n *meetingNode) { n.Break(w.Spawner, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
 func (w *spawned) outcome() ending.Outcome {

@@ -216,7 +216,7 @@ func (x *spareSite) hear(err error) {
 		x.conn.send(b)
 	}
 	switch job, ok := x.client.Job(); {
-	case err != nil && x.job != nil && startup.ProspectAfter(err) != startup.Over:
+	case err != nil && x.job != nil && startup.ProspectAfter(err) != startup.JobFailed:
 		x.tell(func(e *ending.Spare) { e.ServerLost(err.Error()) })
 	case err != nil:
 		f := ending.ByServer(err, x.job != nil, func(c wire.ClientRank) string { return siteName(int(c)) })
@@ -224,7 +224,7 @@ func (x *spareSite) hear(err error) {
 	case ok && x.job == nil:
 		x.job = job
 		for _, s := range x.w.sites {
-			x.ends.Knows(wire.HostRank(s.rank))
+			x.ends.AddHost(wire.HostRank(s.rank))
 			x.offer(s)
 		}
 	}

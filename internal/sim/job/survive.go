@@ -20,7 +20,7 @@ func (c *Config) maySurvive() error {
 		return nil
 	}
 	for i, s := range c.Sites {
-		if len(s.Hosts) != 1 || s.Foreign != nil || s.Older {
+		if len(s.Hosts) != 1 || s.Foreign != nil || s.NoOnDemand {
 			return fmt.Errorf("%w: site %d", errSurvive, i)
 		}
 	}

@@ -165,7 +165,7 @@ func TestWorldIsLostUnseen(t *testing.T) {
 				me := e.World().Rank()
 				if !first {
 					if me == 0 {
-						k.After(time.Second, func() { worlds[1].Strike(Fault{Kind: CrashNode}) }) // all wait then
+						k.After(time.Second, func() { worlds[1].InjectFault(Fault{Kind: CrashNode}) }) // all wait then
 					}
 					_, err := mpi.Recv(e.World(), make([]int64, 1), me, 0)
 					return err

@@ -131,7 +131,7 @@ type (
 )
 
 func newMeetings(s *site) *meetingNode {
-	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp}}
+	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{ConnClosed: hungUp}}
 }
 
 // heard handles a proc's message about other worlds. It returns false for other messages.
@@ -162,7 +162,7 @@ func (a *Worlds) carryOut(x meetingStep) {
 	switch x.Action {
 	case meetings.Answer:
 		a.tell(p, x.Message, nil)
-	case meetings.Hand:
+	case meetings.PassConn:
 		a.step(p, 4)
 		a.tell(p, x.Message, x.Conn)
 	case meetings.Drop:
@@ -198,8 +198,8 @@ func (a *Worlds) gone(p *proc) {
 	if a == nil || p.s.meets == nil {
 		return
 	}
-	a.with(p.s, func(n *meetingNode) { n.Gone(p) })
-	p.s.parents.worlds.Gone(p)
+	a.with(p.s, func(n *meetingNode) { n.ProcEnded(p) })
+	p.s.parents.worlds.ProcEnded(p)
 }
 
 func (a *Worlds) step(p *proc, step int) {

@@ -56,7 +56,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 		return nil
 	}
 	var v dynamic.Verdict
-	a.with(other.s, func(n *meetingNode) { v = n.Arrive(x.Back(), true, ending.InMPI, true) })
+	a.with(other.s, func(n *meetingNode) { v = n.Arrive(x.Reversed(), true, ending.InMPI, true) })
 	if v != dynamic.Accepted {
 		a.Counts.Ties++
 		answer(said(v))
@@ -64,7 +64,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	}
 	a.Counts.Links++
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil, p, other)
-	a.deliver(other, x.Back(), l.Ends[1])
+	a.deliver(other, x.Reversed(), l.Ends[1])
 	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's answer arrives
 	return l
 }

@@ -310,8 +310,8 @@ func (x *headed) Finished() {}
 // Fails does not happen here.
 func (x *headed) Fails(_ int, report string) { x.s.fail(errors.New(report)) }
 
-// Over does not happen here.
-func (x *headed) Over(int, string) {}
+// JobEnded does not happen here.
+func (x *headed) JobEnded(int, string) {}
 
 // Lost must not happen.
 func (x *headed) Lost(at, who int, why error) {
@@ -321,8 +321,8 @@ func (x *headed) Lost(at, who int, why error) {
 // Missing must not happen.
 func (x *headed) Missing(_ []int, why error) { x.s.fail(why) }
 
-// Alone must not happen.
-func (x *headed) Alone(host int) {
+// ParentNotFound must not happen.
+func (x *headed) ParentNotFound(host int) {
 	x.s.fail(fmt.Errorf("site %d: host %d has not found its parent", x.rank, host))
 }
 

@@ -93,8 +93,8 @@ func (c *checker) step(i int, s Step) error {
 			return errors.New("no such way of waiting, or nothing to wait for")
 		}
 		return c.rank(s.Rank)
-	case Lone:
-		return c.lone(s)
+	case Unmatched:
+		return c.unmatched(s)
 	case Null:
 		return c.member(s.Comm, s.Rank)
 	case Pause:
@@ -207,7 +207,7 @@ func (c *checker) exchange(s Exchange) error {
 	return nil
 }
 
-func (c *checker) lone(s Lone) error {
+func (c *checker) unmatched(s Unmatched) error {
 	if err := c.member(s.Comm, s.Rank); err != nil {
 		return err
 	}

@@ -181,10 +181,10 @@ func TestCheckRefuses(t *testing.T) {
 			cancel s1
 			recv 2
 			wait 0 s2`, "others of its kind"},
-		"a lone receive of a message": {`
+		"an unmatched receive of a message": {`
 			message 1 from=0 to=1 comm=w tag=1 type=int8 len=1
 			isend 1
-			lone 1 comm=w source=0 tag=1
+			unmatched 1 comm=w source=0 tag=1
 			recv 1
 			wait 0 s1`, "has that tag"},
 		"freed under way": {`

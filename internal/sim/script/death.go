@@ -16,14 +16,14 @@ import (
 // opens a port, b connects to it, and c connects to the one of them that is left. The program has
 // no other steps.
 type Death struct {
-	Roots   []int         // ranks, in a, b and c
-	Accepts bool          // the root of a dies; otherwise that of b
-	At      int           `line:"at"` // the step of connecting that the root is in when the death is decided
-	After   time.Duration // how long after that it dies
-	Stopped bool          // it does nothing in between
-	Node    bool          // its whole node does nothing in between
-	Beside  bool          // a, or b if a dies, is connected with c all the time
-	Slow    bool          // the accepting side waits a while
+	Roots     []int         // ranks, in a, b and c
+	Accepts   bool          // the root of a dies; otherwise that of b
+	At        int           `line:"at"` // the step of connecting that the root is in when the death is decided
+	After     time.Duration // how long after that it dies
+	Stopped   bool          // it does nothing in between
+	Node      bool          // its whole node does nothing in between
+	Connected bool          // a, or b if a dies, is connected with c all the time
+	Slow      bool          // the accepting side waits a while
 }
 
 // LastStep is the step of connecting in which the temporary link of the roots is closed.
@@ -75,7 +75,7 @@ func GenerateDeath(t *rapid.T) *Program {
 		n := 1 + d.IntN(3)
 		p.Worlds, x.Roots, p.Procs = append(p.Worlds, n), append(x.Roots, d.IntN(n)), p.Procs+n
 	}
-	x.Accepts, x.Node, x.Beside, x.Stopped, x.Slow = d.One(2), d.One(8), d.One(2), d.IntN(3) > 0, d.One(3)
+	x.Accepts, x.Node, x.Connected, x.Stopped, x.Slow = d.One(2), d.One(8), d.One(2), d.IntN(3) > 0, d.One(3)
 	x.After = time.Duration(d.IntN(3)*d.IntN(400)) * time.Microsecond
 	var possible []int
 	for x.At = range LastStep + 1 {
@@ -102,7 +102,7 @@ func (m *survivor) live() error {
 	m.world, rank = m.comms.worldOf(m.me)
 	m.rest, m.root = accepting+connecting-victim, rank == m.d.Roots[m.world]
 	var beside *mpi.Comm
-	if m.d.Beside && m.world != victim {
+	if m.d.Connected && m.world != victim {
 		port, err := m.port("beside", m.world == m.rest)
 		if err == nil {
 			beside, err = m.pair(port, m.world == m.rest)

@@ -336,7 +336,7 @@ func TestGeneratedProgramsCannotDeadlock(t *testing.T) {
 // uses returns the communicators that a step needs, and those that it makes.
 func uses(s Step) (comm string, made []string) {
 	switch s := s.(type) {
-	case Lone:
+	case Unmatched:
 		return s.Comm, nil
 	case Null:
 		return s.Comm, nil

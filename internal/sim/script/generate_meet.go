@@ -25,8 +25,8 @@ func usable(c *group) bool { return c.live }
 
 func intra(c *group) bool { return c.live && !c.inter() }
 
-// apart returns a condition that intracommunicators without members in common with c meet.
-func apart(c *group) func(d *group) bool {
+// disjointFrom returns a condition that intracommunicators without members in common with c meet.
+func disjointFrom(c *group) func(d *group) bool {
 	return func(d *group) bool { return intra(d) && !slices.ContainsFunc(d.members, c.has) }
 }
 
@@ -37,7 +37,7 @@ func (g *meeting) meet() {
 		return
 	}
 	c := g.pick(intra)
-	d := g.pick(apart(c))
+	d := g.pick(disjointFrom(c))
 	if d == nil {
 		return
 	}
@@ -183,7 +183,7 @@ func (g *meeting) intercomm() {
 	if c == nil {
 		return
 	}
-	d := g.pick(func(d *group) bool { return apart(c)(d) && knows(d) })
+	d := g.pick(func(d *group) bool { return disjointFrom(c)(d) && knows(d) })
 	if d == nil {
 		return
 	}

@@ -361,7 +361,7 @@ func (g *generator) ready() {
 func (g *generator) cancel() {
 	c := g.comm(false)
 	if g.One(5) {
-		s := Lone{Rank: Pick(g.Draws, c.all()...), Comm: c.name, Tag: g.fresh()}
+		s := Unmatched{Rank: Pick(g.Draws, c.all()...), Comm: c.name, Tag: g.fresh()}
 		s.Source = Pick(g.Draws, c.partners(s.Rank)...)
 		if g.One(3) {
 			s.Source = anySource

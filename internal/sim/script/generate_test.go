@@ -121,7 +121,7 @@ func TestGenerateCovers(t *testing.T) {
 		}
 	})
 	want := []string{
-		"send", "isend", "recv", "irecv", "exchange", "replace", "cancel", "lone", "null", "pause", "attach", "detach", "dup", "split",
+		"send", "isend", "recv", "irecv", "exchange", "replace", "cancel", "unmatched", "null", "pause", "attach", "detach", "dup", "split",
 		"cart", "cartsub", "free", "cap", "sendslot", "recvslot", "gap", "inplace", "anysource", "anytag",
 		"both wildcards", "truncated", "room left", "empty", "self", "one packet", "one packet and a byte", "several packets",
 		"ready in a communicator", "cancelled sends", "cancelled receives", "undefined colors", "rings",

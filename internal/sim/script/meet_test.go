@@ -85,7 +85,7 @@ func TestMeetingsRefused(t *testing.T) {
 		"a world fails in between":  {"spawn a world=b new=x root=0 procs=1\ndisconnect x\nfail b\nbarrier a\n", "it is the last step"},
 		"it fails connected":        {"spawn a world=b new=x root=0 procs=1\nfail b\n", "members of world b have communicator x with others"},
 		"it fails unspawned":        {open + meet + part + "fail b\n", "its world is spawned before"},
-		"a death beside":            {open + meet + part + "death at=3\n", "it is the only step"},
+		"a death connected":         {open + meet + part + "death at=3\n", "it is the only step"},
 	} {
 		p, err := Parse("procs 2 1\n" + c.text)
 		if err == nil {

@@ -18,7 +18,7 @@ cancel r7
 pause 1 1m2s
 split w new=a,b colors=7,none,0 keys=1,-1,0
 alltoallv a id=9 type=bool counts=1,2,3,4 gap=2 inplace=yes
-lone 1 comm=b source=any tag=4`)
+unmatched 1 comm=b source=any tag=4`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("procs 2\nmessage 1 from=0 to=1 comm=w tag=1 type=int8 len=1\nexchange 1\nbarrier w\nwait 0 s1 r1")
 	f.Add("procs 3\nwindow w seed=4 len=70\nsplit w new=a,b colors=7,none,0 keys=1,-1,0\ncart w new=c dims=3,1 periodic=yes,no\ncartsub c new=d keep=yes,no\nfree a")
-	f.Add("procs 3\nattach 0 100\ndetach 0\nlone 0 comm=w source=any tag=1\nnull 0 comm=w call=recv\nscan w id=1 type=int8 op=sum counts=1")
+	f.Add("procs 3\nattach 0 100\ndetach 0\nunmatched 0 comm=w source=any tag=1\nnull 0 comm=w call=recv\nscan w id=1 type=int8 op=sum counts=1")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)
 		if err != nil {

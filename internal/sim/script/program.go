@@ -115,8 +115,8 @@ type Cancel struct {
 	Req `line:"@"`
 }
 
-// Lone starts a receive for which there is no message, and cancels it.
-type Lone struct {
+// Unmatched starts a receive for which there is no message, and cancels it.
+type Unmatched struct {
 	Rank   int `line:"@"`
 	Comm   string
 	Source int `line:"source,any"` // world rank, or -1 for any

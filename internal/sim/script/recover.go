@@ -103,7 +103,7 @@ func (m *recovering) live() error {
 	if err := inter.Free(); err != nil {
 		return failed(err)
 	}
-	last, err := r.GoOn(all)
+	last, err := r.RunUntilFailure(all)
 	if err != nil {
 		return err
 	}
@@ -219,9 +219,9 @@ func excused(err error) error {
 	return failed(err)
 }
 
-// GoOn does a step after the other with the members of c until one of them fails; then they agree whether all are
+// RunUntilFailure does a step after the other with the members of c until one of them fails; then they agree whether all are
 // done, and if not, how many steps all have done, in a communicator of those that are left. It returns the last one.
-func (r *Recovery) GoOn(c *mpi.Comm) (*mpi.Comm, error) {
+func (r *Recovery) RunUntilFailure(c *mpi.Comm) (*mpi.Comm, error) {
 	done := 0
 	for {
 		var wrong error

@@ -122,8 +122,8 @@ func (r *runner) do(s Step) error {
 func (r *runner) alone(s Step) error {
 	rank, f := never, func() error { return nil }
 	switch s := s.(type) {
-	case Lone:
-		rank, f = s.Rank, func() error { return r.lone(s) }
+	case Unmatched:
+		rank, f = s.Rank, func() error { return r.unmatched(s) }
 	case Null:
 		rank, f = s.Rank, func() error { return r.null(s) }
 	case Pause:

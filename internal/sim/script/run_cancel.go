@@ -105,7 +105,7 @@ func (r *runner) cancelRecv(m *Message) error {
 	return r.recv(m)
 }
 
-func (r *runner) lone(s Lone) error {
+func (r *runner) unmatched(s Unmatched) error {
 	c, src := r.open[s.Comm], mpi.AnySource
 	if s.Source != anySource {
 		src = r.comms.byName[s.Comm].rank(s.Source)

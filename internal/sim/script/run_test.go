@@ -20,20 +20,20 @@ func TestRunSeesWrongResults(t *testing.T) {
 	other := strings.NewReplacer("message 1", "message 2", "isend 1", "isend 2", "recv 1", "recv 2", "s1", "s2").Replace(wild)
 	shorter := strings.Replace(wild, "from=0 to=1 comm=w tag=1 type=int32 len=9", "from=0 to=1 comm=w tag=1 type=int32 len=8 cap=9", 1)
 	for name, c := range map[string]struct{ zero, one, want string }{
-		"contents":          {"message 2 from=0 to=1 comm=w tag=1 type=int32 len=9\nexchange 2", message + "\nexchange 1", "element 0 of 9"},
-		"too short":         {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=8\nexchange 1", message + "\nexchange 1", "got source 0, tag 1, 8 elements, want source 0, tag 1, 9"},
-		"half an element":   {"message 1 from=0 to=1 comm=w tag=1 type=int16 len=9\nexchange 1", message + "\nexchange 1", "no elements of int32"},
-		"truncated":         {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=10\nexchange 1", message + "\nexchange 1", "truncated"},
-		"too long":          {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=10\nexchange 1", message + " cap=20\nexchange 1", "10 elements, want"},
-		"a tag":             {"message 1 from=0 to=1 comm=w tag=2 type=int32 len=9\nexchange 1", "message 1 from=0 to=1 comm=w tag=1 type=int32 len=9 anytag=yes\nexchange 1", "tag 2, 9 elements, want source 0, tag 1"},
-		"a wildcard":        {other, wild, "or another for it: element 0"},
-		"a wildcard's size": {shorter, wild, "nobody has sent source 0, tag 1, 8"},
-		"a lone message":    {"message 1 from=0 to=1 comm=w tag=3 type=uint16 len=1 mode=standard\nisend 1\nbarrier w\nirecv 1\nwait 0 s1\nwait 1 r1", "barrier w\nlone 1 comm=w source=any tag=3", "of which there is no message"},
-		"a sum":             {"allreduce w id=2 type=int64 op=sum counts=3", "allreduce w id=1 type=int64 op=sum counts=3", "the result at rank"},
-		"a block":           {"gather w id=2 type=int64 root=1 counts=3", "gather w id=1 type=int64 root=1 counts=3", "element 0 of 6"},
-		"an order":          {"split w new=a colors=0,0 keys=1,0", "split w new=a colors=0,0 keys=1,2", "in a, want"},
-		"a color":           {"split w new=a,b colors=0,1 keys=0,0", "split w new=a colors=0,0 keys=0,0", "rank 0 of 2 in a, want 0 of 1"},
-		"no communicator":   {"split w new= colors=none,none keys=0,0", "split w new=a colors=0,0 keys=0,0", "of 1 in a"},
+		"contents":             {"message 2 from=0 to=1 comm=w tag=1 type=int32 len=9\nexchange 2", message + "\nexchange 1", "element 0 of 9"},
+		"too short":            {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=8\nexchange 1", message + "\nexchange 1", "got source 0, tag 1, 8 elements, want source 0, tag 1, 9"},
+		"half an element":      {"message 1 from=0 to=1 comm=w tag=1 type=int16 len=9\nexchange 1", message + "\nexchange 1", "no elements of int32"},
+		"truncated":            {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=10\nexchange 1", message + "\nexchange 1", "truncated"},
+		"too long":             {"message 1 from=0 to=1 comm=w tag=1 type=int32 len=10\nexchange 1", message + " cap=20\nexchange 1", "10 elements, want"},
+		"a tag":                {"message 1 from=0 to=1 comm=w tag=2 type=int32 len=9\nexchange 1", "message 1 from=0 to=1 comm=w tag=1 type=int32 len=9 anytag=yes\nexchange 1", "tag 2, 9 elements, want source 0, tag 1"},
+		"a wildcard":           {other, wild, "or another for it: element 0"},
+		"a wildcard's size":    {shorter, wild, "nobody has sent source 0, tag 1, 8"},
+		"an unmatched message": {"message 1 from=0 to=1 comm=w tag=3 type=uint16 len=1 mode=standard\nisend 1\nbarrier w\nirecv 1\nwait 0 s1\nwait 1 r1", "barrier w\nunmatched 1 comm=w source=any tag=3", "of which there is no message"},
+		"a sum":                {"allreduce w id=2 type=int64 op=sum counts=3", "allreduce w id=1 type=int64 op=sum counts=3", "the result at rank"},
+		"a block":              {"gather w id=2 type=int64 root=1 counts=3", "gather w id=1 type=int64 root=1 counts=3", "element 0 of 6"},
+		"an order":             {"split w new=a colors=0,0 keys=1,0", "split w new=a colors=0,0 keys=1,2", "in a, want"},
+		"a color":              {"split w new=a,b colors=0,1 keys=0,0", "split w new=a colors=0,0 keys=0,0", "rank 0 of 2 in a, want 0 of 1"},
+		"no communicator":      {"split w new= colors=none,none keys=0,0", "split w new=a colors=0,0 keys=0,0", "of 1 in a"},
 	} {
 		err := runDifferent(t, legal(t, "procs 2\n"+c.zero), legal(t, "procs 2\n"+c.one))
 		if !errors.Is(err, ErrMismatch) || errors.Is(err, ErrMPI) || !strings.Contains(err.Error(), c.want) {

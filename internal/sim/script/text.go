@@ -28,7 +28,7 @@ func init() {
 	for c := range callNames {
 		verbs[callNames[c]] = Collective{Call: Call(c)}
 	}
-	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{},
+	for _, s := range []Step{Exchange{}, Cancel{}, Unmatched{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{},
 		OpenPort{}, ClosePort{}, Meet{}, Spawn{}, Idup{}, Finish{}, Merge{}, Intercomm{}, Disconnect{}, Death{}, Recover{}, Fail{},
 		Publish{}, Unpublish{}, Lookup{}, Sever{}, Rejoin{}} {
 		verbs[Verb(s)] = s

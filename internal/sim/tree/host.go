@@ -66,7 +66,7 @@ func (h *host) come() {
 	}
 	h.t.cfg.Kernel.After(h.t.until.Sub(h.t.cfg.Time()), func() {
 		if !h.joined && !h.gone {
-			h.t.cfg.Owner.Alone(h.self)
+			h.t.cfg.Owner.ParentNotFound(h.self)
 		}
 	})
 	h.seek()
@@ -143,7 +143,7 @@ func (h *host) fromParent(m pb.Message) {
 	case *proto.Down_Job:
 		h.t.cfg.Owner.Started(h.self, x.Job)
 	case *proto.Down_Over:
-		h.t.cfg.Owner.Over(h.self, string(x.Over))
+		h.t.cfg.Owner.JobEnded(h.self, string(x.Over))
 	case *proto.Down_Asks, *proto.Down_Answer:
 		h.fromHead(w)
 	}
@@ -166,7 +166,7 @@ func (h *host) fromHead(w *proto.Down) {
 // toward sends a message to the child on the way to a host. It returns false if that child is not
 // connected.
 func (h *host) toward(to int, w *proto.Down) bool {
-	next := h.t.cfg.Shape.Toward(h.self, to)
+	next := h.t.cfg.Shape.ChildToward(h.self, to)
 	p := h.below[next]
 	if p == nil || h.givenUp[next] {
 		return false
@@ -311,7 +311,7 @@ func (h *host) lost(who int, why error) {
 	if why == nil {
 		why = errEnded
 	}
-	h.with(func(m *membership.Member, now time.Time) { m.Gone(who, why, now) })
+	h.with(func(m *membership.Member, now time.Time) { m.Disconnected(who, why, now) })
 }
 
 func (h *host) step(s membership.Step) {
@@ -326,7 +326,7 @@ func (h *host) step(s membership.Step) {
 		}
 	case membership.Report:
 		h.up.send(neighbour.Up(s))
-	case membership.Whole:
+	case membership.Complete:
 		parts := make([][]byte, 0, len(s.Parts))
 		for _, x := range s.Parts {
 			parts = append(parts, x.Data)

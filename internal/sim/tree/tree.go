@@ -34,15 +34,15 @@ type Owner interface {
 	Finished()
 	// Fails is called at the head with another host's report of a failure.
 	Fails(host int, report string)
-	// Over is called at the other hosts when the head has ended the job; report is empty if it went
+	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it went
 	// well.
-	Over(host int, report string)
+	JobEnded(host int, report string)
 	// Lost is called when host at has lost host who, its parent or a child.
 	Lost(at, who int, why error)
 	// Missing is called at the head if hosts have not joined in time.
 	Missing(hosts []int, why error)
-	// Alone is called at a host that has not found its parent in time.
-	Alone(host int)
+	// ParentNotFound is called at a host that has not found its parent in time.
+	ParentNotFound(host int)
 }
 
 // Config describes a tree.
@@ -78,7 +78,7 @@ func New(cfg Config) (*Tree, error) {
 	cfg.Thin = max(cfg.Thin, 1)
 	t := &Tree{cfg: cfg, until: cfg.Time().Add(cfg.Limit), buf: make([]byte, chunk)}
 	for i := range cfg.Shape.Hosts {
-		m, err := membership.New(membership.Config{Tree: cfg.Shape, Self: i, Beat: cfg.Beat, Silence: cfg.Silence, Until: t.until}, cfg.Time())
+		m, err := membership.New(membership.Config{Tree: cfg.Shape, Self: i, Beat: cfg.Beat, Silence: cfg.Silence, Deadline: t.until}, cfg.Time())
 		if err != nil {
 			return nil, err
 		}

@@ -41,9 +41,9 @@ func (r *rig) Started(host int, job []byte) {
 		r.say("started")
 	}
 }
-func (r *rig) Finished()                     { r.say("finished") }
-func (r *rig) Fails(host int, report string) { r.say("host %d reports: %s", host, report) }
-func (r *rig) Over(host int, report string)  { r.say("over at %d: %s", host, report) }
+func (r *rig) Finished()                        { r.say("finished") }
+func (r *rig) Fails(host int, report string)    { r.say("host %d reports: %s", host, report) }
+func (r *rig) JobEnded(host int, report string) { r.say("over at %d: %s", host, report) }
 func (r *rig) Lost(at, who int, why error) {
 	kind := "gone"
 	if errors.Is(why, membership.ErrSilent) {
@@ -57,7 +57,7 @@ func (r *rig) Lost(at, who int, why error) {
 	}
 }
 func (r *rig) Missing(hosts []int, _ error) { r.say("missing: %v", hosts) }
-func (r *rig) Alone(host int)               { r.say("alone: %d", host) }
+func (r *rig) ParentNotFound(host int)      { r.say("alone: %d", host) }
 
 func newRig(t *testing.T, hosts, fan int) *rig {
 	t.Helper()

@@ -96,10 +96,10 @@ type Cluster struct {
 
 	StopSpawned func() // ends all that was spawned at this host
 
-	// Without, if not nil, makes a job continue without hosts of the site that are lost for f, once
-	// GoOn was called. If it is nil, their loss ends the job.
-	Without func(hosts []int, f *ending.Failure)
-	goesOn  atomic.Bool
+	// ContinueWithout, if not nil, makes a job continue without hosts of the site that are lost for f, once
+	// SurviveLosses was called. If it is nil, their loss ends the job.
+	ContinueWithout func(hosts []int, f *ending.Failure)
+	survives        atomic.Bool
 
 	answer [topics]atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
@@ -295,17 +295,17 @@ func (o *Cluster) hearEngine() {
 		}
 		f := o.lost(fmt.Errorf("host %s is lost: %w", o.name(e.Host), e.Why))
 		f.Weight = ending.Lost
-		if !o.goesOn.Load() {
+		if !o.survives.Load() {
 			o.End.Fail(f)
 		}
 	}
 }
 
-// GoOn allows a site that can continue without lost hosts to do so from now on. o may be nil.
-func GoOn(o *Cluster) {
-	if tree := o.connected(); tree != nil && o.Without != nil {
-		o.goesOn.Store(true)
-		cluster.GoOn(tree)
+// SurviveLosses allows a site that can continue without lost hosts to do so from now on. o may be nil.
+func SurviveLosses(o *Cluster) {
+	if tree := o.connected(); tree != nil && o.ContinueWithout != nil {
+		o.survives.Store(true)
+		cluster.SurviveLosses(tree)
 	}
 }
 

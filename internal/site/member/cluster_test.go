@@ -44,7 +44,7 @@ func signalWhileHostsConnect(t *testing.T) {
 		for {
 			o.Stop()
 			o.PassSignal(syscall.SIGUSR1)
-			o.Linger()()
+			o.KeepParents()()
 			select {
 			case <-over:
 				return
@@ -58,7 +58,7 @@ func signalWhileHostsConnect(t *testing.T) {
 	}
 	close(over)
 	signals.Wait()
-	o.Over(nil)
+	o.ReportEnd(nil)
 	o.Close()
 	o.End.Close()
 }
@@ -72,9 +72,9 @@ func TestEngineLosesAHost(t *testing.T) {
 		ends := make(chan HostEnd, 1)
 		o := &Cluster{
 			ClusterConfig: ClusterConfig{Hosts: append(site.Hosts, site.Hosts[0]), Ends: ends}, Routes: &routes.Table{Job: job, Site: &site},
-			Without: func(hosts []int, f *ending.Failure) { t.Errorf("without %v: %v", hosts, f) },
+			ContinueWithout: func(hosts []int, f *ending.Failure) { t.Errorf("without %v: %v", hosts, f) },
 		}
-		o.goesOn.Store(goesOn)
+		o.survives.Store(goesOn)
 		o.End, _ = lifetime.New(t.Context())
 		ends <- HostEnd{1, errors.New("its ssh has ended")}
 		close(ends)

@@ -75,11 +75,11 @@ func (o *Cluster) AnswerBy(about Topic, f func(ctx context.Context, question []b
 	o.answer[about].Store(&f)
 }
 
-// Linger keeps the hosts above this one running until its result is called, for procs that outlive
+// KeepParents keeps the hosts above this one running until its result is called, for procs that outlive
 // the job.
-func (o *Cluster) Linger() (leave func()) {
+func (o *Cluster) KeepParents() (leave func()) {
 	if tree := o.connected(); tree != nil {
-		return tree.Linger()
+		return tree.KeepParents()
 	}
 	return func() {}
 }
@@ -92,7 +92,9 @@ func (o *Cluster) AwaitBelow() {
 }
 
 // leaveTime is how long hosts below may take to leave if they do not say that they stay.
-func (o *Cluster) leaveTime() time.Duration { return routes.Limits(o.Routes).Stop + 2*time.Second }
+func (o *Cluster) leaveTime() time.Duration {
+	return routes.CurrentLimits(o.Routes).Stop + 2*time.Second
+}
 
 // Present reports, at the head, whether a host is still there.
 func (o *Cluster) Present(host int) bool {
@@ -114,9 +116,9 @@ func (o *Cluster) Late(f *ending.Failure) {
 	}
 }
 
-// Over reports how the job ended: the head to all, the others to the head. f is nil if it went
+// ReportEnd reports how the job ended: the head to all, the others to the head. f is nil if it went
 // well.
-func (o *Cluster) Over(f *ending.Failure) {
+func (o *Cluster) ReportEnd(f *ending.Failure) {
 	tree := o.connected()
 	if tree == nil {
 		return

@@ -77,7 +77,7 @@ func (o *Cluster) answerCount(ctx context.Context, question []byte) []byte {
 	if err := c.told.Take(question); err != nil {
 		return []byte(err.Error())
 	}
-	if c.told.Whole() {
+	if c.told.Complete() {
 		select {
 		case <-c.whole:
 		default:

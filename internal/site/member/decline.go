@@ -25,7 +25,7 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
 	if m.Routes.Site.Spare || !f.Declines(ending.FailedSite{
-		Joined: m.joined, Spawned: m.Spawned, Head: m.Cluster.IsHead(), Alone: s.Embedded && s.Clients == 1, Taken: addressTaken(f),
+		Joined: m.joined, Spawned: m.Spawned, Head: m.Cluster.IsHead(), ServesItself: s.Embedded && s.Clients == 1, Taken: addressTaken(f),
 	}) {
 		close(told)
 		return told
@@ -33,7 +33,7 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), declineTime)
 	go func() {
 		select {
-		case <-m.Now:
+		case <-m.EndNow:
 			cancel()
 		case <-ctx.Done():
 		}

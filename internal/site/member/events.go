@@ -66,8 +66,8 @@ func (e events) Fails(host int, b []byte) {
 	}
 }
 
-// Over handles the head's message that the job is over.
-func (e events) Over(b []byte) {
+// JobEnded handles the head's message that the job is over.
+func (e events) JobEnded(b []byte) {
 	if len(b) == 0 {
 		e.o.once.Do(func() { close(e.o.over) })
 		return
@@ -75,7 +75,7 @@ func (e events) Over(b []byte) {
 	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
 	_ = json.Unmarshal(b, &r) // the job is over in any case
 	f := r.failure(time.Now())
-	f.Weight, f.Told = ending.Decided, true
+	f.Weight, f.Reported = ending.Decided, true
 	e.o.End.Fail(f)
 }
 
@@ -96,14 +96,14 @@ func (e events) Signal(number int) {
 // one.
 func (e events) Lost(_ int, why error) {
 	f := e.o.lost(why)
-	if e.o.goesOn.Load() {
-		e.o.Without([]int{e.o.Self}, f)
+	if e.o.survives.Load() {
+		e.o.ContinueWithout([]int{e.o.Self}, f)
 	}
 	e.o.End.Fail(f)
 }
 
-// Without makes the job continue without hosts.
-func (e events) Without(hosts []int, why error) { e.o.Without(hosts, e.o.lost(why)) }
+// LostBelow makes the job continue without hosts.
+func (e events) LostBelow(hosts []int, why error) { e.o.ContinueWithout(hosts, e.o.lost(why)) }
 
 // Ask answers a question of another host.
 func (e events) Ask(ctx context.Context, question []byte) []byte {

@@ -40,7 +40,7 @@ type Settings struct {
 	End      *lifetime.Lifetime // gets the server's message that the job is over
 	Log      hclog.Logger
 	Deadline time.Time       // until which the operator sees what the node waits for
-	Now      <-chan struct{} // once closed, the server is not waited for
+	EndNow   <-chan struct{} // once closed, the server is not waited for
 	Runs     <-chan struct{} // closed when the job runs at this site
 	Cluster  *Cluster        // hosts of the site on other machines; nil: there are none
 	Spawned  bool            // the job is a spawned world: its parents learn of its end in another way
@@ -185,8 +185,8 @@ func (m *Member) hearServer() {
 			return
 		case <-m.left:
 			return
-		case err := <-m.session.OthersLost():
-			if x := m.loss(err); !x.GoesOn() || !m.awaitRuns() {
+		case err := <-m.session.LostClients():
+			if x := m.loss(err); !x.JobContinues() || !m.awaitRuns() {
 				m.End.Fail(m.serverSaid(err))
 				return
 			}
@@ -198,11 +198,11 @@ func (m *Member) hearServer() {
 func (m *Member) serverLost(err error) {
 	f := m.serverSaid(err)
 	x := m.loss(err)
-	if x.GoesOn() {
+	if x.JobContinues() {
 		m.lost.Store(&serverLoss{time.Now(), f.Text})
 		x.Runs = m.awaitRuns()
 	}
-	if x.GoesOn() {
+	if x.JobContinues() {
 		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", causeOf(err))
 		m.Log.Info("without its server nobody can publish or look up names there; sites tell each other by their channels if one fails")
 		return
@@ -216,7 +216,7 @@ func withSites(m *Member, said string) string { return ending.WithNames(said, m.
 // causeOf is why the server was lost, without what startup adds for a job that ends because of
 // that.
 func causeOf(err error) string {
-	if startup.OtherLost(err) {
+	if startup.EndedByLostClient(err) {
 		_, said, _ := strings.Cut(err.Error(), startup.ErrFailed.Error()+": ")
 		return said
 	}
@@ -250,7 +250,7 @@ func (m *Member) Describe(d *links.Node) {
 	if l := m.lost.Load(); l != nil {
 		d.Server.Lost, d.Server.Why = l.at, l.why
 	} else {
-		d.Server.Apart = m.session.Apart()
+		d.Server.DisconnectedSince = m.session.DisconnectedSince()
 	}
 }
 
@@ -274,8 +274,8 @@ func (m *Member) awaitRuns() bool {
 // loss says how the connection to the server has ended, by err, after startup.
 func (m *Member) loss(err error) ending.ServerLoss {
 	return ending.ServerLoss{
-		Err: err, Runs: true, Within: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
-		Apart: m.OnDemand == agent.Always, Told: startup.AllListFailVersion(m.Routes.World),
+		Err: err, Runs: true, ServerInJob: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
+		NoChannels: m.OnDemand == agent.Always, FailuresReported: startup.AllListFailVersion(m.Routes.World),
 	}
 }
 
@@ -345,7 +345,7 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	if m.session == nil {
 		return nil // the head does the rest
 	}
-	if err := m.session.Finish(); err != nil && !m.loss(err).GoesOn() {
+	if err := m.session.Finish(); err != nil && !m.loss(err).JobContinues() {
 		return m.serverSaid(err)
 	}
 	if m.Server == nil {

@@ -292,7 +292,7 @@ func (l *Launch) watch() {
 	}
 	for _, p := range all {
 		select {
-		case <-p.Judged():
+		case <-p.EndHandled():
 		case <-limit.Done(): // it lives on, or does not report its end
 		}
 	}
@@ -318,7 +318,7 @@ func (l *Launch) Finish(ctx context.Context) error {
 	if l == nil || l.process == nil {
 		return nil
 	}
-	limit := routes.Limits(l.Routes).Stop
+	limit := routes.CurrentLimits(l.Routes).Stop
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -343,7 +343,7 @@ func (l *Launch) Stop() {
 	l.parents.close()
 	if l.process != nil {
 		if len(l.Procs.All()) > 0 {
-			l.endsWithin(min(ownEnd, routes.Limits(l.Routes).Stop/2))
+			l.endsWithin(min(ownEnd, routes.CurrentLimits(l.Routes).Stop/2))
 			l.own = l.process.Over()
 		}
 		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -354,7 +354,7 @@ func (l *Launch) Stop() {
 			if err := l.process.Signal(s); err != nil {
 				l.Log.Warn("cannot signal", "launcher", l.name, "error", err)
 			}
-			l.endsWithin(routes.Limits(l.Routes).Stop)
+			l.endsWithin(routes.CurrentLimits(l.Routes).Stop)
 		}
 	}
 	if l.env != "" {
@@ -374,7 +374,7 @@ func (l *Launch) endsWithin(limit time.Duration) {
 	select {
 	case <-l.process.Exited():
 	case <-time.After(limit):
-	case <-l.Procs.Now:
+	case <-l.Procs.KillNow:
 	}
 }
 

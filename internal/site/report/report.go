@@ -28,11 +28,11 @@ func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 // While logs at intervals what a node waits for, until stop is called. what is called by another
 // goroutine; nothing is logged while it returns an empty string.
 func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
-	return Every(nextReport, log, deadline, what)
+	return WhileEvery(nextReport, log, deadline, what)
 }
 
-// Every is While with an interval between two reports.
-func Every(interval time.Duration, log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+// WhileEvery is While with an interval between two reports.
+func WhileEvery(interval time.Duration, log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

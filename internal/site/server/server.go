@@ -94,7 +94,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	}
 	stop := report.While(log, time.Now().Add(site.Server.Timeout), func() string { return s.WaitingFor(self) })
 	cfg := rendezvous.Config{
-		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout, GoesOn: job.Survive, Spares: len(job.Spares)},
+		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout, SurvivesLoss: job.Survive, Spares: len(job.Spares)},
 		Logger: report.Quiet{Logger: log.Named("server")},
 		Notify: s.heard, Names: kept, Why: s.whyEnded,
 		Identity: id, Unverified: optional, NeedTLS: needsTLS(job, site),

@@ -45,7 +45,7 @@ func New(t netns.TB, o Options) *Area {
 		skips.NotRun(t, "there are no TUN devices, as "+err.Error(), tun.Remedy)
 		return nil
 	}
-	a := &Area{Sites: netns.Alone(t, o.Sites), rails: max(1, o.Rails), ended: make(chan error, 1)}
+	a := &Area{Sites: netns.NewUnconnected(t, o.Sites), rails: max(1, o.Rails), ended: make(chan error, 1)}
 	if len(a.Sites) == 0 {
 		return nil
 	}

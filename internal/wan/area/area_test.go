@@ -233,7 +233,7 @@ func stream(address, role string) error {
 
 // Of what the kernel has not cut, single packets are lost, doubled and late, and the stream is whole.
 func TestStreamOverBadLineIsWhole(t *testing.T) {
-	shape := wan.Shape{Rate: 1e9, Delay: time.Millisecond, Queue: 1 << 18, Loss: 0.005, Duplicate: 0.01, Reorder: 0.01, Behind: time.Millisecond}
+	shape := wan.Shape{Rate: 1e9, Delay: time.Millisecond, Queue: 1 << 18, Loss: 0.005, Duplicate: 0.01, Reorder: 0.01, ReorderDelay: time.Millisecond}
 	a := two(t, Options{Seed: 1, Shape: all(shape)})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

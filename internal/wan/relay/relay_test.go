@@ -132,7 +132,7 @@ func TestCloseWhileBusy(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for _, lossy := range []wan.Shape{{Loss: 0.1}, {Duplicate: 0.1}, {Reorder: 0.1}, {Every: time.Second, For: time.Second}} {
+	for _, lossy := range []wan.Shape{{Loss: 0.1}, {Duplicate: 0.1}, {Reorder: 0.1}, {OutageInterval: time.Second, OutageLength: time.Second}} {
 		for _, shapes := range [][2]wan.Shape{{lossy, {}}, {{}, lossy}} {
 			if _, err := TCP(free(), "127.0.0.1:1", shapes[0], shapes[1], 1); !errors.Is(err, errLossy) {
 				t.Errorf("%+v: %v", shapes, err)

@@ -18,7 +18,7 @@ func TestDeliverWritesEachPacketOnce(t *testing.T) {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	line := wan.NewLine[packet](wan.Shape{Rate: 1e9, Delay: time.Millisecond, Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, Behind: 50 * time.Microsecond}, 1)
+	line := wan.NewLine[packet](wan.Shape{Rate: 1e9, Delay: time.Millisecond, Loss: 0.1, Duplicate: 0.1, Reorder: 0.1, ReorderDelay: 50 * time.Microsecond}, 1)
 	n := &Network{
 		ports:     []int{-1, pair[0]},
 		byAddress: map[uint32]int{10<<24 | 78<<16 | 2: 1},
