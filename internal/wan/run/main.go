@@ -70,6 +70,7 @@ func again(ctx context.Context) int {
 		return exit.ExitCode()
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "wan: without root it takes unshare, of util-linux:", err)
+		fmt.Fprintln(os.Stderr, "wan: between programs of your own go run ./internal/wan/relay/run puts such a line without it")
 		return 1
 	}
 	return 0
