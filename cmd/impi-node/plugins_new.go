@@ -15,6 +15,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/openimpi/impi/internal/pluginlock"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
 )
@@ -37,11 +38,9 @@ type seed struct {
 	Requires                 []string // requirements of the SDK in Replace
 }
 
-var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-
 func pluginsNew(o *pluginOptions, std streams) error {
 	name := strings.TrimPrefix(o.args[0], host.Prefix)
-	if !transportName.MatchString(name) {
+	if !pluginlock.ValidName(name) {
 		return fmt.Errorf("%q is no name for a transport: use lower-case letters, digits and '-', beginning with a letter", name)
 	}
 	if strings.ContainsAny(o.vendor, "\"\\\n`") {

@@ -227,6 +227,7 @@ func TestPluginsNew(t *testing.T) {
 	do(tool, "build", "-o", binary, ".")
 	do(tool, "vet", "./...")
 	do(tool, "test", "./...")
+	scaffoldFindsFaults(t, tool, dir)
 	if fmt, err := exec.LookPath("gofmt"); err == nil {
 		if bad := do(fmt, "-l", "."); bad != "" {
 			t.Errorf("not formatted: %s", bad)
@@ -241,6 +242,43 @@ func TestPluginsNew(t *testing.T) {
 	cmd.Dir = where
 	if err := cmd.Run(); err == nil || !strings.Contains(errOut.String(), "exists already") {
 		t.Errorf("a second time: %v\n%s", err, errOut)
+	}
+}
+
+// scaffoldFindsFaults changes what the scaffold says or does of its plane, which its own test finds.
+func scaffoldFindsFaults(t *testing.T, tool, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, "transport.go")
+	sound, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, fault, words string }{
+		{"{transports.PlaneFD}", "{transports.PlaneRing}", "Dial gives a kernel socket (transports.Socket), which can leave by fd; Capabilities lists ring"},
+		{"return socket.FromConn(c)\n", "made, err := socket.FromConn(c)\n\treturn closed{made}, err\n", "bad file descriptor"},
+	} {
+		faulty := strings.Replace(string(sound), c.old, c.fault, 1) + `
+type closed struct{ transports.Socket }
+
+func (c closed) Detach() (int, []byte, error) {
+	fd, preread, err := c.Socket.Detach()
+	_ = syscall.Close(fd)
+	return fd, preread, err
+}
+`
+		faulty = strings.Replace(faulty, "\t\"sync/atomic\"\n", "\t\"sync/atomic\"\n\t\"syscall\"\n", 1)
+		if err := os.WriteFile(file, []byte(faulty), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(tool, "test", "-run", "TestContract/planes", ".")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOPROXY=off", "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "T-ABOUT-06: ") || !strings.Contains(string(out), c.words) {
+			t.Errorf("%s in place of %s is not found: %v\n%s", c.fault, c.old, err, out)
+		}
+	}
+	if err := os.WriteFile(file, sound, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

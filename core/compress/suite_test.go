@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 					x, y := linktest.Pair(c.capacity)
 					return compress.New(x, compress.Config{Codec: codec, Min: c.least}), compress.New(y, compress.Config{Codec: codec, Min: c.least})
 				}
-				return transporttest.Harness{Transport: memory.New(pair), Listen: transports.ListenSpec{Name: "here"}, Large: 4 << 20}
+				return transporttest.Harness{Transport: memory.New(pair), Listen: transports.ListenSpec{Name: "here"}, Large: 4 << 20, InProcess: true}
 			})
 		})
 	}

@@ -131,7 +131,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			transporttest.Run(t, func(*testing.T) transporttest.Harness {
 				f := &fragile{config: c.config, capacity: c.capacity, life: c.life}
-				return transporttest.Harness{Transport: memory.New(f.pair), Listen: transports.ListenSpec{Name: "here"}, Large: 1 << 20}
+				return transporttest.Harness{Transport: memory.New(f.pair), Listen: transports.ListenSpec{Name: "here"}, Large: 1 << 20, InProcess: true}
 			})
 		})
 	}

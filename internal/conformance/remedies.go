@@ -47,6 +47,7 @@ var remedies = map[string]string{
 	"T-ABOUT-03":  "make addresses of printable characters without spaces, different for each listener",
 	"T-ABOUT-04":  "return constants that are not negative from Limits",
 	"T-ABOUT-05":  "put the host of the ListenSpec into the address, with the port that the kernel gave",
+	"T-ABOUT-06":  "list in Capabilities what the links are: fd for transports.Socket (socket.FromConn, socket.New), peer-shm for transports.Memory, ring for transports.Piped (conn.New); and let Detach return the open descriptor of that very link, of which nothing keeps a copy",
 	"T-CLOSE-01":  "send the end of the stream in CloseSend, after the last byte, close one direction only, and report io.EOF again and again",
 	"T-CLOSE-02":  "remember CloseSend: Send returns link.ErrClosed from then on",
 	"T-CLOSE-03":  "check for Close first in each method; Close returns nil each time",

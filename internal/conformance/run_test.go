@@ -67,6 +67,9 @@ func (f *faulty) Capabilities() transports.Capabilities {
 	if _, wraps := connFaults[f.fault]; wraps {
 		c.DataPlanes = []transports.DataPlane{transports.PlaneRing}
 	}
+	if p := falsePlanes[f.fault]; p != "" {
+		c.DataPlanes = []transports.DataPlane{p}
+	}
 	return c
 }
 
@@ -112,6 +115,9 @@ func (f *faulty) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	}
 	if err != nil {
 		return nil, err
+	}
+	if of := falseDescriptors[f.fault]; of != nil {
+		return detached{l.(transports.Socket), of}, nil
 	}
 	return f.wrap(l)
 }
@@ -215,7 +221,8 @@ func TestFaultyProcessesAreFound(t *testing.T) {
 	for _, c := range []struct{ name, file, text, id, words string }{
 		{"exits in peace", "impi-transport-tcp", `[ -n "$IMPI_TRANSPORT_PLUGIN" ] || { echo hi; exit 0; }; exec REAL`, "P-START-01", "exits with status 0"},
 		{"is dumb", "impi-transport-tcp", `[ -n "$IMPI_TRANSPORT_PLUGIN" ] || exit 1; exec REAL`, "P-START-01", "without a word"},
-		{"has another file name", "impi-tcp", `exec REAL`, "P-START-06", "impi-transport-tcp"},
+		{"has another file name", "My TCP.bin", `exec REAL`, "P-START-06", "rename it to impi-transport-tcp"},
+		{"is named for another", "impi-transport-pct", `exec REAL`, "P-START-06", `looks for "pct" refuses it; rename it to impi-transport-tcp`},
 		{"lives on", "impi-transport-tcp", `REAL; sleep 6`, "P-LIFE-01", "runs on"},
 		{"claims versions", "impi-transport-tcp", `if [ "$PLUGIN_PROTOCOL_VERSIONS" = 98,99 ]; then echo '1|99|unix|/x|grpc|'; sleep 1; fi; exec REAL`, "P-START-05", "version 99"},
 		{"prints after all", "impi-transport-tcp", `if [ "$IMPI_PLUGIN_LOG_LEVEL" = info ]; then echo hello; fi; exec REAL`, "P-START-02", "hello"},
@@ -275,11 +282,12 @@ func TestWhatIsNoPlugin(t *testing.T) {
 		kind  error
 		words string
 	}{
-		"nothing there":    {Subject{Path: filepath.Join(t.TempDir(), "none")}, nil, "no program"},
-		"another program":  {Subject{Path: install(t, "impi-transport-x", "echo hello")}, host.ErrNotPlugin, "hello"},
-		"another name":     {Subject{Name: "tcpip", Path: install(t, "impi-transport-tcpip", "exec REAL")}, nil, `"tcp"`},
-		"nothing to say":   {Subject{Path: install(t, "impi-transport-x", "exit 7")}, host.ErrNotPlugin, "status 7"},
-		"unknown settings": {Subject{Name: "tcp", Settings: map[string]any{"colour": "red"}}, host.ErrSettings, "colour"},
+		"nothing there":     {Subject{Path: filepath.Join(t.TempDir(), "none")}, nil, "no program"},
+		"another program":   {Subject{Path: install(t, "impi-transport-x", "echo hello")}, host.ErrNotPlugin, "hello"},
+		"another name":      {Subject{Name: "tcpip", Path: install(t, "impi-transport-tcpip", "exec REAL")}, nil, `"tcp"`},
+		"renamed, and ends": {Subject{Path: install(t, "My TCP.bin", "exit 7")}, host.ErrNotPlugin, "status 7"},
+		"nothing to say":    {Subject{Path: install(t, "impi-transport-x", "exit 7")}, host.ErrNotPlugin, "status 7"},
+		"unknown settings":  {Subject{Name: "tcp", Settings: map[string]any{"colour": "red"}}, host.ErrSettings, "colour"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Run(t.Context(), c.s, Options{Quick: true})

@@ -3,10 +3,15 @@ package conformance
 import (
 	"net"
 	"runtime"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
 // later is behind how many bytes faults begin, so that greetings pass.
@@ -160,5 +165,73 @@ func keepThread() {
 func spin() {
 	for {
 		runtime.Gosched()
+	}
+}
+
+// falsePlanes are the only planes that plugins with these faults list. The first one's links are
+// sockets, the second one's are connections in its process.
+var falsePlanes = map[string]transports.DataPlane{
+	"hides fd":    transports.PlaneRing,
+	"promises fd": transports.PlaneFD,
+}
+
+// falseDescriptors make of a link's descriptor what a plugin with the fault hands out.
+var falseDescriptors = map[string]func(fd int) int{
+	"closed descriptor": func(fd int) int {
+		_ = unix.Close(fd)
+		return fd
+	},
+	"another's descriptor": func(fd int) int {
+		_ = unix.Close(fd)
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			panic(err)
+		}
+		return pair[0]
+	},
+}
+
+type detached struct {
+	transports.Socket
+	of func(fd int) int
+}
+
+func (d detached) Detach() (int, []byte, error) {
+	fd, preread, err := d.Socket.Detach()
+	if err != nil {
+		return fd, preread, err
+	}
+	return d.of(fd), preread, nil
+}
+
+// Planes that are not what Capabilities says are found, on each plane that can be chosen.
+func TestPlaneFaultsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		plane transports.DataPlane
+		words string // empty: it is sound
+	}{
+		{"", transports.PlaneFD, ""},
+		{"", transports.PlaneRing, ""},
+		{"sound conn", transports.PlaneRing, ""},
+		{"hides fd", transports.PlaneRing, "which can leave by fd; Capabilities lists ring"},
+		{"promises fd", transports.PlaneFD, "a connection inside the plugin"},
+		{"closed descriptor", transports.PlaneFD, "bad file descriptor"},
+		{"another's descriptor", transports.PlaneFD, "not the two ends of one link"},
+	} {
+		t.Run(c.fault+" "+string(c.plane), func(t *testing.T) {
+			r := judged(t, c.fault, anyPlanes, c.plane)
+			if c.words == "" {
+				if r.Verdict != transporttest.Pass || r.Passed != 1 {
+					t.Errorf("%+v", r.Results)
+				}
+				return
+			}
+			x := r.Results[0]
+			if r.Failed != 1 || !strings.HasPrefix(x.Reason, anyPlanes+": ") || !strings.Contains(x.Reason, c.words) ||
+				!strings.Contains(x.Reason, "(the rule: ") || !strings.Contains(x.Remedy, "Capabilities") {
+				t.Errorf("not found: %+v", x)
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 // on by itself.
 var connFaults = map[string]func(transports.Conn) transports.Conn{
 	"sound conn":       func(c transports.Conn) transports.Conn { return c },
+	"promises fd":      func(c transports.Conn) transports.Conn { return c },
 	"hangs midway":     func(c transports.Conn) transports.Conn { return &hanging{Conn: c, left: 100_000} },
 	"ends when lost":   func(c transports.Conn) transports.Conn { return politely{c} },
 	"close discards":   func(c transports.Conn) transports.Conn { return newDiscarding(c) },

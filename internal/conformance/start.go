@@ -126,8 +126,8 @@ func safeFile(e *env) {
 		e.Skipf("it is built in")
 	}
 	dir, file := filepath.Split(e.s.Path)
-	if file != e.s.fileName() {
-		e.Fatalf("it is called %s; a node looks for %s in plugin_dir", file, e.s.fileName())
+	if wrong := e.s.misnamed(); wrong != "" {
+		e.Fatalf("%s", wrong)
 	}
 	_, err := host.Find(dir, file)
 	e.must(err)

@@ -3,12 +3,14 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/pluginlock"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk/proto"
 	"github.com/openimpi/impi/plugins/sdk/transports"
@@ -52,7 +54,10 @@ func (s Subject) settled(ctx context.Context) (Subject, error) {
 		return s, err
 	}
 	if s.Name != "" && s.Name != info.GetName() {
-		return s, fmt.Errorf("it calls its transport %q, not %q", info.GetName(), s.Name)
+		if s.Path == "" {
+			return s, fmt.Errorf("it calls its transport %q, not %q: this program has no other one built in", info.GetName(), s.Name)
+		}
+		return s, fmt.Errorf("it calls its transport %q, not %q: call its file %s%s, or correct Info", info.GetName(), s.Name, host.Prefix, info.GetName())
 	}
 	s.Name = info.GetName()
 	return s, nil
@@ -76,6 +81,8 @@ func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
 	p, better := host.Start(ctx, s.config(""))
 	if better == nil {
 		_ = p.Close()
+	}
+	if better == nil || errors.Is(better, host.ErrName) { // the file's name may be another one
 		return nil, err
 	}
 	return nil, better
@@ -83,11 +90,28 @@ func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
 
 func (s Subject) fileName() string { return host.Prefix + s.Name }
 
+// misnamed says what is wrong with the name of the plugin's file; empty: nothing.
+func (s Subject) misnamed() string {
+	file := filepath.Base(s.Path)
+	other, named := strings.CutPrefix(file, host.Prefix)
+	switch {
+	case !named:
+		return fmt.Sprintf("its file is called %s: nodes find only files that are called %sNAME; rename it to %s", file, host.Prefix, s.fileName())
+	case other != s.Name:
+		return fmt.Sprintf("its file is called %s, and Info calls the transport %q: a node that looks for %q does not find it, and one that looks for %q refuses it; rename it to %s, or correct Info",
+			file, s.Name, s.Name, other, s.fileName())
+	}
+	return ""
+}
+
 // config is how a node would start the plugin. The data plane is fixed, unless plane is empty.
 func (s Subject) config(plane transports.DataPlane) host.Config {
 	name := s.Name
-	if name == "" { // not known yet, and not needed
+	if name == "" { // not known yet, and only for messages
 		name = strings.TrimPrefix(filepath.Base(s.Path), host.Prefix)
+	}
+	if s.Name == "" && !pluginlock.ValidName(name) { // a file may be called anything
+		name = "unnamed"
 	}
 	c := host.Config{
 		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS,

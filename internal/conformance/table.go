@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/openimpi/impi/internal/conformance/report"
+	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
@@ -108,7 +110,11 @@ func (s *Site) Block() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "transport %q {\n", s.Name)
 	if s.SHA256 != "" {
-		fmt.Fprintf(&b, "  plugin = %q\n  sha256 = %q\n", "impi-transport-"+s.Name, s.SHA256)
+		fmt.Fprintf(&b, "  plugin = %q", host.Prefix+s.Name)
+		if file := filepath.Base(s.Path); file != host.Prefix+s.Name {
+			fmt.Fprintf(&b, " # now called %s: rename it", file)
+		}
+		fmt.Fprintf(&b, "\n  sha256 = %q\n", s.SHA256)
 	}
 	if !s.MTLS {
 		b.WriteString("  auto_mtls = false\n")

@@ -95,6 +95,8 @@ var directions = []direction{
 	{from: "plugins/sdk/transports", ours: []string{"plugins/sdk/link"}, others: noOthers},
 	{from: "plugins/sdk/transports/conn", ours: []string{"plugins/sdk/transports", "plugins/sdk/support/ring", "plugins/sdk/support/polling", "plugins/sdk/link"}},
 	{from: "plugins/sdk/transports/stripe", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/link"}},
+	// It makes links anew of what their Detach gives.
+	{from: "plugins/sdk/transports/transporttest", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
 	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile"}},
 	{from: "plugins/sdk/proto/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/proto/..."}},
 	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/failfast", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
@@ -134,10 +136,10 @@ var directions = []direction{
 	{from: "internal/sim/...", ours: []string{"core/...", "plugins/sdk/link/...", "plugins/sdk/support/unproved", "plugins/sdk/support/polling", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/zstd", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},
 	{
-		// It knows the contract, the protocol and the node's client; and our tcp, to
+		// It knows the contract, the protocol, the node's client and how plugins may be called; and our tcp, to
 		// compare with.
 		from: "internal/conformance/...",
-		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/conformance/..."},
+		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/pluginlock", "internal/conformance/..."},
 	},
 	{from: "internal/lifetime", ours: []string{"core/ending", "internal/launch"}, others: noOthers},
 	{from: "internal/routes/...", ours: ofNode},

@@ -22,7 +22,6 @@ enum {
 	MAX_KEPT = 1024,       /* answers for those who ask again */
 	MAX_KEY = 64,
 	MAX_LISTENERS = 1024,
-	GREET_MS = 10000,
 	LINGER_MS = 10000,     /* that the last bytes of a closed link may take */
 };
 

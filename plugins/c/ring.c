@@ -202,7 +202,7 @@ static int pass(struct pump *p)
 	for (;;) {
 		if (out != OVER)
 			out = outward(p);
-		if (in != OVER)
+		if (in != OVER && out != BROKEN)
 			in = inward(p);
 		if (out == BROKEN || in == BROKEN)
 			return -1;

@@ -42,6 +42,7 @@ static void prepare(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/* What it has opened belongs to the library if it returns 0; otherwise nothing may stay open. */
 static int listen_tcp(const struct impi_listen *at, int *fd, char *address, size_t size, struct impi_error *e)
 {
 	struct sockaddr_storage a;
@@ -67,6 +68,7 @@ static int listen_tcp(const struct impi_listen *at, int *fd, char *address, size
 	return 0;
 }
 
+/* It runs in a thread of its own, and may wait in impi_connect. For its socket the same holds. */
 static int dial_tcp(const struct impi_dial *to, struct impi_conn *c, struct impi_error *e)
 {
 	struct sockaddr_storage a, own;

@@ -1,9 +1,13 @@
 /* A transport whose connections live in the process: what is in its sockets are other bytes than those
- * of the links, so that none can be handed over. */
+ * of the links, so that none can be handed over. It ends the process when the library does not do with
+ * a connection what impi_plugin.h says. */
 #include <impi_plugin.h>
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,40 +16,80 @@ enum { MASK = 0x5a, PIECE = 16 << 10 };
 
 struct inside {
 	int fd;
+	atomic_int calls;          /* in progress */
+	int read_end, write_end;   /* were seen, and said */
+	int broken;
 };
+
+static void promised(int kept, const char *what)
+{
+	if (kept)
+		return;
+	fprintf(stderr, "fatal error: impi_plugin.h promises that %s\n", what);
+	abort();
+}
+
+static struct inside *enter(void *state)
+{
+	struct inside *x = state;
+	promised(atomic_fetch_add(&x->calls, 1) == 0, "one function of a connection is called at a time");
+	return x;
+}
+
+static ssize_t leave(struct inside *x, ssize_t result)
+{
+	x->broken |= result < 0 && errno != EAGAIN && errno != EINTR;
+	atomic_fetch_sub(&x->calls, 1);
+	return result;
+}
 
 static ssize_t read_masked(void *state, void *to, size_t n)
 {
-	struct inside *x = state;
+	struct inside *x = enter(state);
+	promised(n > 0, "read has room");
+	promised(!x->read_end, "read is not called after the end");
+	promised(!x->broken, "read is not called after an error");
 	ssize_t k = recv(x->fd, to, n, MSG_DONTWAIT);
 	for (ssize_t i = 0; i < k; i++)
 		((unsigned char *)to)[i] ^= MASK;
-	return k;
+	x->read_end = k == 0;
+	return leave(x, k);
 }
 
 /* It takes what can be sent now: the library does not call again for what was taken. */
 static ssize_t write_masked(void *state, const void *from, size_t n)
 {
-	struct inside *x = state;
+	struct inside *x = enter(state);
 	unsigned char out[PIECE];
+	promised(n > 0, "write has bytes");
+	promised(!x->write_end, "write is not called after close_write");
+	promised(!x->broken, "write is not called after an error");
 	n = n < PIECE ? n : PIECE;
 	for (size_t i = 0; i < n; i++)
 		out[i] = ((const unsigned char *)from)[i] ^ MASK;
-	return send(x->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return leave(x, send(x->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-static int end(void *state) { return shutdown(((struct inside *)state)->fd, SHUT_WR); }
+static int end(void *state)
+{
+	struct inside *x = enter(state);
+	promised(!x->write_end, "close_write is called once");
+	promised(!x->broken, "close_write is not called after an error");
+	x->write_end = 1;
+	return (int)leave(x, shutdown(x->fd, SHUT_WR));
+}
 
 static void drop(void *state)
 {
-	struct inside *x = state;
+	struct inside *x = enter(state);
+	promised(!x->broken, "close is not called after an error");
 	close(x->fd);
 	free(x);
 }
 
 static void reset(void *state)
 {
-	struct inside *x = state;
+	struct inside *x = enter(state);
 	struct linger hard = { 1, 0 };
 	setsockopt(x->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
 	close(x->fd);
@@ -58,6 +102,7 @@ static int greet(int fd, struct impi_conn *c, struct impi_error *e)
 {
 	int on = 1;
 	struct inside *x = calloc(1, sizeof *x);
+	promised(c->fd == 0 && c->ops == NULL && c->state == NULL, "*c is all zeros");
 	if (x == NULL) {
 		close(fd);
 		return impi_fail(e, "resource", 1, "there is no memory");

@@ -3,6 +3,7 @@ package socket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -31,9 +32,42 @@ func NewAcceptor(ln Listener) *Acceptor {
 	return &Acceptor{ln: ln, turn: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// Accept waits for the next connection. It reports link.ErrClosed after Close,
-// and the context's error when that ends first; no connection is lost then.
+// Accept waits for the next connection, of which nothing is to be known but that it can become a
+// link by FromConn; AcceptConn returns one to talk on before that. It reports link.ErrClosed
+// after Close, and the context's error when that ends first; no connection is lost then.
 func (a *Acceptor) Accept(ctx context.Context) (Conn, error) {
+	c, err := a.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return expect[Conn](c)
+}
+
+// AcceptConn is Accept for a transport that looks at addresses, or that exchanges something with
+// its peer before the job's bytes. A peer may say nothing: set a deadline before the first Read,
+// and Close the connection if that fails. FromConn makes a link of it afterwards, for which the
+// deadline does not hold; if more was read than the peer's greeting, New does, with those bytes.
+//
+// The sdk calls Accept of a listener again when it has returned, so that peers wait for those
+// before them: keep the deadline short, or accept in a goroutine that starts one for each peer.
+func (a *Acceptor) AcceptConn(ctx context.Context) (NetConn, error) {
+	c, err := a.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return expect[NetConn](c)
+}
+
+// expect returns a connection as what it must be, or closes it.
+func expect[C any](c net.Conn) (C, error) {
+	x, ok := c.(C)
+	if !ok {
+		return x, errors.Join(fmt.Errorf("the listener gives a %T, which has no descriptor: make links of connections inside the process by conn.New", c), c.Close())
+	}
+	return x, nil
+}
+
+func (a *Acceptor) accept(ctx context.Context) (net.Conn, error) {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
@@ -45,7 +79,7 @@ func (a *Acceptor) Accept(ctx context.Context) (Conn, error) {
 	conn, err := a.wait(ctx)
 	switch {
 	case err == nil:
-		return conn.(Conn), nil
+		return conn, nil
 	case errors.Is(err, net.ErrClosed):
 		return nil, link.ErrClosed
 	case ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded):

@@ -3,15 +3,23 @@ package socket
 import (
 	"fmt"
 	"io"
+	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a connection of package net.
+// Conn is a connection of package net, as far as FromConn uses it.
 type Conn interface {
 	syscall.Conn
 	io.Closer
+}
+
+// NetConn is a connection of package net that has a descriptor, with all its methods: reading,
+// writing, addresses and deadlines. *net.TCPConn and *net.UnixConn are some. Each is a Conn.
+type NetConn interface {
+	net.Conn
+	syscall.Conn
 }
 
 // FromConn makes a link of a connection that package net has opened, and removes it from

@@ -14,6 +14,7 @@ var aboutCases = []Case{
 	{"T-ABOUT-03", "address", "a listener's address is printable text without spaces, and another's is another", address},
 	{"T-ABOUT-04", "limits", "limits are not negative and do not change", limits},
 	{"T-ABOUT-05", "no-wildcard", "a listener's address says where peers reach it: it has the host that Listen was told, not 0.0.0.0 or [::], where it may be bound", noWildcard},
+	{"T-ABOUT-06", "planes", "links of Dial and of Accept can leave by a data plane that Capabilities lists, and what Detach gives of those by fd and peer-shm is the link itself, open and without a copy that stays behind", planes},
 }
 
 func info(e *env) {

@@ -17,8 +17,9 @@ func newMemory(wrap func(link.Link) link.Link) transporttest.Harness {
 			a, b := linktest.Pair(100_000)
 			return wrap(a), wrap(b)
 		}),
-		Listen: transports.ListenSpec{Name: "here"},
-		Large:  16 << 20,
+		Listen:    transports.ListenSpec{Name: "here"},
+		Large:     16 << 20,
+		InProcess: true,
 	}
 }
 

@@ -37,6 +37,10 @@ type Harness struct {
 	// Links is the number of short links that are made one after another; 0 means 500.
 	Links int
 
+	// InProcess means that no plugin serves the transport, whose links are for tests and leave the
+	// process by no data plane: T-ABOUT-06 is skipped.
+	InProcess bool
+
 	// Patience bounds each wait for something to move; 0 means 30 seconds.
 	Patience time.Duration
 }
