@@ -8,8 +8,9 @@
 //
 // Every fault is one Diagnostic: the position, the source line with the error underlined,
 // and what to write instead. All faults of a file are reported at once, in the order of the
-// file. Schema and printing are our own: of the 150 faults of testdata hcldec finds 32, and
-// 3 with the text that is wanted (docs/decisions/0042-which-framings-are-grpc.md).
+// file. Schema and printing are our own: of the 150 faults that testdata had on 25 November
+// 2026 hcldec found 32, and 3 with the text that is wanted
+// (docs/decisions/0042-which-framings-are-grpc.md).
 //
 // The package knows no transport. Its caller gives it the names of the built-in ones, and
 // each transport's own schema checks its config block; Job.TransportFault makes a

@@ -193,7 +193,7 @@ func (s *siteDraft) checkNative() {
 	}
 	if r := s.RouteTo(s.Name); r.Native && r.RequireTLS {
 		s.fault(r.Pos, "the site's own MPI carries messages inside of site "+quote(s.Name)+", and whether it encrypts them is not known here",
-			"add route "+quote(s.Name)+` { require_tls = false } to the site, or prefer = ["tcp"] without "native" there`)
+			"add route "+quote(s.Name)+` { require_tls = false } to the site, or prefer there with transports that encrypt, without "native"`)
 	}
 }
 

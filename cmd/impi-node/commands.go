@@ -33,7 +33,7 @@ func tree(std streams) *cmdline.Command {
 	root.Commands = []*cmdline.Command{
 		abiCommand(),
 		certCommand(),
-		doctor.Command(func() (doctor.Job, error) { return examined(std) }),
+		doctor.Command(known(), func() (doctor.Job, error) { return examined(std) }),
 		change.DrainCommand(),
 		linksCommand(),
 		manifest.Command(loadElsewhere(std)),

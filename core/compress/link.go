@@ -34,8 +34,8 @@ type Link struct {
 	in      input
 }
 
-// use says who has the memory of one direction: a call that is in progress, or nobody; and after Close it is
-// gone.
+// use is the state of the buffer of one direction: unused, in use by a call in progress, or closed, when there
+// is no buffer any more.
 type use struct{ atomic.Uint32 }
 
 const (

@@ -1,7 +1,7 @@
 package match
 
-// Posted is the queue of the receives that wait for a message. The zero Posted
-// is empty.
+// Posted is the queue of the receives that wait for a message. Its zero value
+// is an empty queue, ready to use.
 type Posted[V any] struct {
 	queue[V]
 	count [classes]int // entries of each class

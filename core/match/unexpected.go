@@ -1,7 +1,7 @@
 package match
 
-// Unexpected is the queue of the messages that wait for a receive. The zero
-// Unexpected is empty.
+// Unexpected is the queue of the messages that wait for a receive. Its zero value is an
+// empty queue, ready to use.
 type Unexpected[V any] struct {
 	queue[V]
 	asked [classes]bool // classes for which the table has lists, in addition to exact

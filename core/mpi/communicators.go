@@ -262,7 +262,7 @@ func (c *Comm) Revoke() error {
 	return c.in().Failed("Revoke", construct.Revoke(c.in()))
 }
 
-// IsRevoked tells whether c is revoked, as far as this proc has heard.
+// IsRevoked returns true if c is revoked, as far as this proc has heard.
 func (c *Comm) IsRevoked() (bool, error) {
 	r1, err := construct.IsRevoked(c.in())
 	return r1, c.in().Failed("IsRevoked", err)

@@ -81,7 +81,7 @@ func (t *Attempt) Begin() *Refusal {
 }
 
 // InInit records that the procs of one more part are in Init. It returns true if the procs of all
-// parts are now in Init.
+// parts are now in Init: a spawn does not return before (MPI-4.1, 11.8.2).
 func (t *Attempt) InInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()
@@ -101,5 +101,5 @@ func (t *Attempt) Refuse(r *Refusal) bool {
 // Refusal returns the reason why the attempt has failed, or nil if it has not.
 func (t *Attempt) Refusal() *Refusal { return t.refusal }
 
-// Codes returns the error class of each requested proc.
+// Codes returns the error class of each requested proc (MPI-4.1, 11.8.2).
 func (t *Attempt) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }

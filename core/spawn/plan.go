@@ -59,8 +59,8 @@ func (p *Placed) shares(before *Placed) bool {
 	return p.Hosts != nil && before.Hosts != nil
 }
 
-// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands, and
-// those of one host of the new world are consecutive: commands that follow each other at the same
+// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands (MPI-4.1,
+// 11.8.3), and those of one host of the new world are consecutive: commands that follow each other at the same
 // hosts are therefore one part.
 func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
 	for _, c := range commands {

@@ -14,7 +14,7 @@ const (
 	MaxClients  = 32      // clients of a world. IMPI ch.2: client_mask has 32 bits
 )
 
-// Command is one program of a spawn.
+// Command is one program of a spawn (MPI-4.1, 11.8.3), with its info keys (MPI-4.1, 11.8.4).
 type Command struct {
 	Number int               `json:"number"` // among all commands of the spawn
 	Path   string            `json:"path"`
@@ -43,7 +43,7 @@ func Refuse(command int, format string, args ...any) *Refusal {
 	return &Refusal{command, fmt.Sprintf(format, args...)}
 }
 
-// Check checks a request, except where its procs should run. able is true if the proc's job can
+// Check checks the arguments of a spawn (MPI-4.1, 11.8.2), except where its procs should run. able is true if the proc's job can
 // connect to other worlds.
 func Check(able bool, commands []Command) *Refusal {
 	if !able {

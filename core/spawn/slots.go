@@ -42,8 +42,8 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// SlotRequest is the request for a part: as many procs of each command as its soft key allows, on
-// some hosts.
+// SlotRequest is the request for a part: as many procs of each command as its soft key allows (MPI-4.1,
+// 11.8.4), on some hosts.
 type SlotRequest struct {
 	Commands []Command
 	Soft     []Soft

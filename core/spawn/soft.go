@@ -14,7 +14,7 @@ type Soft []softRange
 
 type softRange struct{ from, to, step int }
 
-// ReadSoft parses an info key soft. Without one, the set has only the number procs. problem
+// ReadSoft parses an info key soft (MPI-4.1, 11.8.4). Without one, the set has only the number procs. problem
 // describes a fault in it.
 func ReadSoft(text string, procs int) (s Soft, problem string) {
 	if text == "" {

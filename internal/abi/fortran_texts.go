@@ -183,7 +183,8 @@ const f08More = `    subroutine MPI_Grequest_query_function(extra_state, status,
   procedure(MPI_Datarep_conversion_function_c) :: MPI_CONVERSION_FN_NULL_C
 `
 
-// f08Last are what returns no error, by both names, and what is for Fortran alone.
+// f08Last has the interfaces of functions without an error argument, for names with MPI_ and PMPI_,
+// and those of functions that only Fortran has.
 const f08Last = `  interface
     function PREFIX_MPI_Wtime() result(seconds)
       double precision :: seconds

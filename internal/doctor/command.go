@@ -31,8 +31,13 @@ type Job struct {
 	Local func(netip.Addr) bool         // this machine has the address
 }
 
-// Command returns impi-node doctor. open is called before a job file is read.
-func Command(open func() (Job, error)) *cmdline.Command { return here().command(open) }
+// Command returns impi-node doctor. builtins are the built-in transports, which remedies name;
+// open is called before a job file is read.
+func Command(builtins []config.Builtin, open func() (Job, error)) *cmdline.Command {
+	m := here()
+	m.builtins = builtins
+	return m.command(open)
+}
 
 func (m *machine) command(open func() (Job, error)) *cmdline.Command {
 	c := &cmdline.Command{Name: "doctor", Help: Help, Args: cmdline.File, Flags: cmdline.NewFlags()}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/quantity"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/host"
@@ -51,6 +52,8 @@ type machine struct {
 	synced func() (bool, error) // the clock
 	runDir func() (path string, err error)
 	memory func() error // checks for shared memory
+
+	builtins []config.Builtin
 }
 
 func here() *machine {
@@ -168,7 +171,7 @@ func (m *machine) sockets() Check {
 func (m *machine) shared() Check {
 	const name = "shared memory"
 	if err := m.memory(); err != nil {
-		return Check{name, Fail, "none: " + err.Error(), `give the job more memory (cgroup), or do without: prefer = ["unix"], and board = false in host`}
+		return Check{name, Fail, "none: " + err.Error(), "give the job more memory (cgroup), or do without: prefer = [" + m.withoutMemory() + "], and board = false in host"}
 	}
 	total, free, of := m.roomFor()
 	if total == 0 {
@@ -179,6 +182,18 @@ func (m *machine) shared() Check {
 		return Check{name, Warn, found, "give the job more memory, or end what else has it"}
 	}
 	return ok(name, found)
+}
+
+// withoutMemory returns the built-in transports that need no shared memory and no block, best
+// first, as a list of a job file.
+func (m *machine) withoutMemory() string {
+	var names []string
+	for _, b := range m.builtins {
+		if !b.Memory && !b.NeedsBlock {
+			names = append(names, strconv.Quote(b.Name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (m *machine) lending() Check {

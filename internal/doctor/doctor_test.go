@@ -27,6 +27,9 @@ func fit(t *testing.T) *machine {
 		synced: func() (bool, error) { return true, nil },
 		runDir: func() (string, error) { return "/run/user/1000/impi-1000/7", nil },
 		memory: func() error { return nil },
+		builtins: []config.Builtin{
+			{Name: "shm", Machine: true, Memory: true}, {Name: "unix", Machine: true}, {Name: "tcp"}, {Name: "quic", NeedsBlock: true},
+		},
 	}
 	for name, text := range map[string]string{
 		"sys/kernel/osrelease": "6.1.0\n", "loadavg": "0.00 0.01 0.05 1/80 7\n", "sys/kernel/yama/ptrace_scope": "0\n",
@@ -70,7 +73,7 @@ func TestUnfit(t *testing.T) {
 		"few processes":  {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
 		"no folder":      {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
 		"full":           {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5.24 MB left"},
-		"no memory":      {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, "no space left"},
+		"no memory":      {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, `prefer = ["unix", "tcp"]`},
 		"Yama":           {func(m *machine) { put(t, m, "sys/kernel/yama/ptrace_scope", "1\n") }, "long messages within the machine", Warn, "ptrace_scope=0"},
 		"small buffers":  {func(m *machine) { put(t, m, "sys/net/core/rmem_max", "212992\n") }, "QUIC", Warn, "sysctl -w net.core.rmem_max=7680000"},
 		"no time":        {func(m *machine) { m.synced = func() (bool, error) { return false, nil } }, "clock", Warn, "chrony"},

@@ -23,7 +23,7 @@ const longest = time.Hour
 // mostRate is the highest rate that is believed, in Mb/s.
 const mostRate = 1e9
 
-// File is what is known.
+// File has the measured distances between sites, as they are kept on disk.
 type File struct {
 	Pairs []Pair `json:"pairs"`
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Bounds of what strangers can make a node do.
+// Bounds of what anybody who can connect can make a node do.
 const (
 	connections = 16 // at a time
 	scrapes     = 2  // that are answered at a time

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openimpi/impi/internal/provenance"
 )
@@ -51,8 +52,46 @@ func Write(w io.Writer, answers []Answer) error {
 	}
 	sum.write(&b)
 	b.WriteString(strings.TrimRight(strings.Join(tables, ""), "\n") + "\n")
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, wrapProse(b.String()))
 	return err
+}
+
+// wrapProse wraps the lines of a page that are neither of a table nor code.
+func wrapProse(page string) string {
+	lines, code := strings.Split(page, "\n"), false
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			code = !code
+		case code || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "* "):
+			lines[i] = Wrap(line, "  ")
+		default:
+			lines[i] = Wrap(line, "")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Wrap breaks a text into lines of at most 100 characters, all but the first with an indent.
+func Wrap(text, indent string) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		long := utf8.RuneCountInString(word)
+		switch {
+		case at == 0:
+		case at+1+long > 100:
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += long
+	}
+	return b.String()
 }
 
 // machines describes those of all answers. A virtual machine may move to another host between two.

@@ -128,7 +128,7 @@ func (c *Client) watch() {
 }
 
 // Lost returns a channel that is closed when the server ends the job, or its connection is lost.
-// Err returns why then.
+// Once it is closed, Err returns the reason.
 func (c *Client) Lost() <-chan struct{} { return c.lost }
 
 // Ended returns a channel that is closed when nothing comes from the server any more: Lost is

@@ -16,7 +16,8 @@ const LinesPerCitation = 100
 // protocol are the packages that do what a standard prescribes.
 var protocol = []string{
 	"core/agent", "core/coll", "core/comm", "core/datatype", "core/dynamic", "core/flow", "core/match",
-	"core/message", "core/rma", "core/startup", "core/wire",
+	"core/message", "core/rma", "core/spawn", "core/startup", "core/wire",
+	"internal/engine/construct", "internal/engine/file", "internal/engine/meet", "internal/engine/p2p", "internal/engine/window",
 }
 
 // impiSections are what comments call the sections of IMPI 0.0, by chapter: the published text

@@ -25,7 +25,7 @@ func PackageComments(r *Repo) []Problem {
 // ExportedComments wants each exported name to be explained by a comment that
 // starts with it. In a group of constants or variables a comment for the group is
 // enough, and in a group of types one that names the type. What core/mpi calls in a room
-// of the engine is explained in core/mpi.
+// of the engine, that function or that type's method, is explained in core/mpi.
 func ExportedComments(r *Repo) []Problem {
 	var problems []Problem
 	shown := calledByFace(r)
@@ -34,7 +34,7 @@ func ExportedComments(r *Repo) []Problem {
 			continue
 		}
 		for _, d := range f.AST.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fits(engine, f.Dir) && shown[fn.Name.Name] {
+			if fn, ok := d.(*ast.FuncDecl); ok && fits(engine, f.Dir) && shown[qualified(f, fn)] {
 				continue
 			}
 			for _, name := range unexplained(d) {

@@ -95,19 +95,75 @@ func plain(body *ast.BlockStmt) bool {
 	return len(body.List) <= 2
 }
 
-// calledByFace has the names of what core/mpi calls in the engine.
+// calledByFace has what core/mpi calls in the engine: functions as "proc.Current", methods as
+// "proc.Comm.Size".
 func calledByFace(r *Repo) map[string]bool {
-	called := map[string]bool{}
+	called, behind := map[string]bool{}, engineTypes(r)
+	for _, f := range r.Go {
+		if f.Test || f.Dir != "core/mpi" {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			types := typesIn(d, behind)
+			ast.Inspect(d, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := s.X.(*ast.Ident); ok {
+					called[x.Name+"."+s.Sel.Name] = true
+				}
+				for t := range types {
+					called[t+"."+s.Sel.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	return called
+}
+
+// engineTypes has the types of the engine behind those of core/mpi: for "Comm" it has "proc.Comm".
+func engineTypes(r *Repo) map[string][]string {
+	behind := map[string][]string{}
 	for _, f := range r.Go {
 		if f.Test || f.Dir != "core/mpi" {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok {
-				called[s.Sel.Name] = true
+			if t, ok := n.(*ast.TypeSpec); ok {
+				behind[t.Name.Name] = slices.Collect(maps.Keys(typesIn(t.Type, nil)))
 			}
 			return true
 		})
 	}
-	return called
+	return behind
+}
+
+// typesIn has the types of the engine that n names, as they are or by those of core/mpi.
+func typesIn(n ast.Node, behind map[string][]string) map[string]bool {
+	types := map[string]bool{}
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Ident:
+			for _, t := range behind[x.Name] {
+				types[t] = true
+			}
+		case *ast.SelectorExpr:
+			if p, ok := x.X.(*ast.Ident); ok {
+				types[p.Name+"."+x.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	return types
+}
+
+// qualified is the name of a function as calledByFace has it.
+func qualified(f *GoFile, fn *ast.FuncDecl) string {
+	name := f.AST.Name.Name + "."
+	if fn.Recv != nil {
+		name += receiver(fn) + "."
+	}
+	return name + fn.Name.Name
 }

@@ -9,18 +9,50 @@ import (
 	"strings"
 )
 
-// nameless are the packages that treat all transports alike: they know what a transport
-// says of itself, and never its name.
-var nameless = []string{"core/...", "internal/routes/...", "internal/procs/...", "internal/site/...", "internal/connmgr/...", "internal/spawner/...", "internal/operator/...", "internal/node/...", "internal/links/...", "internal/rendezvous/...", "internal/names/...", "plugins/host/...", "plugins/sdk/proto/..."}
+// naming are the folders whose code may name transports, each with the reason. All other
+// packages treat transports alike: they know what a transport says of itself, and never its
+// name.
+var naming = map[string]string{
+	"transports/...":           "the transports themselves",
+	"cmd/impi-transport-...":   "their programs; that of chaos has a list of those that it can wrap",
+	"cmd/impi-bench":           "measures transports by name",
+	"examples/...":             "programs and plugins of users",
+	"internal/campaign/...":    "writes job files for tests",
+	"internal/conformance/iut": "runs impi-node as a program under test, by one transport",
+	"internal/matrix/...":      "runs each transport with each fault",
+	"internal/netns":           "tells ip which protocol to forbid",
+	"internal/performance":     "the arguments of impi-bench for published figures",
+	"internal/sim/...":         "names what nobody dials",
+	"internal/wan/...":         "measures tcp and quic over emulated lines",
+}
 
-// TransportNames wants a further built-in transport to be a folder and an entry of one list:
-// no other code names one, but for tests and the packages that help them, whose names end in
-// "test". What package net calls its networks is no transport's name.
+// namingFiles are files elsewhere that may name transports, each with the reason.
+var namingFiles = map[string]string{
+	"cmd/impi-node/builtin.go": "the list of those that are built in",
+	"cmd/impi-node/cert.go":    "an example of a job file for the certificates that it has made",
+	"config/schema.go":         "examples of what an operator writes",
+	"config/transport.go":      "an example of a variable: libfabric has a provider called tcp",
+	"plugins/sdk/hand.go":      "an example of a job file in the help of a plugin",
+}
+
+func mayName(f *GoFile) bool {
+	for p := range naming {
+		if fits(p, f.Dir) || strings.HasSuffix(p, "-...") && strings.HasPrefix(f.Dir, strings.TrimSuffix(p, "...")) {
+			return true
+		}
+	}
+	return namingFiles[f.Path] != "" || strings.HasSuffix(f.Dir, "test")
+}
+
+// TransportNames wants a further built-in transport to be a folder and an entry of one list
+// for the node: no other code names one, but for what naming and namingFiles list, tests and the
+// packages that help them, whose names end in "test". What package net and firewalls call
+// protocols is no transport's name.
 func TransportNames(r *Repo) []Problem {
 	names := r.transportNames()
 	var problems []Problem
 	for _, f := range r.Go {
-		if f.Test || f.Generated || strings.HasSuffix(f.Dir, "test") || !slices.ContainsFunc(nameless, func(p string) bool { return fits(p, f.Dir) }) {
+		if f.Test || f.Generated || mayName(f) {
 			continue
 		}
 		networks := networkNames(f.AST)
@@ -42,10 +74,10 @@ func TransportNames(r *Repo) []Problem {
 	return problems
 }
 
-// transportNames are those of the plugins in cmd.
+// transportNames are the folders of transports, but for what helps them.
 func (r *Repo) transportNames() (names []string) {
 	for dir := range r.packages() {
-		if name, ok := strings.CutPrefix(path.Base(dir), "impi-transport-"); ok && path.Dir(dir) == "cmd" {
+		if parent, name := path.Split(dir); parent == "transports/" && name != "support" {
 			names = append(names, name)
 		}
 	}
@@ -53,7 +85,8 @@ func (r *Repo) transportNames() (names []string) {
 	return names
 }
 
-// networkNames are the strings that functions which dial and listen take.
+// networkNames are the strings that functions which dial and listen take, and those that stand
+// for the protocol of an address or a firewall's rule.
 func networkNames(f *ast.File) map[*ast.BasicLit]bool {
 	found := map[*ast.BasicLit]bool{}
 	note := func(list ...ast.Expr) {
@@ -77,8 +110,12 @@ func networkNames(f *ast.File) map[*ast.BasicLit]bool {
 				note(x.Args...)
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := x.Key.(*ast.Ident); ok && key.Name == "Net" {
+			if key, ok := x.Key.(*ast.Ident); ok && (key.Name == "Net" || key.Name == "Proto") {
 				note(x.Value)
+			}
+		case *ast.BinaryExpr:
+			if f, ok := x.X.(*ast.SelectorExpr); ok && (f.Sel.Name == "Proto" || f.Sel.Name == "network") {
+				note(x.Y)
 			}
 		}
 		return true

@@ -1,6 +1,6 @@
 // Package rpc runs gRPC between our own processes over existing connections: before the
-// first byte of HTTP/2 the other end has proved who it is, and what a stranger may cost is
-// limited elsewhere. This package limits what such a peer may cost.
+// first byte of HTTP/2 the other end has proved who it is, and what it may cost
+// before that is limited elsewhere. This package limits what it may cost afterwards.
 package rpc
 
 import (

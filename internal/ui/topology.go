@@ -14,8 +14,8 @@ import (
 // of those between sites.
 const mostHosts = 8
 
-// mostBroken bounds the paths between hosts that are told of a larger job, of which only those that
-// do not work are told.
+// mostBroken is the maximum number of broken paths between hosts that are shown of a job with more
+// than mostHosts hosts; working ones are not shown of it.
 const mostBroken = 64
 
 const mostNotes = 8

@@ -146,7 +146,7 @@ func (s *server) checkQuiet() {
 	}
 }
 
-// Stats returns the counters.
+// Stats returns how many links were dialled, accepted and handed over since the plugin started.
 func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsResponse, error) {
 	out := &proto.StatsResponse{
 		Dials: s.dials.Load(), DialErrors: s.dialErrors.Load(), Accepts: s.accepts.Load(), HandedOver: s.handedOver.Load(),

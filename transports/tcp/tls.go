@@ -47,7 +47,7 @@ func (s *settings) secureDial(ctx context.Context, raw *net.TCPConn, address str
 	return c, nil
 }
 
-// secureAccept does the same with an accepted connection.
+// secureAccept makes a TLS connection of an accepted connection, and closes raw if it cannot.
 func (s *settings) secureAccept(ctx context.Context, raw *net.TCPConn, address string) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()

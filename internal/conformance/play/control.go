@@ -194,8 +194,8 @@ func (c *control) send(to *proc, text []byte) {
 	}
 }
 
-// because says what may be why something has not come: a program that could not do what
-// it was told.
+// because returns a hint for the text of a timeout: what the program under test has refused to do,
+// or nothing.
 func (c *control) because() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -103,7 +103,7 @@ func piece(first packet, drqid uint64, data []byte) packet {
 	return first
 }
 
-// crossing is rest while meanwhile receives what comes.
+// crossing sends the rest of a message, as rest does, while meanwhile runs and receives.
 func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
 	done := make(chan struct{})
 	var stuck *packet

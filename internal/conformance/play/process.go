@@ -183,8 +183,9 @@ func (p *process) fails(why string) {
 	}
 }
 
-// survives ends the case if the process dies by a signal, or by what amounts to one. It may go on,
-// or end by itself: the first that is seen of either is a closed connection.
+// survives fails the case if the process was killed by a signal (a status from 128 on). To go on
+// and to exit are both allowed. It is called when a connection was closed, which may be the first
+// sign of an exit, and waits a moment for one.
 func (p *process) survives(why string) {
 	if closes(p.ended, p.t.patience/4) && p.status() >= 128 {
 		p.t.Fatalf("%s died with status %d: %s", p.name, p.status(), why)

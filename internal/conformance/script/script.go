@@ -1,6 +1,6 @@
 // Package script reads the cases of impi-conform as they are written down: what each is
 // about, and the dialogue that tries it, one step in a line. It knows the form of the text;
-// what the steps do is the business of who plays them.
+// package play executes the steps.
 //
 //	chapter probe
 //	IMPI-3-PROBE-04 MUST program

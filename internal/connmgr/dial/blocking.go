@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// sleepers waits for links in one thread, so that strangers who connect and say nothing cost no thread
+// sleepers waits for links in one thread, so that peers who connect and say nothing cost no thread
 // each.
 var sleepers poll.Shared
 

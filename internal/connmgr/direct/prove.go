@@ -22,7 +22,7 @@ type leg struct{ transport, from, to string }
 
 func legOf(w routes.Way) leg { return leg{w.T.Name, w.From, w.Address} }
 
-// proof is what the start of the job has shown of a leg.
+// proof is the result of the attempt to use a leg at the start of the job.
 type proof uint8
 
 const (

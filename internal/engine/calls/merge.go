@@ -42,6 +42,8 @@ type Burst struct {
 // looksAtLock is how often a thread tries a lock before it yields its core.
 const looksAtLock = 64
 
+// Lock waits until no other thread has the lock. It is held for some instructions only, so who
+// waits polls.
 func (b *Burst) Lock() {
 	for i := 1; b.lock.Swap(1) != 0; i++ {
 		if i%looksAtLock == 0 {
@@ -50,6 +52,7 @@ func (b *Burst) Lock() {
 	}
 }
 
+// Unlock gives the lock back; what was written under it is seen by the next to have it.
 func (b *Burst) Unlock() { releaseLock(&b.lock) }
 
 // bound sets the limits for short calls; unit is the nanoseconds of a unit of the clock.
@@ -192,7 +195,8 @@ func (m *Memory) idle(now int64, all bool) {
 	}
 }
 
-// late is what BeginLate returns where a call may be over at once.
+// late is what BeginLate returns instead of a time for a call that may be over at once: the clock
+// has not been read.
 const late = -1
 
 // IsLate reports whether a call for which BeginLate has returned begun may be counted in a run.

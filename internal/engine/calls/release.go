@@ -11,7 +11,7 @@ import (
 // among them the one that reports room to a sender: some nanoseconds in which another proc waits
 // for the program's next step.
 
-// releaseLock has what was stored before seen first.
+// releaseLock stores 0 with release order: who reads the 0 sees all stores before it.
 //
 //go:noescape
 func releaseLock(lock *atomic.Uint32)

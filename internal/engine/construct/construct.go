@@ -45,6 +45,8 @@ func DupFor(c *proc.Comm, info *proc.Info, call string) (*proc.Comm, error) {
 	return d, nil
 }
 
+// Create makes a communicator of the members of group, or nil for the members of c that are not in it
+// (MPI-4.1, 7.4.2).
 func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -91,6 +93,8 @@ func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error)
 	})
 }
 
+// CreateGroup is Create that only the members of group call; calls with different tags do not disturb
+// each other (MPI-4.1, 7.4.2).
 func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// Free frees c at this member; messages under way still arrive (MPI-4.1, 7.4.3). All members call it.
 func Free(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
@@ -57,6 +58,8 @@ func end(c *proc.Comm) error {
 	return nil
 }
 
+// Disconnect waits until all communication in c is complete, and frees c (MPI-4.1, 11.10.4). All members
+// call it.
 func Disconnect(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err

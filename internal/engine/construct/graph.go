@@ -15,6 +15,7 @@ const (
 	DistGraph = 213 // DistGraphCreate, DistGraphCreateAdjacent
 )
 
+// TopoTest returns the kind of topology that c has (MPI-4.1, 8.5.5).
 func TopoTest(c *proc.Comm) (int, error) {
 	if err := c.Usable(); err != nil {
 		return proc.Undefined, err
@@ -30,6 +31,7 @@ func TopoTest(c *proc.Comm) (int, error) {
 	return proc.Undefined, nil
 }
 
+// GraphCreate makes a communicator with a graph that all members pass alike (MPI-4.1, 8.5.3).
 func GraphCreate(c *proc.Comm, index, edges []int, reorder bool) (*proc.Comm, error) {
 	g, err := newGraph(c, index, edges)
 	if err != nil {
@@ -45,6 +47,7 @@ func newGraph(c *proc.Comm, index, edges []int) (*comm.Graph, error) {
 	return comm.NewGraph(index, edges, c.Size())
 }
 
+// GraphMap returns the rank that this member would have in such a graph, or Undefined (MPI-4.1, 8.5.8).
 func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
 	g, err := newGraph(c, index, edges)
 	if err != nil {

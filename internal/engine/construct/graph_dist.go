@@ -18,6 +18,8 @@ var (
 	WeightsEmpty = []int{}
 )
 
+// DistGraphCreateAdjacent makes a communicator with a graph of which each member passes its own edges
+// (MPI-4.1, 8.5.4).
 func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWeights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
@@ -37,6 +39,7 @@ func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWe
 	return d, nil
 }
 
+// DistGraphCreate makes a communicator with a graph of which members pass any edges (MPI-4.1, 8.5.4).
 func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
@@ -120,6 +123,7 @@ func DistGraphNeighborsCount(c *proc.Comm) (in, out int, weighted bool, err erro
 	return in, out, g.Weighted(), nil
 }
 
+// DistGraphNeighbors returns the edges of this member (MPI-4.1, 8.5.5). Weights are nil if edges have none.
 func DistGraphNeighbors(c *proc.Comm) (sources, sourceWeights, dests, destWeights []int, err error) {
 	g, err := distributed(c)
 	if err != nil {

@@ -15,6 +15,8 @@ type duplication struct {
 	err    error
 }
 
+// Idup begins to duplicate c (MPI-4.1, 7.4.2). The new communicator can be used once the request is
+// complete. fn is the name for errors.
 func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, error) {
 	if err := c.Usable(); err != nil {
 		return nil, proc.Request{}, err

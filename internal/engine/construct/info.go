@@ -2,6 +2,7 @@ package construct
 
 import "github.com/openimpi/impi/internal/engine/proc"
 
+// SetInfo sets hints; hints that info does not have stay as they are (MPI-4.1, 7.4.4).
 func SetInfo(c *proc.Comm, info *proc.Info) error {
 	err := c.Usable()
 	if err == nil {
@@ -21,6 +22,7 @@ func SetInfo(c *proc.Comm, info *proc.Info) error {
 	return err
 }
 
+// GetInfo returns a new Info with the hints of c (MPI-4.1, 7.4.4).
 func GetInfo(c *proc.Comm) (*proc.Info, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

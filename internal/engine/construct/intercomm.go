@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// TestInter reports whether c is an intercommunicator (MPI-4.1, 7.6.1).
 func TestInter(c *proc.Comm) (bool, error) {
 	if err := c.Usable(); err != nil {
 		return false, err
@@ -14,6 +15,7 @@ func TestInter(c *proc.Comm) (bool, error) {
 	return c.Inter(), nil
 }
 
+// Compare compares the groups and contexts of two communicators (MPI-4.1, 7.4.1).
 func Compare(c *proc.Comm, d *proc.Comm) (comm.Comparison, error) {
 	err := c.Usable()
 	if err == nil {
@@ -25,6 +27,7 @@ func Compare(c *proc.Comm, d *proc.Comm) (comm.Comparison, error) {
 	return c.Comm.Compare(d.Comm), nil
 }
 
+// RemoteSize returns the number of members of the other group of an intercommunicator (MPI-4.1, 7.6.1).
 func RemoteSize(c *proc.Comm) (int, error) {
 	if err := CheckInter(c); err != nil {
 		return 0, err
@@ -32,6 +35,7 @@ func RemoteSize(c *proc.Comm) (int, error) {
 	return c.Remote().Size(), nil
 }
 
+// RemoteGroup returns a new group of the members of the other group (MPI-4.1, 7.6.1).
 func RemoteGroup(c *proc.Comm) (*proc.Group, error) {
 	if err := CheckInter(c); err != nil {
 		return nil, err

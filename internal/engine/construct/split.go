@@ -12,6 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// Split makes a communicator of the members with the same color, ordered by key and then by rank (MPI-4.1,
+// 7.4.2). A member whose color is Undefined gets nil.
 func Split(c *proc.Comm, color, key int) (*proc.Comm, error) { return splitFor(c, color, key, "Split") }
 
 // splitFor is Split for a call of another name, which is in the error if members call different ones.

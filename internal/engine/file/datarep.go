@@ -44,8 +44,8 @@ var registered struct {
 	byName map[string]*Datarep
 }
 
-// Register registers a representation in this process, so that views may name it. Each name can be
-// registered once.
+// Register registers a representation in this process, so that views may name it (MPI-4.1, 14.5.3).
+// Each name can be registered once.
 func Register(d Datarep) error {
 	switch d.Name {
 	case "native", "internal", external32:

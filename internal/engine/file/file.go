@@ -62,8 +62,8 @@ type File struct {
 	shared sharedPointer
 }
 
-// Open opens a file for all members of parent, or for none if one of them cannot. A nil info has no
-// hints.
+// Open opens a file for all members of parent, or for none if one of them cannot (MPI-4.1, 14.2.1).
+// A nil info has no hints.
 func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
 	f := &File{name: name, mode: mode, view: fileview.Bytes(), in: rep{is: inMemory}}
 	var err error
@@ -221,7 +221,7 @@ func (f *File) openAs(flag int) (err error) {
 	return ofSystem(err)
 }
 
-// Close closes the file for all members. The file cannot be used afterwards, whatever the error is.
+// Close closes the file for all members (MPI-4.1, 14.2.2). The file cannot be used afterwards, whatever the error is.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -236,10 +236,10 @@ func (f *File) Close() error {
 	return errors.Join(err, construct.Free(f.comm))
 }
 
-// Delete deletes a file by its name.
+// Delete deletes a file by its name (MPI-4.1, 14.2.3).
 func Delete(name string) error { return ofSystem(os.Remove(name)) }
 
-// Size returns the size of the file in bytes.
+// Size returns the size of the file in bytes (MPI-4.1, 14.2.6).
 func (f *File) Size() (int64, error) {
 	i, err := f.file.Stat()
 	if err != nil {
@@ -248,7 +248,7 @@ func (f *File) Size() (int64, error) {
 	return i.Size(), nil
 }
 
-// SetSize cuts the file off, or makes it longer.
+// SetSize cuts the file off, or makes it longer. All members call it (MPI-4.1, 14.2.4).
 func (f *File) SetSize(size int64) error {
 	defer f.turns.enter()()
 	return f.atRoot(func() error {
@@ -259,7 +259,7 @@ func (f *File) SetSize(size int64) error {
 	})
 }
 
-// Preallocate makes the file at least size bytes long.
+// Preallocate makes the file at least size bytes long. All members call it (MPI-4.1, 14.2.5).
 func (f *File) Preallocate(size int64) error {
 	defer f.turns.enter()()
 	return f.atRoot(func() error {
@@ -285,13 +285,13 @@ func (f *File) Sync() error {
 	return f.agree(ofSystem(f.file.Sync()))
 }
 
-// Group returns the group of the members.
+// Group returns a new group of the members (MPI-4.1, 14.2.7).
 func (f *File) Group() (*proc.Group, error) { return f.comm.Group() }
 
-// Mode returns the access modes.
+// Mode returns the sum of access modes with which the file was opened (MPI-4.1, 14.2.7).
 func (f *File) Mode() int { return f.mode }
 
-// SetInfo sets hints; hints that i does not have stay as they are.
+// SetInfo sets hints; hints that i does not have stay as they are (MPI-4.1, 14.2.8).
 func (f *File) SetInfo(i *proc.Info) error {
 	n, err := i.Len()
 	for k := 0; k < n && err == nil; k++ {
@@ -311,7 +311,8 @@ func (f *File) SetInfo(i *proc.Info) error {
 	return err
 }
 
-// Info returns the hints: those that were set, and the values in effect of those that are understood.
+// Info returns the hints: those that were set, and the values in effect of those that are understood
+// (MPI-4.1, 14.2.8).
 func (f *File) Info() (*proc.Info, error) {
 	i, err := f.info.Dup()
 	if err != nil {
@@ -345,14 +346,14 @@ func (f *File) SetAtomicity(on bool) error {
 	return nil
 }
 
-// Atomicity returns what SetAtomicity has set.
+// Atomicity returns what SetAtomicity has set (MPI-4.1, 14.6).
 func (f *File) Atomicity() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.atomic
 }
 
-// Extent returns the distance in bytes between items of t in the file.
+// Extent returns the distance in bytes between items of t in the file (MPI-4.1, 14.5.1).
 func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	t, err := f.rep().filed(t)
 	if err != nil {

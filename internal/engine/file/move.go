@@ -46,7 +46,7 @@ type access struct {
 	bad    error // why this member cannot do it
 }
 
-// Move reads or writes b. At the end of the file it reads fewer bytes. bad is why the caller has no
+// Move reads or writes b (MPI-4.1, 14.4). At the end of the file it reads fewer bytes. bad is why the caller has no
 // valid b; if the call is collective it takes part nevertheless, since the others wait for it.
 func (f *File) Move(a Access, b proc.Buffer, bad error) (proc.Status, error) {
 	x := f.begin(a, b, bad, false)
@@ -97,7 +97,7 @@ func (f *File) Split(a Access, b proc.Buffer, bad error) error {
 	return nil
 }
 
-// SplitEnd is the second half of a split operation.
+// SplitEnd is the second half of a split operation: it waits until that is complete (MPI-4.1, 14.4.5).
 func (f *File) SplitEnd() (proc.Status, error) {
 	f.mu.Lock()
 	q := f.split

@@ -102,7 +102,7 @@ func (f *File) order(n int64, bad error) (int64, error) {
 	return first[0] + before, err
 }
 
-// SeekShared moves the shared pointer. All members pass the same numbers.
+// SeekShared moves the shared pointer (MPI-4.1, 14.4.4). All members pass the same numbers.
 func (f *File) SeekShared(offset int64, whence int) error {
 	defer f.turns.enter()()
 	if err := same(f.comm, offset, int64(whence)); err != nil {
@@ -140,7 +140,7 @@ func same(c *proc.Comm, numbers ...int64) error {
 	return nil
 }
 
-// PositionShared returns the position of the shared pointer, in etypes.
+// PositionShared returns the position of the shared pointer, in etypes (MPI-4.1, 14.4.4).
 func (f *File) PositionShared() (int64, error) {
 	pos, err := f.shared.move(0)
 	if err != nil {

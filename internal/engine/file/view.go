@@ -30,7 +30,7 @@ type View struct {
 	Datarep         string // native, internal, external32, or a registered one
 }
 
-// SetView sets each member's view, and sets all pointers to its beginning. bad is why this member
+// SetView sets each member's view, and sets all pointers to its beginning (MPI-4.1, 14.3). bad is why this member
 // has no valid view: then no member's view changes.
 func (f *File) SetView(v View, bad error) error {
 	defer f.turns.enter()()
@@ -118,7 +118,7 @@ func (f *File) setView(v View) error {
 	return nil
 }
 
-// View returns the member's view. The caller must free derived datatypes.
+// View returns the member's view (MPI-4.1, 14.3). The caller must free derived datatypes.
 func (f *File) View() (v View, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *File) View() (v View, err error) {
 	return v, err
 }
 
-// Seek moves the individual pointer and returns its new position, in etypes.
+// Seek moves the individual pointer and returns its new position, in etypes (MPI-4.1, 14.4.3).
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	now := f.pos
@@ -178,7 +178,7 @@ func (f *File) target(offset int64, whence int, now int64) (int64, error) {
 	return to, nil
 }
 
-// Position returns the position of the individual pointer, in etypes.
+// Position returns the position of the individual pointer, in etypes (MPI-4.1, 14.4.3).
 func (f *File) Position() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,7 @@ func (f *File) Position() int64 {
 }
 
 // ByteOffset returns the byte of the file where the etype at offset, counted in etypes from the
-// beginning of the view, begins.
+// beginning of the view, begins (MPI-4.1, 14.4.3).
 func (f *File) ByteOffset(offset int64) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,6 +16,9 @@ import (
 // joinLimit is how long CommJoin waits for the other end's joiner, and then for its link.
 const joinLimit = 30 * time.Second
 
+// CommJoin connects this proc with the one at the other end of a stream socket, which calls it too
+// (MPI-4.1, 11.10.5). It waits for that one, and then for the link, for joinLimit each, and leaves
+// the socket open.
 func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
 	if err := joinable(fd); err != nil {
 		return nil, err
@@ -56,6 +59,7 @@ func endJoin(p *proc.Process, port string) {
 	p.Unlock()
 }
 
+// joinable returns an error unless fd is a connected stream socket (MPI-4.1, 11.10.5).
 func joinable(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	switch {

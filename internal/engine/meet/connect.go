@@ -46,7 +46,7 @@ func (s Step) fault(err error) error {
 	return fmt.Errorf("step %d of connecting: %w", s, err)
 }
 
-// Meeting is one side's part in connecting two groups. Its process is locked.
+// Meeting is one side's part in connecting two groups (MPI-4.1, 11.9). Its process is locked.
 type Meeting struct {
 	P          *proc.Process
 	C          *proc.Comm

@@ -19,6 +19,8 @@ type introduction struct {
 	bad    error // why this leader cannot make it
 }
 
+// IntercommCreate makes an intercommunicator of two groups, whose leaders have peer in common
+// (MPI-4.1, 7.6.2). peer, remoteLeader and tag matter at the leaders only.
 func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err

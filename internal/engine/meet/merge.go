@@ -17,6 +17,8 @@ const (
 	said = saidHigh | saidLow
 )
 
+// Merge makes a communicator of both groups of an intercommunicator (MPI-4.1, 7.6.2): first the one
+// whose members do not say high.
 func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	if err := construct.CheckInter(c); err != nil {
 		return nil, err
@@ -38,6 +40,8 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)
 }
 
+// mergeContext agrees on the context ID, and on whether the other group says high (MPI-4.1, 7.6.2):
+// it is an error if the members of a group differ.
 func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool, err error) {
 	p := c.Process()
 	p.Lock()

@@ -16,16 +16,19 @@ import (
 // MaxServiceName is the maximum length of a service's name in bytes.
 const MaxServiceName = 255
 
+// PublishName publishes the name of a port under that of a service (MPI-4.1, 11.9.4).
 func PublishName(p *proc.Process, service string, info *proc.Info, port string) error {
 	_, err := aboutName(p, wireup.KindPublish, service, info, port)
 	return err
 }
 
+// UnpublishName takes back what this job has published (MPI-4.1, 11.9.4).
 func UnpublishName(p *proc.Process, service string, info *proc.Info, port string) error {
 	_, err := aboutName(p, wireup.KindUnpublish, service, info, port)
 	return err
 }
 
+// LookupName returns the port's name that is published under a service's (MPI-4.1, 11.9.4).
 func LookupName(p *proc.Process, service string, info *proc.Info) (string, error) {
 	return aboutName(p, wireup.KindLookup, service, info, "")
 }
@@ -72,6 +75,7 @@ func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
 	return x, err
 }
 
+// nameFault returns an error of one of the classes for names that MPI has (MPI-4.1, 11.9.4).
 func nameFault(class mpierr.Class, reason string) error {
 	kind := proc.ErrNames
 	switch class {

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/transports/support/trace"
 )
 
+// OpenPort opens a port and returns its name (MPI-4.1, 11.9.2). docs/dynamic.md has the info keys.
 func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -136,6 +137,7 @@ func mayMeetTogether(c *proc.Comm) error {
 	return nil
 }
 
+// ClosePort closes a port of this proc (MPI-4.1, 11.9.2). Accepts that wait there fail.
 func ClosePort(p *proc.Process, name string) error {
 	p.Lock()
 	defer p.Unlock()

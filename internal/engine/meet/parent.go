@@ -6,6 +6,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// Parent returns the intercommunicator with the parents of this proc's world (MPI-4.1, 11.8.2). It
+// is nil if the world was not spawned, outside of Init and Finalize, and after a Disconnect.
 func Parent() *proc.Comm {
 	p, err := proc.Current()
 	if err != nil {
@@ -14,6 +16,7 @@ func Parent() *proc.Comm {
 	return Parents(p)
 }
 
+// Parents is Parent for a process of a program that has several.
 func Parents(p *proc.Process) *proc.Comm {
 	if c := p.Comms.Parent.Load(); c != nil && c.State().Life.Load() == proc.Usable {
 		return c

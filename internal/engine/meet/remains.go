@@ -19,6 +19,7 @@ type Remains struct {
 	Requests  int // requests under way, and unexpected messages
 }
 
+// String returns the counts for messages.
 func (r Remains) String() string {
 	return fmt.Sprintf("%d worlds, %d temporary links, %d links, %d early links, %d ports, %d questions, %d requests",
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)

@@ -23,6 +23,7 @@ type Generalized struct {
 	Cancel func(complete bool) error
 }
 
+// GrequestStart returns the request of an operation that the program has begun (MPI-4.1, 13.2).
 func GrequestStart(g Generalized) (proc.Request, error) {
 	p, err := proc.Current()
 	if err != nil {
@@ -44,6 +45,7 @@ type generalized struct {
 	orphan   bool // the request was freed or given up before the operation was complete
 }
 
+// Complete says that the operation of a generalized request is complete (MPI-4.1, 13.2).
 func Complete(q *proc.Request) error {
 	g, ok := q.Op().(*generalized)
 	if !ok {

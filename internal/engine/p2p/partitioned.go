@@ -158,6 +158,7 @@ func eachReady(q *proc.Request, n int, part func(i int) int) error {
 	return nil
 }
 
+// Parrived reports whether a partition of a receive has arrived; true for a null request (MPI-4.1, 4.2).
 func Parrived(q *proc.Request, partition int) (bool, error) {
 	if q.State == proc.Null {
 		return true, nil

@@ -63,6 +63,8 @@ func Start(q *proc.Request) error {
 	return nil
 }
 
+// Startall starts all requests, or none if one of them cannot be started because it is not inactive
+// (MPI-4.1, 3.9).
 func Startall(reqs []proc.Request) (*proc.Comm, error) {
 	for _, do := range []func(*proc.Request) error{idle, Start} {
 		for i := range reqs {

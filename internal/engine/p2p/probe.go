@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
+// Probe waits for a message without receiving it (MPI-4.1, 3.8.1).
 func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if none || err != nil {
@@ -46,6 +47,7 @@ func hopeless(p *proc.Process, env message.Envelope, from message.Peer) error {
 	return p.Survival.Unacknowledged(env.Context)
 }
 
+// Iprobe is Probe without waiting (MPI-4.1, 3.8.1). It makes progress.
 func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if none || err != nil {

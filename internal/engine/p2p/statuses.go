@@ -2,6 +2,7 @@ package p2p
 
 import "github.com/openimpi/impi/internal/engine/proc"
 
+// Statusany is Testany that leaves the requests as they are (MPI-4.1, 3.7.6).
 func Statusany(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Status, err error) {
 	progress(reqs)
 	any := false

@@ -269,6 +269,7 @@ type ObjectName struct {
 	name string
 }
 
+// Get returns the name, or "" if the program has given none.
 func (n *ObjectName) Get() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -147,7 +147,7 @@ func receiveSoon(p *Process, r *message.Request) bool {
 // calm reports whether nothing but the calling goroutine needs progress.
 func (p *Process) calm() bool { return composed(p) && !p.Background.busy() }
 
-// composed is calm but for what goes on between calls.
+// composed is calm without the check for background operations.
 func composed(p *Process) bool {
 	return !p.Driving && p.Waiters == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }

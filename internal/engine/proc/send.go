@@ -17,7 +17,7 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	peer, none, err := c.PartnerOf(dst, tag)
 	if none || err != nil {
 		if begun != 0 {
-			noteSend(c, begun, false, len(b), dst, tag)
+			endMeasuredSend(c, begun, false, len(b), dst, tag)
 		}
 		return err
 	}
@@ -29,7 +29,7 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 			return nil
 		}
 		if run := p.Account.run; run == nil || !calls.IsLate(begun) || !run.Count(calls.Sends, dst, tag, len(b), ContextOf(c)) {
-			noteSend(c, begun, run != nil, len(b), dst, tag)
+			endMeasuredSend(c, begun, run != nil, len(b), dst, tag)
 		}
 		return nil
 	}
@@ -37,14 +37,14 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	out := p.Data.payload(peer, b, k)
 	err = p.sendAndWait(peer, c.Envelope(tag), mode, &out)
 	if begun != 0 {
-		noteSend(c, begun, p.Account.run != nil, len(b), dst, tag)
+		endMeasuredSend(c, begun, p.Account.run != nil, len(b), dst, tag)
 	}
 	return err
 }
 
-// noteSend ends a measured send that began at a time of BeginLate and was not counted. The process is locked if run is
+// endMeasuredSend ends the measurement of a send that began at a time of BeginLate and was not counted. The process is locked if run is
 // set.
-func noteSend(c *Comm, begun int64, run bool, size, dst, tag int) {
+func endMeasuredSend(c *Comm, begun int64, run bool, size, dst, tag int) {
 	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))
 }
 

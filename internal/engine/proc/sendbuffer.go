@@ -23,6 +23,7 @@ func NewSendBuffer() (*SendBuffer, error) {
 	return p.SendBuffer(), nil
 }
 
+// SendBuffer returns a new buffer for buffered sends without memory (MPI-4.1, 3.6).
 func (p *Process) SendBuffer() *SendBuffer {
 	return &SendBuffer{Process: p, name: "SendBuffer.", room: &message.BufferSpace{}}
 }

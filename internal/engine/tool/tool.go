@@ -33,7 +33,7 @@ var (
 	ErrValue = error(&mpierr.Error{Code: 1006, Class: mpierr.Arg, Text: "the variable cannot have this value"})
 )
 
-// Control is a control variable.
+// Control is a control variable of MPI_T: a setting of the library (MPI-4.1, 15.3.6).
 type Control struct {
 	Name, Description string
 	Switch            bool // 0 is off and 1 is on; otherwise the variable is a number
@@ -42,7 +42,7 @@ type Control struct {
 	write             func(v int) error
 }
 
-// Read returns the value.
+// Read returns the value that holds at present.
 func (v *Control) Read() (int, error) {
 	n, err := v.read()
 	if err != nil {

@@ -23,6 +23,8 @@ import (
 // (core/board) is there already: the window's own gets one when it is fenced first, which takes longer
 // than all the rest.
 
+// WinCreateDynamic makes a window without memory, to which each member attaches its own (MPI-4.1,
+// 12.2.4).
 func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
 	return newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
 }
@@ -34,6 +36,8 @@ type winSpec struct {
 	bad    error // why this member cannot make the window
 }
 
+// WinCreate makes a window of memory that the program has (MPI-4.1, 12.2.1). unit is the number of
+// bytes by which displacements in this member's part count.
 func WinCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -68,6 +72,7 @@ func extent(b *proc.Buffer) (int64, error) {
 // maxWindow is the most bytes that a constructor allocates for one member.
 const maxWindow = 1 << 40
 
+// WinAllocate makes a window of size bytes that it allocates (MPI-4.1, 12.2.2).
 func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -218,6 +223,7 @@ func (w *Win) open() {
 	p.Background.Dispatch(&w.server)
 }
 
+// Free frees the window and what memory it has allocated. All members call it (MPI-4.1, 12.2.5).
 func (w *Win) Free() error {
 	if err := w.Check(); err != nil {
 		return err

@@ -125,7 +125,8 @@ func (d *direct) part(n int64) []byte {
 	return d.piece[:min(n, pieceSize)]
 }
 
-// atomic does an accumulate, or compares and swaps. A fault of the program's memory does not leave the
+// atomic does an accumulate, or compares and swaps, so that no other accumulate comes between (MPI-4.1,
+// 12.7.1). A fault of the program's memory does not leave the
 // lock behind.
 func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items, out, in *proc.Payload) (err, fault error) {
 	data := &w.Process.Data

@@ -15,6 +15,8 @@ type attachments struct {
 
 func Address(b proc.Buffer) int64 { return int64(uintptr(b.Memory())) }
 
+// Attach lets the others access b in a dynamic window (MPI-4.1, 12.2.4). It may not overlap what is
+// attached already.
 func (w *Win) Attach(b proc.Buffer) error {
 	size, err := w.attachable(&b)
 	if err != nil || size == 0 {
@@ -33,6 +35,7 @@ func (w *Win) Attach(b proc.Buffer) error {
 	return nil
 }
 
+// Detach takes memory that was attached out of the window (MPI-4.1, 12.2.4).
 func (w *Win) Detach(b proc.Buffer) error {
 	size, err := w.attachable(&b)
 	if err != nil || size == 0 {

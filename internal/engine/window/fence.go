@@ -12,7 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Fence completes this member's operations at their targets, and then synchronises all members:
+// Fence completes this member's operations at their targets, and then synchronises all members
+// (MPI-4.1, 12.5.1):
 // after that no operation is under way, and no operation of the next epoch can have begun here. No
 // counts of operations are exchanged, which would need a vector as long as the number of members.
 func (e *Epochs) Fence(assert rma.Assert) error {
@@ -65,6 +66,8 @@ func largest(c *proc.Comm, mine int32) (int32, error) {
 	return all[0], err
 }
 
+// Post opens an exposure epoch of this member's memory for the members of group, without waiting
+// for them (MPI-4.1, 12.5.2).
 func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
 	ranks, err := e.ranks(group, assert, rma.PostAsserts)
 	if err != nil {
@@ -80,6 +83,9 @@ func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
 	return nil
 }
 
+// Start opens an access epoch to the memory of the members of group, and waits until all of them
+// have called Post (MPI-4.1, 12.5.2). If one of them is lost it returns an error, and no epoch is
+// open.
 func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	ranks, err := e.ranks(group, assert, rma.StartAsserts)
 	if err != nil {
@@ -98,6 +104,8 @@ func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	return nil
 }
 
+// Complete ends the epoch of Start (MPI-4.1, 12.5.2). It waits until the operations of the epoch are
+// complete at this member; for a dynamic window until they are complete at the targets, too.
 func (e *Epochs) Complete() error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -115,6 +123,8 @@ func (e *Epochs) Complete() error {
 	return err
 }
 
+// Wait ends the epoch of Post when all members of its group have called Complete (MPI-4.1, 12.5.2):
+// then their operations in this memory are complete.
 func (e *Epochs) Wait() error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -132,6 +142,8 @@ func (e *Epochs) Wait() error {
 	return err
 }
 
+// Test is Wait without blocking: it ends the epoch if done is true (MPI-4.1, 12.5.2). It makes
+// progress.
 func (e *Epochs) Test() (done bool, err error) {
 	if err := e.w.Check(); err != nil {
 		return false, err

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// Sync synchronises memory. It also makes progress: programs call it in loops that wait for a
+// Sync synchronises memory (MPI-4.1, 12.5.4). It also makes progress: programs call it in loops that wait for a
 // store.
 func (e *Epochs) Sync() error {
 	if err := e.w.Check(); err != nil {
@@ -20,6 +20,8 @@ func (e *Epochs) Sync() error {
 	return e.w.Process.Failure
 }
 
+// Flush completes this member's operations at a rank: at this member, or with remote at the target
+// as well (MPI-4.1, 12.5.4). A passive epoch of that rank must be open.
 func (e *Epochs) Flush(rank int, remote bool) error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -79,6 +81,7 @@ func (o *Origin) settled(rank int) bool {
 	return t.acked >= t.begun && len(t.open) == 0 && t.err == nil
 }
 
+// FlushAll is Flush for the operations at all ranks (MPI-4.1, 12.5.4).
 func (e *Epochs) FlushAll(remote bool) error {
 	if err := e.w.Check(); err != nil {
 		return err

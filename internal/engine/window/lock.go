@@ -9,6 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
+// Lock opens a passive epoch of a rank's memory: exclusive, or shared with other members (MPI-4.1,
+// 12.5.3). It waits until the lock is granted, unless assert is MPI_MODE_NOCHECK.
 func (e *Epochs) Lock(t rma.LockType, rank int, assert rma.Assert) error {
 	none, err := e.lockable(t, rank, assert)
 	if none || err != nil {
@@ -94,6 +96,8 @@ func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	return err
 }
 
+// LockAll opens a passive epoch of the memory of all members, which others may share (MPI-4.1,
+// 12.5.3).
 func (e *Epochs) LockAll(assert rma.Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -123,6 +127,8 @@ func (e *Epochs) everybody() []int {
 	return all
 }
 
+// Unlock ends the epoch of Lock: the operations in it are complete at this member and at the rank
+// (MPI-4.1, 12.5.3).
 func (e *Epochs) Unlock(rank int) error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -151,6 +157,8 @@ func (e *Epochs) unlocked(ranks []int) error {
 	return errors.Join(err, e.w.origin.askAll(ranks, rma.Header{Kind: rma.Unlock}), e.w.origin.fault(ranks))
 }
 
+// UnlockAll ends the epoch of LockAll: the operations in it are complete everywhere (MPI-4.1,
+// 12.5.3).
 func (e *Epochs) UnlockAll() error {
 	if err := e.w.Check(); err != nil {
 		return err

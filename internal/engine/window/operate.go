@@ -124,7 +124,7 @@ func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
 func (o *Origin) enlist(t *target, a *access) {
 	t.reap()
 	if len(t.open) == 0 && a.Done() {
-		t.note(a)
+		t.keepError(a)
 		a.discard()
 		return
 	}
@@ -137,7 +137,7 @@ func (t *target) reap() {
 	for ; n < len(t.open) && t.open[n].Done(); n++ {
 		a := t.open[n]
 		a.queued = false
-		t.note(a)
+		t.keepError(a)
 		a.discard()
 	}
 	if n > 0 {
@@ -146,8 +146,8 @@ func (t *target) reap() {
 	}
 }
 
-// note keeps the error of an operation that has no Request to report it.
-func (t *target) note(a *access) {
+// keepError keeps the first error of operations that have no Request to report it.
+func (t *target) keepError(a *access) {
 	if a.err != nil && !a.held && t.err == nil {
 		t.err = a.err
 	}

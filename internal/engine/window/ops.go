@@ -14,6 +14,8 @@ import (
 // it. Until then, or until a Flush, the program must not change memory that they read, nor access
 // memory that they write (MPI-4.1, 12.7).
 
+// Put writes b into the window of a member (MPI-4.1, 12.3.1). With request the result completes when
+// b may be used again (MPI-4.1, 12.3.5); without it is the null request. fn is the name for errors.
 func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
 	if o.putPlain(&b, &to, request) {
 		return o.nothing(request), nil
@@ -29,6 +31,8 @@ func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Re
 	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
+// Get reads from the window of a member into b (MPI-4.1, 12.3.2). With request the result completes
+// when the data are in b.
 func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
 	if o.getPlain(&b, &from, request) {
 		return o.nothing(request), nil
@@ -44,6 +48,8 @@ func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.
 	return o.operate(fn, &from, h, parts{in: &b}, size.there, request)
 }
 
+// Accumulate combines b with what is in the window, element by element (MPI-4.1, 12.3.4). It fails
+// for an operation that is not predefined, and for elements of different types. request is as in Put.
 func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
 	if o.combinePlain(&b, nil, &to, op, request) {
 		return o.nothing(request), nil
@@ -62,6 +68,8 @@ func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.O
 	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
+// GetAccumulate is Accumulate that first reads what was there into result; with datatype.NoOp it
+// only reads, and b is not looked at (MPI-4.1, 12.3.4).
 func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
 	if o.combinePlain(operand(&b, op), &result, &to, op, request) {
 		return o.nothing(request), nil
@@ -92,6 +100,8 @@ func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op c
 	return o.operate(fn, &to, h, x, size.there, request)
 }
 
+// combines returns an error unless op may combine items of these two types (MPI-4.1, 12.3.4), and
+// those at the target do not lie on each other.
 func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	for _, t := range []*proc.Datatype{to.Type, here} {
 		if err := op.CheckAccumulate(t); err != nil {
@@ -117,6 +127,7 @@ func operand(b *proc.Buffer, op collective.Op) *proc.Buffer {
 	return b
 }
 
+// FetchAndOp is GetAccumulate for one element of a predefined type (MPI-4.1, 12.3.4).
 func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
 	to := Target{rank, disp, 1, result.Datatype()}
 	if o.combinePlain(operand(&b, op), &result, &to, op, false) {
@@ -161,6 +172,8 @@ func alike(a, b *proc.Buffer) error {
 	return nil
 }
 
+// CompareAndSwap replaces an element of the window by b if it equals compare, and reads what was
+// there into result (MPI-4.1, 12.3.4). The element is an integer, a boolean or a byte.
 func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
 	to := Target{rank, disp, 1, b.Datatype()}
 	if o.swapPlain(&b, &compare, &result, &to) {

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// WinAllocateShared makes a window whose memory all members map, who must be on one machine (MPI-4.1,
+// 12.2.3).
 func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -215,6 +217,8 @@ func (m *memory) unmap() {
 	m.shared, m.mem = nil, nil
 }
 
+// SharedQuery returns the memory of a rank, or nil where this proc cannot map it, and its unit; for
+// proc.ProcNull that of the first rank that has some (MPI-4.1, 12.2.3).
 func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 	if err := w.Check(); err != nil {
 		return nil, 0, err

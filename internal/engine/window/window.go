@@ -178,6 +178,7 @@ func (w *Win) SetName(name string) error {
 	return nil
 }
 
+// SetInfo sets hints; hints that info does not have stay as they are (MPI-4.1, 12.2.7).
 func (w *Win) SetInfo(info *proc.Info) error {
 	err := w.Check()
 	if err == nil {

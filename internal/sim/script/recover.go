@@ -264,7 +264,7 @@ func (r *Recovery) RunUntilFailure(c *mpi.Comm) (*mpi.Comm, error) {
 	}
 }
 
-// agree is Agree, perhaps with others around it.
+// agree calls Agree or, with r.Begins, Iagree while another agreement is under way.
 func (r *Recovery) agree(c *mpi.Comm, flags int32) (int32, error) {
 	if !r.Begins {
 		all, err := c.Agree(flags)
@@ -321,8 +321,8 @@ func (r *Recovery) shrink(c *mpi.Comm, lost bool) (d *mpi.Comm, err error) {
 	return d, nil
 }
 
-// step is some communication of all members, whose result each of them checks. Unless they revoke,
-// it needs all of them at each of them, as nobody else hears then that one has failed.
+// step is some communication of all members, whose result each of them checks. Without revoke, every
+// member must take part in every operation: nobody else would learn of a failure.
 func (r *Recovery) step(c *mpi.Comm, number int) error {
 	me, n := c.Rank(), c.Size()
 	r.Pause(time.Duration(me*number%4) * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/performance"
 	"github.com/openimpi/impi/internal/provenance"
 )
 
@@ -41,7 +42,7 @@ func (r *Report) Write(w io.Writer) {
 	if r.Progress != "" {
 		text += fmt.Sprintf(" Our procs have `progress = %q`.", r.Progress)
 	}
-	fmt.Fprintln(w, wrap(text, ""))
+	fmt.Fprintln(w, performance.Wrap(text, ""))
 	if len(r.Cells) > 0 {
 		fmt.Fprint(w, "\n### Stream, Mb/s of payload\n\n")
 		r.table(w, Stream, func(v float64) string { return fmt.Sprintf("%.1f", v) })
@@ -110,26 +111,6 @@ func (r *Report) reasons(w io.Writer) {
 		if i == 0 {
 			fmt.Fprint(w, "\nNone:\n\n")
 		}
-		fmt.Fprintln(w, wrap(line, "  "))
+		fmt.Fprintln(w, performance.Wrap(line, "  "))
 	}
-}
-
-// wrap breaks a text into lines of at most 100 characters, all but the first with an indent.
-func wrap(text, indent string) string {
-	var b strings.Builder
-	at := 0
-	for _, word := range strings.Fields(text) {
-		switch {
-		case at == 0:
-		case at+1+len(word) > 100:
-			b.WriteString("\n" + indent)
-			at = len(indent)
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	return b.String()
 }

@@ -41,7 +41,8 @@ func newPipe(shape wan.Shape, seed uint64) *pipe {
 	return p
 }
 
-// offer gives bytes to the line, which are its own from now on. Times says how often they arrive.
+// offer gives b to the line, which owns it from now on. times is how often b will arrive: 0 if it is
+// lost, 2 if it is duplicated.
 func (p *pipe) offer(b []byte, to sink) (times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package transports is the contract between the product and what moves its bytes: a
-// Transport makes links. Implementations are in the folders below and in vendors' own
-// modules; only the mains of plugins import them.
+// Transport makes links. Implementations are in the folder transports of impi's
+// repository and in vendors' own modules; only the mains of plugins import them.
 package transports
 
 import (
@@ -39,7 +39,7 @@ type Transport interface {
 type Listener interface {
 	// Accept waits for the next link. After Close it returns link.ErrClosed, also from
 	// calls that are waiting. Any other failure is a *Error; after one that is Retryable
-	// the listener works as before (a stranger was refused, the context has ended). A link
+	// the listener works as before (somebody without the right identity was refused, the context has ended). A link
 	// that arrives as the context ends is not lost. Several goroutines may wait.
 	Accept(ctx context.Context) (link.Link, error)
 

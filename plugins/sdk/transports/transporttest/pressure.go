@@ -39,7 +39,7 @@ type Pauses struct {
 }
 
 // A link is full when it has taken nothing for this time, and for this multiple of its longest
-// pause so far. A link that hoards bytes which its peer does not read takes them in bursts.
+// pause so far. A link that buffers bytes which its peer does not read takes them in bursts.
 const (
 	shortestPause = 1500 * time.Millisecond
 	longerPause   = 5
