@@ -153,6 +153,8 @@ func program(mode string) {
 		onSpare(mode[len("spare "):])
 	case "loses twice child", "loses twice leader", "loses twice children", "loses twice parent", "loses twice root", "loses twice beta", "loses twice alpha", "loses twice both", "loses twice spare":
 		losesTwice(mode[len("loses twice "):])
+	case "cuts a link":
+		cutsLink()
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

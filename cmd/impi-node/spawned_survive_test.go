@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -154,6 +155,71 @@ func agreesAcross(inter *mpi.Comm, me int, lost []int) {
 	must(mpi.Allreduce(left, []int64{1}, sum, mpi.Sum)) // of the other side
 	if sum[0] != int64(far) {
 		panic(fmt.Sprintf("the sum of the other side is %d, not %d", sum[0], far))
+	}
+}
+
+// connections returns the TCP connections of this process.
+func connections() (list []int) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(err)
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		must(err)
+		if peer, err := syscall.Getpeername(fd); err == nil {
+			if _, ok := peer.(*syscall.SockaddrInet4); ok {
+				list = append(list, fd)
+			}
+		}
+	}
+	return list
+}
+
+// cutsLink has rank 0 of a job spawn a proc and break its link to it. One of the two has to give way, and rank 1 goes
+// on with the other.
+func cutsLink() {
+	parent := mpi.Parent()
+	inter := parent
+	before := connections()
+	if parent == nil {
+		must(mpi.Barrier(mpi.World()))
+		before = connections()
+		var err error
+		inter, err = spawnOn(mpi.World(), "beta", 1)
+		must(err)
+	}
+	team, err := inter.Merge(parent != nil)
+	must(err)
+	must(mpi.Barrier(team))
+	if parent == nil && team.Rank() == 0 {
+		fresh := slices.DeleteFunc(connections(), func(fd int) bool { return slices.Contains(before, fd) })
+		if len(fresh) == 0 {
+			panic("rank 0 has no TCP connection to the spawned proc")
+		}
+		for _, fd := range fresh {
+			must(syscall.Shutdown(fd, syscall.SHUT_RDWR))
+		}
+	}
+	for err == nil {
+		err = mpi.Barrier(team)
+	}
+	isLoss(err)
+	must(team.Revoke())
+	left, err := team.Shrink()
+	must(err)
+	all, err := left.Agree(^(1 << team.Rank()))
+	must(err)
+	sum := make([]int64, 1)
+	must(mpi.Allreduce(left, []int64{1 << team.Rank()}, sum, mpi.Sum))
+	os.Stdout.WriteString(fmt.Sprintf("%d are left, %v\n", left.Size(), int64(^all) == sum[0]))
+}
+
+// TestLinkBetweenLivingIsCut: a job goes on without one of two procs of different worlds that live and lose their link,
+// and no other one.
+func TestLinkBetweenLivingIsCut(t *testing.T) {
+	job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + "spawn { allow = [\"PROGRAM\"] }\nroute \"*\" { prefer = [\"tcp\"] }\n"
+	_, out, problems := impiNode(t, "cuts a link", "-config", file(t, job))
+	if strings.Count(out, "2 are left, true") != 2 || strings.Count(problems, "both live, and this one gives way") != 1 {
+		t.Errorf("of three procs two have to go on, and one to give way:\n%s%s", out, problems)
 	}
 }
 

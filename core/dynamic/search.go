@@ -61,6 +61,10 @@ type SearchStep struct {
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
+// Lives reports whether the node of the peer has answered that the peer has a link or is about to make
+// one, after a search without a link.
+func (s SearchStep) Lives() bool { return s.Yielded || s.Verdict == StillLinked }
+
 // FailedWay is a way that has failed in this round, and the reason.
 type FailedWay struct {
 	Way int

@@ -28,6 +28,10 @@ const MaxRequests = 1024
 var ErrBusy = errors.New("too many calls of the proc are under way, or the job is ending")
 
 // Reasons for refusing what a proc asks for.
+// ErrLives is wrapped by the reason why there is no link if the peer's node has answered that the peer has one, or
+// makes one.
+var ErrLives = errors.New("the peer lives")
+
 var (
 	errUnable = errors.New("the job cannot meet others")
 	errKey    = errors.New("the port's key has a wrong size")
@@ -323,7 +327,7 @@ func (n *Node[P, C, L]) Give(x dynamic.WorldPair, l L) wireup.Message {
 func (n *Node[P, C, L]) NoLink(p P, x dynamic.WorldPair, why error) {
 	n.Links.Deny(x)
 	m := about(x)
-	m.Reason, m.Meeting.Class = why.Error(), int(mpierr.Port)
+	m.Reason, m.Meeting.Class, m.Meeting.Lives = why.Error(), int(mpierr.Port), errors.Is(why, ErrLives)
 	n.do(Step[P, C]{Action: Answer, Proc: p, Message: m, Pair: x})
 }
 

@@ -31,7 +31,7 @@ func (g *generator) survivors(c *Case) {
 	}
 	for range g.Between(1, 4) {
 		c.Faults = append(c.Faults, job.Fault{
-			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashProc, job.CrashNode),
+			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.CutLink, job.CutLink),
 			Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(7))),
 		})
 	}
@@ -91,9 +91,6 @@ func (x *execution) lose(f job.Fault, silent bool) {
 	if f.Target %= sizes[0] + sizes[1]; f.Target >= sizes[0] {
 		w, f.Target = 1, f.Target-sizes[0]
 	}
-	if f.Kind == job.CrashNode {
-		x.meeting.Outlived(x.worlds[w], f.Target)
-	}
 	if silent {
 		x.meeting.Silence(x.worlds[w], f.Target)
 	}
@@ -124,7 +121,7 @@ func (x *execution) recovered(all []job.Result) *Failure {
 // SurviveCounters lists what is counted where jobs go on without lost procs.
 var SurviveCounters = []string{
 	"survival procs left", "survival procs lost", "survival shrinks",
-	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode),
+	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode), "survival faults " + string(job.CutLink),
 	"survival of worlds lost unseen", "survival of silent sites", "survival of partings",
 }
 

@@ -65,6 +65,9 @@ type Meeting struct {
 	Spawn *Spawn `json:"spawn,omitempty"` // spawn: what to start
 	Codes []int  `json:"codes,omitempty"` // spawned: MPI error class of each proc that was asked for
 
+	// Lives, of a link that could not be made: the node of the peer has answered that it has one to this proc.
+	Lives bool `json:"lives,omitempty"`
+
 	// Class is the MPI error class of a request that has failed; Reason of the message gives the
 	// cause. 0: it has succeeded.
 	Class int `json:"class,omitempty"`

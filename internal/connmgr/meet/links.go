@@ -2,11 +2,13 @@ package meet
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
@@ -30,6 +32,9 @@ func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
 		m.deliver(p, x, l, w.T.Name, true)
 	case last.Action == dynamic.GiveUp && m.Ctx.Err() == nil:
 		why := whyNoWorldLink(m.Ctx, s, last)
+		if last.Lives() {
+			why = fmt.Errorf("%w: %w", meetings.ErrLives, why)
+		}
 		m.with(func(n *deciding) { n.NoLink(p, x, why) })
 	}
 }

@@ -2,6 +2,7 @@ package construct
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -186,10 +187,13 @@ func (r *recovery) dealsOf(c *proc.Comm) *deals {
 	return d
 }
 
-// check ends the job for this proc by an error of the agreements: a member does not keep to them, or the
-// others have gone on without this one.
+// check ends this proc by an error of the agreements: a member does not keep to them, or the others have gone on
+// without this one.
 func (d *deals) check(err error) {
-	if err != nil {
+	switch {
+	case errors.Is(err, agree.ErrExcluded):
+		d.p.Survival.Excluded(err.Error())
+	case err != nil:
 		d.p.SetFailed(fmt.Errorf("agreements of the communicator of context %d: %w", d.context, err))
 	}
 }

@@ -1,13 +1,19 @@
 package proc
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // A link to a proc of another world is closed only if both procs agree. A proc that has no
@@ -261,4 +267,268 @@ func (dc *disconnects) Disconnect(met []*MetWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()
 	dc.DisconnectAll(met)
+}
+
+// A link to a proc of another world that has broken, without both ends having agreed to close it, is not
+// proof that the proc is dead, and what was on it is missing if it lives. So each end asks its node for a
+// link once more, on which both say what they know: see inquest. A proc to which no link can be made is
+// lost. Of two that live, the one whose world has the greater name gives way to the other, and ends.
+
+// suspicion is what a proc keeps of a broken link until it knows whether the proc at its other end lives.
+type suspicion struct {
+	q     *Endpoint // dropped, but still the way of what is to be sent to its peer
+	cause error
+	tries int // links that ended before the other end had said something
+	x     *inquest
+}
+
+// The most links that are made to ask a proc, and the first and the longest pause between two: a node may
+// accept links for a proc that has just died.
+const (
+	maxInquests  = 12
+	firstInquest = 10 * time.Millisecond
+	lastInquest  = time.Second
+)
+
+// suspects notes that a link to another world has broken, and reports whether it is kept until the node has
+// said more.
+func (s *Survival) suspects(q *Endpoint, cause error) bool {
+	if s == nil || !s.outlives(s.p.Worlds.WorldOf(comm.Proc(q.Peer))) {
+		return false
+	}
+	s.cut[q.Peer] = true
+	switch at := Phase(s.p.State.Load()); {
+	case s.Has(q.Peer):
+		return false
+	case at >= quiet || at >= Finalizing && s.gone[q.Peer]:
+		s.gone[q.Peer] = true
+		return false
+	case !s.cares(q.Peer):
+		return false
+	}
+	s.suspected[q.Peer] = &suspicion{q: q, cause: cause}
+	s.p.Worlds.openForeign(q.Peer)
+	return true
+}
+
+// inquires handles the node's answer about a proc to which a link has broken, and reports whether it was one.
+func (s *Survival) inquires(d Delivery, peer message.Peer) bool {
+	if s == nil {
+		return false
+	}
+	x := s.suspected[peer]
+	switch {
+	case d.L == nil && x == nil:
+		return false // a first link could not be made
+	case d.L == nil && d.Msg.Meeting.Lives:
+		s.giveWay(peer)
+	case d.L == nil:
+		s.unreachable(peer, d.Msg.Reason)
+	case x == nil && !s.cut[peer] && !s.Has(peer):
+		return false
+	default:
+		s.inquire(d.L, peer)
+	}
+	return true
+}
+
+// unreachable ends a suspicion of a proc to which there is no link.
+func (s *Survival) unreachable(peer message.Peer, reason string) {
+	x := s.suspected[peer]
+	switch {
+	case x == nil:
+	case Phase(s.p.State.Load()) >= Finalizing || !s.cares(peer):
+		s.gone[peer] = true
+		s.absolve(peer, x.cause)
+	default:
+		s.broke(peer, fmt.Sprintf("%v; no other one can be made: %s", x.cause, reason))
+	}
+}
+
+// giveWay ends a suspicion of a proc that lives.
+func (s *Survival) giveWay(peer message.Peer) {
+	x := s.suspected[peer]
+	switch {
+	case x == nil:
+	case !s.cares(peer):
+		s.absolve(peer, x.cause)
+	case s.p.Worlds.Member(comm.Proc(s.p.Job.Rank)).Compare(s.p.Worlds.Member(comm.Proc(peer))) > 0:
+		s.Excluded(fmt.Sprintf("%v; both live, and this one gives way", x.cause))
+	default:
+		s.broke(peer, fmt.Sprintf("%v; both live, and that one gives way", x.cause))
+	}
+}
+
+// absolve ends a suspicion; requests that need the proc fail.
+func (s *Survival) absolve(peer message.Peer, why error) {
+	x := s.suspected[peer]
+	if x == nil {
+		return
+	}
+	delete(s.suspected, peer)
+	x.q.detachForeign(why)
+}
+
+// absolveAll ends all suspicions and inquests, as nobody needs another proc any more.
+func (s *Survival) absolveAll() {
+	if s == nil {
+		return
+	}
+	for _, peer := range slices.Sorted(maps.Keys(s.suspected)) {
+		s.absolve(peer, s.suspected[peer].cause)
+	}
+	for _, x := range slices.Clone(s.inquests) {
+		x.close()
+	}
+}
+
+// inquest is a link by which two procs say what they know, after the one before has broken. Each sends one
+// word, and ends its side when it has read that of the other.
+type inquest struct {
+	drive.Endpoint
+	p      *Process
+	id     message.LinkID
+	peer   message.Peer
+	out    []byte // of the own word, what is not sent yet
+	in     []byte // of the other's word, what has come
+	heard  bool
+	failed bool // the link has ended before
+}
+
+// What a proc says in an inquest.
+const (
+	saysLives byte = iota // it needs the other one
+	saysLost              // it goes on without the other one, which has to end
+	saysDone              // it does not need the other one any more
+)
+
+// inquestWord begins what is said in an inquest, as no packet does.
+const inquestWord = "IMPI\xffulf"
+
+func (s *Survival) inquire(l link.Link, peer message.Peer) {
+	x := &inquest{p: s.p, peer: peer, id: message.LinkID(len(s.p.Endpoints.List))}
+	x.Link = l
+	says := saysDone
+	switch {
+	case s.Has(peer):
+		says = saysLost
+	case s.suspected[peer] != nil:
+		s.suspected[peer].x = x
+		says = saysLives
+	}
+	x.out = append([]byte(inquestWord), says)
+	s.p.Endpoints.List = append(s.p.Endpoints.List, nil) // keeps the number
+	s.inquests = append(s.inquests, x)
+	if err := s.p.Driver.Add(&x.Endpoint, uint32(x.id), x); err != nil {
+		x.Drop(err)
+		return
+	}
+	x.Flush()
+}
+
+// Due implements drive.Mover.
+func (x *inquest) Due() bool { return len(x.out) > 0 }
+
+// Flush implements drive.Mover.
+func (x *inquest) Flush() (progress bool) {
+	for len(x.out) > 0 && !x.failed {
+		n, err := x.Link.Send([][]byte{x.out})
+		switch x.out = x.out[n:]; {
+		case err != nil:
+			x.Drop(err)
+			return true
+		case n == 0:
+			return progress
+		}
+		progress = true
+	}
+	return progress
+}
+
+// Receive implements drive.Mover.
+func (x *inquest) Receive() (progress bool) {
+	progress = x.Flush()
+	for !x.failed {
+		buf := make([]byte, len(inquestWord)+1)
+		n, err := x.Link.Recv([][]byte{buf})
+		x.in = append(x.in, buf[:n]...)
+		if !x.heard && len(x.in) >= len(buf) {
+			x.heard = true
+			x.p.Survival.answered(x, x.in)
+		}
+		switch {
+		case err != nil && !x.failed:
+			x.Drop(err)
+			return true
+		case n == 0:
+			return progress
+		}
+		progress = true
+	}
+	return progress
+}
+
+// Drop implements drive.Mover. A link on which the other end has said nothing proves nothing.
+func (x *inquest) Drop(error) {
+	if x.failed {
+		return
+	}
+	x.close()
+	s := x.p.Survival
+	if sus := s.suspected[x.peer]; sus != nil && sus.x == x && !x.heard {
+		s.again(sus)
+	}
+}
+
+func (x *inquest) close() {
+	if x.failed {
+		return
+	}
+	x.failed = true
+	x.p.Driver.Remove(&x.Endpoint)
+	_ = x.Link.Close()
+	s := x.p.Survival
+	s.inquests = slices.DeleteFunc(s.inquests, func(y *inquest) bool { return y == x })
+	x.p.Endpoints.vacant = append(x.p.Endpoints.vacant, x.id)
+	if x.p.Worlds.WorldOf(comm.Proc(x.peer)) != nil {
+		who := x.p.Worlds.Member(comm.Proc(x.peer))
+		x.p.Disconnects.tellForgotten(who.World[:], who.Rank)
+	}
+}
+
+// again asks for one more link after a while.
+func (s *Survival) again(sus *suspicion) {
+	peer := sus.q.Peer
+	if sus.tries++; sus.tries == maxInquests {
+		s.unreachable(peer, "it does not answer")
+		return
+	}
+	s.p.Machine.AfterFunc(min(firstInquest<<(sus.tries-1), lastInquest), func() {
+		s.p.Lock()
+		defer s.p.Unlock()
+		if s.suspected[peer] == sus {
+			s.p.Worlds.openForeign(peer)
+		}
+	})
+}
+
+// answered handles what the other end has said in an inquest. Anything else than the word comes from a
+// proc that has a use for the link, so it lives.
+func (s *Survival) answered(x *inquest, word []byte) {
+	says := saysLives
+	if bytes.HasPrefix(word, []byte(inquestWord)) {
+		says = word[len(inquestWord)]
+	}
+	switch sus := s.suspected[x.peer]; {
+	case says == saysLost:
+		s.Excluded("it has broken off with this rank")
+	case sus == nil || sus.x != x:
+	case says == saysDone:
+		s.unreachable(x.peer, "it has no use for it")
+	default:
+		s.giveWay(x.peer)
+	}
+	if !x.failed {
+		_ = x.Link.CloseSend()
+	}
 }

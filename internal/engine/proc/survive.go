@@ -25,6 +25,10 @@ type Survival struct {
 	unmet  []*Comm               // with members in other worlds to which links must still be requested
 	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or gone when this one is in it
 
+	suspected map[message.Peer]*suspicion // procs of other worlds to which the link has broken
+	cut       map[message.Peer]bool       // those to which a link has ever broken
+	inquests  []*inquest
+
 	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery
 	words    []word // words that are being received
@@ -310,9 +314,33 @@ func (s *Survival) misses(peer message.Peer, why string) bool {
 	if !s.outlives(w) || w.Uses.Load() == 0 || slices.ContainsFunc(s.broken, func(x outsider) bool { return x.peer == peer }) {
 		return false
 	}
+	s.broke(peer, why)
+	return true
+}
+
+// cares reports whether a communicator here has members of the world of a proc, and it goes on without procs.
+func (s *Survival) cares(peer message.Peer) bool {
+	w := s.p.Worlds.WorldOf(comm.Proc(peer))
+	return s.outlives(w) && w.Uses.Load() > 0
+}
+
+// suspectsSome reports whether a suspicion is of a proc of w.
+func (s *Survival) suspectsSome(w *MetWorld) bool {
+	if s == nil {
+		return false
+	}
+	for peer := range s.suspected {
+		if w.has(comm.Proc(peer)) {
+			return true
+		}
+	}
+	return false
+}
+
+// broke has a proc be lost soon.
+func (s *Survival) broke(peer message.Peer, why string) {
 	s.broken = append(s.broken, outsider{peer, why})
 	s.p.Node.news.Store(true) // so that no goroutine sleeps before hear is called
-	return true
 }
 
 // meet asks for links to the members of new communicators that are of other worlds, unless a meeting is
@@ -328,7 +356,7 @@ func (s *Survival) meet() {
 			continue
 		}
 		for _, peer := range s.outsiders(c) {
-			if w := s.p.Worlds.WorldOf(comm.Proc(peer)); !w.opening[peer] && s.p.Endpoints.endpointOf(peer) == nil {
+			if w := s.p.Worlds.WorldOf(comm.Proc(peer)); !w.opening[peer] && s.suspected[peer] == nil && s.p.Endpoints.endpointOf(peer) == nil {
 				s.p.Worlds.openForeign(peer)
 			}
 		}
@@ -354,8 +382,8 @@ func (s *Survival) outsiders(c *Comm) (list []message.Peer) {
 
 // Excluded ends this process, as the other procs continue without it.
 func (s *Survival) Excluded(why string) {
-	if Phase(s.p.State.Load()) >= Finalizing {
-		return
+	if Phase(s.p.State.Load()) >= quiet {
+		return // all others have passed the last agreement that needs it
 	}
 	fmt.Fprintf(os.Stderr, "impi: rank %d: the others go on without this rank (%s); ending\n", s.p.Job.Rank, why)
 	s.p.Node.exit(ExitDown)
@@ -382,6 +410,7 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 			es.breaks = append(es.breaks, b)
 		}
 	}
+	s.absolve(peer, why)
 	s.p.Eng.PeerDown(peer, why)
 	for _, c := range s.Comms() {
 		if c.Holds(peer) {

@@ -244,6 +244,9 @@ func (ws *worlds) forget(w *MetWorld) {
 			return
 		}
 	}
+	if ws.p.Survival.suspectsSome(w) {
+		return
+	}
 	ws.p.Eng.ForgetWorld(message.Peer(w.First))
 	met := slices.DeleteFunc(slices.Clone(old.Met), func(x *MetWorld) bool { return x == w })
 	ws.Table.Store(&worldTable{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
@@ -372,6 +375,9 @@ func (ws *worlds) takeForeign(d Delivery) {
 }
 
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
+	if ws.p.Survival.inquires(d, peer) {
+		return
+	}
 	if d.L == nil {
 		w.lost = w.lost || !ws.p.Survival.outlives(w) // otherwise only that proc is lost
 		why := fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason)
@@ -418,9 +424,14 @@ func (d *Delivery) close() {
 func (q *Endpoint) loseForeign(cause error) {
 	p := q.p
 	p.Disconnects.forgetLink(q)
-	if q.closing == staying && !q.superseded && p.Survival.misses(q.Peer, cause.Error()) {
-		cause = p.Survival.failed(q.Peer, cause.Error())
+	if q.closing == staying && !q.superseded && p.Survival.suspects(q, cause) {
+		return
 	}
+	q.detachForeign(cause)
+}
+
+func (q *Endpoint) detachForeign(cause error) {
+	p := q.p
 	p.Eng.Detach(q.ID, cause)
 	p.Endpoints.vacant = append(p.Endpoints.vacant, q.ID)
 	if q.said != nil {

@@ -34,7 +34,7 @@ type proc struct {
 	aborted  bool          // it has called MPI_Abort
 	judged   bool          // its node has noticed its end
 	crashed  bool
-	unlinked bool  // a proc of another world may take it for lost, as a link has ended
+	unlinked bool  // it may give way to a proc of another world, as their link was cut
 	between  bool  // it is delayed in the middle of an MPI call
 	fetches  int   // how often it has read memory of another proc
 	frozen   bool  // it is stopped in the middle of something, until it dies

@@ -116,30 +116,22 @@ func (a *Worlds) between() []worldLink {
 	return slices.DeleteFunc(slices.Clone(a.links), func(x worldLink) bool { return x.of == nil || x.l.Over() })
 }
 
-// CutOne cuts one of the links between procs of different worlds, if there is one. Both procs may be lost by it.
+// CutOne cuts one of the links between procs of different worlds, if there is one. The proc of the world with the
+// greater name may be lost by it.
 func (a *Worlds) CutOne(target int) {
 	all := a.between()
 	if len(all) == 0 {
 		return
 	}
 	x := all[target%len(all)]
-	for _, p := range x.of {
-		p.unlinked = true
-		p.s.w.hit(Fault{Kind: CutLink, Target: target}, x.l.Name(), false)
+	loser := x.of[0]
+	if x.of[1].member().Compare(loser.member()) > 0 {
+		loser = x.of[1]
 	}
+	loser.unlinked = true
+	loser.s.w.hit(Fault{Kind: CutLink, Target: target}, x.l.Name(), false)
 	a.Counts.Cut++
 	x.l.Cut(errors.New("it was cut"))
-}
-
-// Outlived notes that procs of a site which loses its node may live for a moment longer, and take procs of other
-// worlds for lost that have closed their links.
-func (a *Worlds) Outlived(w *World, site int) {
-	s := w.sites[site%len(w.sites)]
-	for _, x := range a.between() {
-		if slices.ContainsFunc(x.of, func(p *proc) bool { return p.s == s }) {
-			x.of[0].unlinked, x.of[1].unlinked = true, true
-		}
-	}
 }
 
 // forever is longer than any run.
@@ -168,8 +160,8 @@ func (r Result) Left() []bool {
 	return left
 }
 
-// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has heard that it is
-// taken for lost, as somebody may have for whom a link to it has ended.
+// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has given way to a
+// proc of another world, after their link was cut.
 func (p *proc) lost() bool {
 	return p.crashed || p.s.dead || p.unlinked && p.err == nil && !p.fini
 }

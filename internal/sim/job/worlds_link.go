@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -29,9 +30,11 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 		case last.Action == dynamic.KeepLink:
 			a.deliver(p, x, l.Ends[0])
 		case last.Yielded:
-			a.noLink(p, x, "the peer was about to connect and did not")
+			a.noLink(p, x, fmt.Errorf("%w: it was about to connect and did not", meetings.ErrLives))
+		case last.Action == dynamic.GiveUp && last.Lives():
+			a.noLink(p, x, meetings.ErrLives)
 		case last.Action == dynamic.GiveUp:
-			a.noLink(p, x, "it could not be dialled")
+			a.noLink(p, x, errors.New("it could not be dialled"))
 		}
 	}
 	s.left = func() {
@@ -46,7 +49,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 // that after a while.
 func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
 	other := a.procOf(x.Peer)
-	if !other.there() {
+	if other == nil || other.judged || other.fini || other.s.left { // its node has not noticed yet that it has died
 		answer(said(dynamic.Leaving))
 		return nil
 	}
@@ -76,6 +79,6 @@ func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
 }
 
 // noLink tells a proc that there is no link. It may ask again.
-func (a *Worlds) noLink(p *proc, x dynamic.WorldPair, reason string) {
-	a.with(p.s, func(n *meetingNode) { n.NoLink(p, x, errors.New(reason)) })
+func (a *Worlds) noLink(p *proc, x dynamic.WorldPair, why error) {
+	a.with(p.s, func(n *meetingNode) { n.NoLink(p, x, why) })
 }

@@ -18,7 +18,7 @@ type Recover struct {
 	Revokes bool // who sees a step fail revokes the communicator
 	Begins  bool // agreements and shrinks are begun, several at a time
 	Acks    bool // losses are acknowledged
-	Parts   bool // who knows of a loss tries to disconnect, and frees the communicator while it is shrunk
+	Parts   bool // who knows of a loss tries to disconnect, and frees the communicator while it is shrunk; Unseen is while a disconnects
 	Deaths  bool // procs die as soon as they have begun an agreement, or have returned
 	// Unseen loses world b as a whole, while each proc of a waits for one of b to which it has never sent
 	// anything.
@@ -68,7 +68,7 @@ func GenerateRecover(t *rapid.T, most int) *Program {
 		Steps: d.Between(1, 9), Revokes: d.One(2), Begins: d.One(3), Acks: d.One(2), Parts: d.One(2), Deaths: d.One(2),
 	}}
 	if d.One(4) {
-		p.Steps = []Step{Recover{Steps: 1, Unseen: true, Silent: d.One(2)}}
+		p.Steps = []Step{Recover{Steps: 1, Unseen: true, Silent: d.One(2), Parts: d.One(3)}}
 	}
 	return p
 }
@@ -149,8 +149,13 @@ func (m *recovering) unseen(inter *mpi.Comm, world, rank int) error {
 	if err != nil {
 		return failed(err)
 	}
-	if _, err := mpi.Recv(inter, make([]int64, 1), rank%n, 0); !errors.Is(err, mpi.ErrProcFailed) {
-		return mismatch("a receive from a lost proc: %v", err)
+	if m.s.Parts {
+		err = inter.Disconnect()
+	} else {
+		_, err = mpi.Recv(inter, make([]int64, 1), rank%n, 0)
+	}
+	if !errors.Is(err, mpi.ErrProcFailed) {
+		return mismatch("a wait for a lost proc: %v", err)
 	}
 	if _, err := inter.Agree(1); !errors.Is(err, mpi.ErrProcFailed) {
 		return mismatch("an agreement without the lost ones: %v", err)
