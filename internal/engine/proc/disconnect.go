@@ -271,7 +271,7 @@ func (dc *disconnects) Disconnect(met []*MetWorld) {
 
 // A link to a proc of another world that has broken, without both ends having agreed to close it, is not
 // proof that the proc is dead, and what was on it is missing if it lives. So each end asks its node for a
-// link once more, on which both say what they know: see inquest. A proc to which no link can be made is
+// link once more, on which both say what they know: see lifeCheck. A proc to which no link can be made is
 // lost. Of two that live, the one whose world has the greater name gives way to the other, and ends.
 
 // suspicion is what a proc keeps of a broken link until it knows whether the proc at its other end lives.
@@ -279,15 +279,15 @@ type suspicion struct {
 	q     *Endpoint // dropped, but still the way of what is to be sent to its peer
 	cause error
 	tries int // links that ended before the other end had said something
-	x     *inquest
+	x     *lifeCheck
 }
 
 // The most links that are made to ask a proc, and the first and the longest pause between two: a node may
 // accept links for a proc that has just died.
 const (
-	maxInquests  = 12
-	firstInquest = 10 * time.Millisecond
-	lastInquest  = time.Second
+	maxLifeChecks  = 12
+	firstLifeCheck = 10 * time.Millisecond
+	lastLifeCheck  = time.Second
 )
 
 // suspects notes that a link to another world has broken, and reports whether it is kept until the node has
@@ -321,13 +321,13 @@ func (s *Survival) inquires(d Delivery, peer message.Peer) bool {
 	case d.L == nil && x == nil:
 		return false // a first link could not be made
 	case d.L == nil && d.Msg.Meeting.Lives:
-		s.giveWay(peer)
+		s.bothLive(peer)
 	case d.L == nil:
 		s.unreachable(peer, d.Msg.Reason)
 	case x == nil && !s.cut[peer] && !s.Has(peer):
 		return false
 	default:
-		s.inquire(d.L, peer)
+		s.startLifeCheck(d.L, peer)
 	}
 	return true
 }
@@ -339,19 +339,19 @@ func (s *Survival) unreachable(peer message.Peer, reason string) {
 	case x == nil:
 	case Phase(s.p.State.Load()) >= Finalizing || !s.cares(peer):
 		s.gone[peer] = true
-		s.absolve(peer, x.cause)
+		s.clearSuspicion(peer, x.cause)
 	default:
 		s.broke(peer, fmt.Sprintf("%v; no other one can be made: %s", x.cause, reason))
 	}
 }
 
-// giveWay ends a suspicion of a proc that lives.
-func (s *Survival) giveWay(peer message.Peer) {
+// bothLive ends a suspicion of a proc that lives: one of the two gives way.
+func (s *Survival) bothLive(peer message.Peer) {
 	x := s.suspected[peer]
 	switch {
 	case x == nil:
 	case !s.cares(peer):
-		s.absolve(peer, x.cause)
+		s.clearSuspicion(peer, x.cause)
 	case s.p.Worlds.Member(comm.Proc(s.p.Job.Rank)).Compare(s.p.Worlds.Member(comm.Proc(peer))) > 0:
 		s.Excluded(fmt.Sprintf("%v; both live, and this one gives way", x.cause))
 	default:
@@ -359,8 +359,8 @@ func (s *Survival) giveWay(peer message.Peer) {
 	}
 }
 
-// absolve ends a suspicion; requests that need the proc fail.
-func (s *Survival) absolve(peer message.Peer, why error) {
+// clearSuspicion ends a suspicion; requests that need the proc fail.
+func (s *Survival) clearSuspicion(peer message.Peer, why error) {
 	x := s.suspected[peer]
 	if x == nil {
 		return
@@ -369,22 +369,22 @@ func (s *Survival) absolve(peer message.Peer, why error) {
 	x.q.detachForeign(why)
 }
 
-// absolveAll ends all suspicions and inquests, as nobody needs another proc any more.
-func (s *Survival) absolveAll() {
+// clearSuspicions ends all suspicions and life checks, as nobody needs another proc any more.
+func (s *Survival) clearSuspicions() {
 	if s == nil {
 		return
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.suspected)) {
-		s.absolve(peer, s.suspected[peer].cause)
+		s.clearSuspicion(peer, s.suspected[peer].cause)
 	}
-	for _, x := range slices.Clone(s.inquests) {
+	for _, x := range slices.Clone(s.lifeChecks) {
 		x.close()
 	}
 }
 
-// inquest is a link by which two procs say what they know, after the one before has broken. Each sends one
+// lifeCheck is a link by which two procs say what they know, after the one before has broken. Each sends one
 // word, and ends its side when it has read that of the other.
-type inquest struct {
+type lifeCheck struct {
 	drive.Endpoint
 	p      *Process
 	id     message.LinkID
@@ -395,18 +395,18 @@ type inquest struct {
 	failed bool // the link has ended before
 }
 
-// What a proc says in an inquest.
+// What a proc says in a lifeCheck.
 const (
 	saysLives byte = iota // it needs the other one
 	saysLost              // it goes on without the other one, which has to end
 	saysDone              // it does not need the other one any more
 )
 
-// inquestWord begins what is said in an inquest, as no packet does.
-const inquestWord = "IMPI\xffulf"
+// lifeWord begins what is said in a lifeCheck, as no packet does.
+const lifeWord = "IMPI\xffulf"
 
-func (s *Survival) inquire(l link.Link, peer message.Peer) {
-	x := &inquest{p: s.p, peer: peer, id: message.LinkID(len(s.p.Endpoints.List))}
+func (s *Survival) startLifeCheck(l link.Link, peer message.Peer) {
+	x := &lifeCheck{p: s.p, peer: peer, id: message.LinkID(len(s.p.Endpoints.List))}
 	x.Link = l
 	says := saysDone
 	switch {
@@ -416,9 +416,9 @@ func (s *Survival) inquire(l link.Link, peer message.Peer) {
 		s.suspected[peer].x = x
 		says = saysLives
 	}
-	x.out = append([]byte(inquestWord), says)
+	x.out = append([]byte(lifeWord), says)
 	s.p.Endpoints.List = append(s.p.Endpoints.List, nil) // keeps the number
-	s.inquests = append(s.inquests, x)
+	s.lifeChecks = append(s.lifeChecks, x)
 	if err := s.p.Driver.Add(&x.Endpoint, uint32(x.id), x); err != nil {
 		x.Drop(err)
 		return
@@ -427,10 +427,10 @@ func (s *Survival) inquire(l link.Link, peer message.Peer) {
 }
 
 // Due implements drive.Mover.
-func (x *inquest) Due() bool { return len(x.out) > 0 }
+func (x *lifeCheck) Due() bool { return len(x.out) > 0 }
 
 // Flush implements drive.Mover.
-func (x *inquest) Flush() (progress bool) {
+func (x *lifeCheck) Flush() (progress bool) {
 	for len(x.out) > 0 && !x.failed {
 		n, err := x.Link.Send([][]byte{x.out})
 		switch x.out = x.out[n:]; {
@@ -446,10 +446,10 @@ func (x *inquest) Flush() (progress bool) {
 }
 
 // Receive implements drive.Mover.
-func (x *inquest) Receive() (progress bool) {
+func (x *lifeCheck) Receive() (progress bool) {
 	progress = x.Flush()
 	for !x.failed {
-		buf := make([]byte, len(inquestWord)+1)
+		buf := make([]byte, len(lifeWord)+1)
 		n, err := x.Link.Recv([][]byte{buf})
 		x.in = append(x.in, buf[:n]...)
 		if !x.heard && len(x.in) >= len(buf) {
@@ -469,7 +469,7 @@ func (x *inquest) Receive() (progress bool) {
 }
 
 // Drop implements drive.Mover. A link on which the other end has said nothing proves nothing.
-func (x *inquest) Drop(error) {
+func (x *lifeCheck) Drop(cause error) {
 	if x.failed {
 		return
 	}
@@ -480,7 +480,7 @@ func (x *inquest) Drop(error) {
 	}
 }
 
-func (x *inquest) close() {
+func (x *lifeCheck) close() {
 	if x.failed {
 		return
 	}
@@ -488,7 +488,7 @@ func (x *inquest) close() {
 	x.p.Driver.Remove(&x.Endpoint)
 	_ = x.Link.Close()
 	s := x.p.Survival
-	s.inquests = slices.DeleteFunc(s.inquests, func(y *inquest) bool { return y == x })
+	s.lifeChecks = slices.DeleteFunc(s.lifeChecks, func(y *lifeCheck) bool { return y == x })
 	x.p.Endpoints.vacant = append(x.p.Endpoints.vacant, x.id)
 	if x.p.Worlds.WorldOf(comm.Proc(x.peer)) != nil {
 		who := x.p.Worlds.Member(comm.Proc(x.peer))
@@ -499,11 +499,11 @@ func (x *inquest) close() {
 // again asks for one more link after a while.
 func (s *Survival) again(sus *suspicion) {
 	peer := sus.q.Peer
-	if sus.tries++; sus.tries == maxInquests {
+	if sus.tries++; sus.tries == maxLifeChecks {
 		s.unreachable(peer, "it does not answer")
 		return
 	}
-	s.p.Machine.AfterFunc(min(firstInquest<<(sus.tries-1), lastInquest), func() {
+	s.p.Machine.AfterFunc(min(firstLifeCheck<<(sus.tries-1), lastLifeCheck), func() {
 		s.p.Lock()
 		defer s.p.Unlock()
 		if s.suspected[peer] == sus {
@@ -512,12 +512,12 @@ func (s *Survival) again(sus *suspicion) {
 	})
 }
 
-// answered handles what the other end has said in an inquest. Anything else than the word comes from a
+// answered handles what the other end has said in a lifeCheck. Anything else than the word comes from a
 // proc that has a use for the link, so it lives.
-func (s *Survival) answered(x *inquest, word []byte) {
+func (s *Survival) answered(x *lifeCheck, word []byte) {
 	says := saysLives
-	if bytes.HasPrefix(word, []byte(inquestWord)) {
-		says = word[len(inquestWord)]
+	if bytes.HasPrefix(word, []byte(lifeWord)) {
+		says = word[len(lifeWord)]
 	}
 	switch sus := s.suspected[x.peer]; {
 	case says == saysLost:
@@ -526,7 +526,7 @@ func (s *Survival) answered(x *inquest, word []byte) {
 	case says == saysDone:
 		s.unreachable(x.peer, "it has no use for it")
 	default:
-		s.giveWay(x.peer)
+		s.bothLive(x.peer)
 	}
 	if !x.failed {
 		_ = x.Link.CloseSend()

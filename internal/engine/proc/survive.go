@@ -27,7 +27,7 @@ type Survival struct {
 
 	suspected map[message.Peer]*suspicion // procs of other worlds to which the link has broken
 	cut       map[message.Peer]bool       // those to which a link has ever broken
-	inquests  []*inquest
+	lifeChecks  []*lifeCheck
 
 	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery
@@ -410,7 +410,7 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 			es.breaks = append(es.breaks, b)
 		}
 	}
-	s.absolve(peer, why)
+	s.clearSuspicion(peer, why)
 	s.p.Eng.PeerDown(peer, why)
 	for _, c := range s.Comms() {
 		if c.Holds(peer) {
