@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // The defaults of attributes that the file does not set.
@@ -121,7 +123,7 @@ func executableFault(path, shown string) (problem, remedy string) {
 }
 
 func readableFault(path, shown string) (problem, remedy string) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return "cannot read " + quote(shown) + ": " + reason(err), "correct the path"
 	}

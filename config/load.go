@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/openimpi/impi/internal/hcldepth"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Options has what Load cannot find out itself.
@@ -103,16 +103,23 @@ func unreadable(path string, err error) (problem, remedy string) {
 		return "there is no such job file", "correct the path; there is " + strings.Join(beside[:min(len(beside), 5)], ", ")
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such job file", "correct the path: no job file (*.hcl) is in that folder"
-	case errors.Is(err, syscall.EISDIR):
+	case isFolder(path):
 		return "that is a folder, and no job file", "name the file in it"
-	case errors.Is(err, errTooBig):
-		return "that is no job file: " + err.Error(), "name the file that has the job's sites (*.hcl)"
+	case errors.Is(err, plainfile.ErrKind):
+		return "that is no job file: " + reason(err), "name the file that has the job's sites (*.hcl); a job file is read more than once, so write into a file what comes by a pipe"
+	case errors.Is(err, plainfile.ErrSize):
+		return "that is no job file: " + reason(err), "name the file that has the job's sites (*.hcl)"
 	case errors.Is(err, errNoText):
 		return "that is no job file: it is no text", "name the file that has the job's sites (*.hcl)"
 	case errors.Is(err, fs.ErrPermission):
 		return "you may not read the job file", "ask its owner, or run as the user that it belongs to"
 	}
 	return "cannot read the job file: " + reason(err), "correct the path"
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {

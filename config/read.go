@@ -3,12 +3,9 @@ package config
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"syscall"
 	"unicode/utf8"
+
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // The maximum sizes in bytes of a job file and of a key file. A job file of a thousand sites has a
@@ -20,25 +17,17 @@ const (
 
 var errNoText = errors.New("it is no text")
 
-var errTooBig = errors.New("it is too big")
+// ReadText returns the text of a job file. What is no regular file is an error, as is one that is too big
+// for a job file.
+func ReadText(path string) ([]byte, error) { return readText(path, maxJobFile) }
 
 func readText(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block on a pipe without a writer
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if about, err := f.Stat(); err == nil && about.Mode()&fs.ModeNamedPipe != 0 {
-		return nil, errNoText
-	}
-	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	b, err := plainfile.Read(path, most)
 	switch {
+	case bytes.IndexByte(b, 0) >= 0 || err == nil && !utf8.Valid(b):
+		return nil, errNoText
 	case err != nil:
 		return nil, err
-	case bytes.IndexByte(b, 0) >= 0 || len(b) <= most && !utf8.Valid(b):
-		return nil, errNoText
-	case len(b) > most:
-		return nil, fmt.Errorf("%w: it has more than %d KiB", errTooBig, most>>10)
 	}
 	return b, nil
 }

@@ -34,13 +34,9 @@ const maxMade = 64
 var usualMachines = []int{2, 4, 8}
 
 func readMachines(file, counts string) (*onMachines, error) {
-	text, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("-hostfile: %w", err)
-	}
-	defer text.Close()
 	m := &onMachines{}
-	if m.all, err = engine.ParseHostFile(file, text); err != nil {
+	var err error
+	if m.all, err = engine.ReadHostFile(file); err != nil {
 		return nil, fmt.Errorf("-hostfile: %w", err)
 	}
 	m.counts, err = readCounts(counts, len(m.all))

@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/plugins/sdk/support/pki"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 //go:embed help/cert.txt
@@ -114,6 +115,9 @@ func certInit(o *certOptions, out io.Writer) error {
 	return o.issue(ca, names, out)
 }
 
+// maxPEM bounds a file with certificates or a key.
+const maxPEM = 1 << 20
+
 func certIssue(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
 		return errors.New("name the sites, as in: impi-node cert issue gamma")
@@ -121,11 +125,11 @@ func certIssue(o *certOptions, out io.Writer) error {
 	if err := checkNames(o.args); err != nil {
 		return err
 	}
-	certPEM, err := os.ReadFile(o.path("ca", ".pem"))
+	certPEM, err := plainfile.Read(o.path("ca", ".pem"), maxPEM)
 	if err != nil {
 		return fmt.Errorf("%w; impi-node cert init makes a CA", err)
 	}
-	keyPEM, err := os.ReadFile(o.path("ca", ".key"))
+	keyPEM, err := plainfile.Read(o.path("ca", ".key"), maxPEM)
 	if err != nil {
 		return fmt.Errorf("%w; certificates are made where the CA's key is", err)
 	}
@@ -220,7 +224,7 @@ func certShow(o *certOptions, out io.Writer) error {
 		return errors.New("name the files, as in: impi-node cert show certs/alpha.pem")
 	}
 	for _, path := range o.args {
-		b, err := os.ReadFile(path)
+		b, err := plainfile.Read(path, maxPEM)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (c *checker) fault(pos config.Pos, problem, remedy string) {
 // transports checks the settings of built-in transports and the files of plugins; with try
 // it starts the plugins and asks them, those too that no route names, since a route may be all that
 // is missing.
-func (c *checker) transports(try bool) {
+func (c *checker) transports(ctx context.Context, try bool) {
 	for _, s := range c.job.All() {
 		for _, t := range s.Transports {
 			switch {
@@ -51,7 +51,7 @@ func (c *checker) transports(try bool) {
 				c.ports(s, t)
 			case !c.here(s) || t.Path == "" || !try && !wanted(s, t.Name):
 			case try:
-				c.start(s, t)
+				c.start(ctx, s, t)
 			default:
 				c.file(t)
 			}
@@ -118,8 +118,8 @@ func whoTrusts(t config.Transport) string {
 	return "the file"
 }
 
-func (c *checker) start(s config.Site, t config.Transport) {
-	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+func (c *checker) start(ctx context.Context, s config.Site, t config.Transport) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	p, err := host.Start(ctx, host.Config{
 		Name: t.Name, Path: t.Path, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free, UserNamespace: t.Apart, Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(), StartTimeout: loadTime,

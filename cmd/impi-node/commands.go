@@ -88,7 +88,7 @@ func loadElsewhere(std streams) func(path string) *config.Job {
 func examined(std streams) (doctor.Job, error) {
 	isLocal, err := local()
 	return doctor.Job{Local: isLocal, Load: func(path string) *config.Job {
-		job, found := load(path, isLocal, nil, allPorts, "", true)
+		job, found := load(context.Background(), path, isLocal, nil, allPorts, "", true)
 		show(std.err, found)
 		if found.HasErrors() {
 			return nil

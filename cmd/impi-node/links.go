@@ -109,10 +109,8 @@ func (o *linksOptions) nothing(nodes int) string {
 		return fmt.Sprintf("no job %q runs here; impi-node links lists the jobs that do", o.Job)
 	case o.PID != 0 && nodes > 0:
 		return fmt.Sprintf("process %d is not a node, launcher or proc of a job here; impi-node links lists those", o.PID)
-	case o.RunDir != "":
-		return "no job runs with its run directories in " + o.RunDir
 	}
-	return "no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
+	return links.NoJob("", o.RunDir).Error()
 }
 
 func (o *linksOptions) print(w io.Writer, r *links.Report) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/operator/reload"
 	"github.com/openimpi/impi/internal/site/member"
 	"github.com/openimpi/impi/plugins/sdk/transports"
@@ -40,7 +42,7 @@ func local() (func(netip.Addr) bool, error) {
 }
 
 func checkPort(a netip.AddrPort) error {
-	l, err := net.Listen("tcp", a.String())
+	l, err := net.Listen(listen.Network(a.Addr()), a.String())
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err
@@ -52,8 +54,8 @@ func checkPort(a netip.AddrPort) error {
 
 // load reads and checks a job file, including the transports' settings. ports selects the listeners
 // whose ports are checked; nil means none. addresses are those of host names. site is the only site
-// to run, or "". With try, plugins are started and asked for their settings.
-func load(path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
+// to run, or "". With try, plugins are started and asked for their settings, until ctx ends.
+func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
 	if ports != nil {
@@ -65,7 +67,7 @@ func load(path string, isLocal func(netip.Addr) bool, addresses map[string]netip
 		}
 	}
 	job, found := config.Load(path, opt)
-	return finishLoad(job, found, isLocal, try)
+	return finishLoad(ctx, job, found, isLocal, try)
 }
 
 // source says how a node reads its job file again, with the addresses of host names that it has found.
@@ -75,21 +77,21 @@ func (o *options) source(job *config.Job, name string, addresses map[string]neti
 		return nil
 	}
 	site, _ := job.Site(name)
-	return &reload.Source{Job: job, Site: site, Level: o.logLevel, Read: func(string) (*config.Job, config.Diagnostics) {
+	return &reload.Source{Job: job, Site: site, Level: o.logLevel, Read: func(ctx context.Context, _ string) (*config.Job, config.Diagnostics) {
 		isLocal, err := local()
 		if err != nil {
 			return nil, fault(err)
 		}
-		return load(job.File, isLocal, addresses, nil, site.Name, true)
+		return load(ctx, job.File, isLocal, addresses, nil, site.Name, true)
 	}}
 }
 
-func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Addr) bool, try bool) (*config.Job, config.Diagnostics) {
+func finishLoad(ctx context.Context, job *config.Job, found config.Diagnostics, isLocal func(netip.Addr) bool, try bool) (*config.Job, config.Diagnostics) {
 	if job == nil {
 		return nil, found
 	}
 	c := &checker{job: job, local: job.LocalSites(isLocal), found: found, links: make(map[offered]transports.Capabilities)}
-	c.transports(try)
+	c.transports(ctx, try)
 	c.sharedPorts()
 	c.pins()
 	c.secrecy()
@@ -185,7 +187,7 @@ func validate(file string, asJSON bool, std streams) (int, error) {
 	if err != nil {
 		return statusUsage, err
 	}
-	job, found := load(file, isLocal, nil, allPorts, "", true)
+	job, found := load(context.Background(), file, isLocal, nil, allPorts, "", true)
 	if asJSON {
 		if found == nil {
 			found = config.Diagnostics{}

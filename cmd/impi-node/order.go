@@ -65,7 +65,7 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 	}
 	if job.File != "" {
 		if x.File, err = filepath.Abs(job.File); err == nil {
-			x.Text, err = os.ReadFile(job.File)
+			x.Text, err = config.ReadText(job.File)
 		}
 	}
 	if err == nil && x.Program == "" {
@@ -160,7 +160,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	p.source = o.source(job, x.Site, nil)
 	if p.source != nil {
 		p.source.Given = true
-		p.source.Read = func(text string) (*config.Job, config.Diagnostics) {
+		p.source.Read = func(_ context.Context, text string) (*config.Job, config.Diagnostics) {
 			again := x
 			again.Text = []byte(text)
 			return again.job(o, isLocal)
@@ -235,5 +235,5 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 		return x.Hosts
 	}
 	job, found := config.LoadText(x.File, x.Text, opt)
-	return finishLoad(job, found, isLocal, false)
+	return finishLoad(context.Background(), job, found, isLocal, false)
 }

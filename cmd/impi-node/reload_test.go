@@ -200,7 +200,7 @@ func TestReloadOfTheLauncher(t *testing.T) {
 	}
 	old := renew(before)
 	path := file(t, twoSites+strings.ReplaceAll(withCertificates, "${env.CERTS}", certs)+"log { level = \"info\" }\n")
-	job, found := load(path, func(netip.Addr) bool { return true }, nil, nil, "", false)
+	job, found := load(t.Context(), path, func(netip.Addr) bool { return true }, nil, nil, "", false)
 	if job == nil || found.HasErrors() {
 		t.Fatal(found)
 	}

@@ -112,7 +112,7 @@ func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, 
 	if h == nil && o.site != "" {
 		ports = portsOf(o.file, o.site, o.host, isLocal, told.Addresses)
 	}
-	job, found = load(o.file, isLocal, told.Addresses, ports, o.site, false)
+	job, found = load(context.Background(), o.file, isLocal, told.Addresses, ports, o.site, false)
 	return job, told, found
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -113,7 +114,7 @@ func (r *relauncher) take(name string) error {
 	if err != nil {
 		return err
 	}
-	job, found := load(r.job.File, isLocal, r.addresses, nil, "", false)
+	job, found := load(context.Background(), r.job.File, isLocal, r.addresses, nil, "", false)
 	if found.HasErrors() {
 		return found.Err()
 	}

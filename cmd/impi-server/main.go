@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strconv"
@@ -71,28 +72,37 @@ func (i interrupt) Is(target error) bool {
 	return target == rendezvous.ErrLeave && i.signal == syscall.SIGTERM
 }
 
-// untilSignal returns a context that ends when somebody ends the server. reload is called for each SIGHUP;
-// if it is nil, SIGHUP ends the server.
+// untilSignal returns a context that ends when somebody ends the server. reload is called for SIGHUP, one call
+// at a time; if it is nil, SIGHUP ends the server.
 func untilSignal(reload func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	c, hangup := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
+	if reload != nil {
+		signal.Notify(hangup, syscall.SIGHUP)
+	} else {
+		signal.Notify(c, syscall.SIGHUP)
+	}
 	go func() {
+		select {
+		case s := <-c:
+			cancel(interrupt{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	go func() { // apart, as reload reads files, which may take long
 		for {
 			select {
-			case s := <-c:
-				if s == syscall.SIGHUP && reload != nil {
-					reload()
-					continue
-				}
-				cancel(interrupt{s.(syscall.Signal)})
+			case <-hangup:
+				reload()
 			case <-ctx.Done():
+				return
 			}
-			return
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(c)
+		signal.Stop(hangup)
 		cancel(nil)
 	}
 }
@@ -133,6 +143,12 @@ func (o *options) longest() time.Duration {
 	return o.resume
 }
 
+// network returns the network of -host for package net.
+func (o *options) network() string {
+	at, _ := netip.ParseAddr(o.host) // the zero Addr for all addresses, and for a name
+	return listen.Network(at)
+}
+
 func serve(o *options, stdout, stderr io.Writer) error {
 	log, limiter := loglimit.New(hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
 	defer limiter.Close()
@@ -145,7 +161,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(socket.DefaultSilence)}
 	var ln net.Listener
 	err := listen.First(o.ports, o.port, func(port uint16) (taken bool, err error) {
-		ln, err = lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(int(port))))
+		ln, err = lc.Listen(ctx, o.network(), net.JoinHostPort(o.host, strconv.Itoa(int(port))))
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	if err != nil {
@@ -158,6 +174,9 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	}
 	if o.auth.None && !isLoopback(ln.Addr()) {
 		log.Warn("anybody who reaches this address can take part: start with -key-file FILE, or with -host 127.0.0.1 if all sites are on this machine", "address", ln.Addr(), "auth", o.auth)
+	}
+	if problem := o.raw.openKey(); problem != "" {
+		log.Warn("others can read the key", "file", o.raw.keyFile, "mode", problem, "remedy", "chmod 600 "+o.raw.keyFile)
 	}
 	kept, err := names.NewServer(names.ServerConfig{Auth: o.auth, Logger: log.Named("names")})
 	if err != nil {

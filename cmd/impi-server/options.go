@@ -16,6 +16,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/plugins/sdk/support/keyfile"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Names of the environment variables that all implementations share.
@@ -133,8 +135,11 @@ func (o *options) readPort(text string) bool {
 
 const knownLevels = "write trace, debug, info, warn, error or off"
 
+// maxSmallFile bounds the files with a key and with a log level, and leaves room for white space.
+const maxSmallFile = 4 << 10
+
 func readLevel(path string) (hclog.Level, error) {
-	b, err := os.ReadFile(path)
+	b, err := plainfile.Read(path, maxSmallFile)
 	if err != nil {
 		return hclog.NoLevel, fmt.Errorf("-log-level-file: %w", err)
 	}
@@ -204,9 +209,21 @@ func (r *raw) authentication(env environment) (startup.Auth, error) {
 	return a, nil
 }
 
+// openKey returns the mode of the key's file if others than its owner can read it, or "".
+func (r *raw) openKey() string {
+	if r.keyFile == "" {
+		return ""
+	}
+	info, err := os.Stat(r.keyFile)
+	if err != nil || keyfile.Private(info) {
+		return "" // it was read, but may be gone since
+	}
+	return fmt.Sprintf("%04o", info.Mode().Perm())
+}
+
 func (r *raw) key(env environment) (text, from string, err error) {
 	if r.keyFile != "" {
-		b, err := os.ReadFile(r.keyFile)
+		b, err := plainfile.Read(r.keyFile, maxSmallFile)
 		if err != nil {
 			return "", "", fmt.Errorf("-key-file: %w", err)
 		}

@@ -100,3 +100,21 @@ func TestParseFaults(t *testing.T) {
 		t.Errorf("a hexadecimal key: %v", err)
 	}
 }
+
+// TestOpenKey: a key that others can read gets a warning.
+func TestOpenKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.key")
+	if err := os.WriteFile(file, []byte("77\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o644: true} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, nil, "-clients", "1", "-key-file", file, "-host", "127.0.0.1", "-timeout", "10ms")
+		p.end(t)
+		if got := strings.Contains(p.stderr.String(), "others can read the key") && strings.Contains(p.stderr.String(), "chmod 600 "+file); got != want {
+			t.Errorf("mode %04o:\n%s", mode, p.stderr.String())
+		}
+	}
+}

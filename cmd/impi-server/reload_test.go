@@ -165,3 +165,46 @@ func TestReloadOfTheServer(t *testing.T) {
 		t.Errorf("status %d", code)
 	}
 }
+
+// TestReloadOfPipes: files that have become pipes change nothing, and SIGTERM ends the server.
+func TestReloadOfPipes(t *testing.T) {
+	for _, name := range []string{"certificate", "level"} {
+		t.Run(name, func(t *testing.T) {
+			r := startReloading(t, pkitest.Authority(t))
+			path := map[string]string{"certificate": r.cert, "level": r.logLevel}[name]
+			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			r.reload(t, "it is a pipe and no regular file")
+			if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			for r.log.Scan() {
+			}
+			if code := r.end(t); code != exitSignal+int(syscall.SIGTERM) {
+				t.Errorf("status %d", code)
+			}
+		})
+	}
+}
+
+// TestSignalDuringAReload: a reload that hangs does not keep the server.
+func TestSignalDuringAReload(t *testing.T) {
+	began, goes := make(chan struct{}, 1), make(chan struct{})
+	ctx, stop := untilSignal(func() { began <- struct{}{}; <-goes })
+	defer stop()
+	defer close(goes)
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		if s == syscall.SIGHUP {
+			<-began
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Error("SIGTERM is not heeded")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/sim"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 //go:embed help.txt
@@ -46,8 +47,11 @@ func run(ctx context.Context, args []string, out, report io.Writer) int {
 	return c.Execute(args, out, report)
 }
 
+// maxCase bounds the file of a case.
+const maxCase = 64 << 20
+
 func (o *options) runFile(out, report io.Writer) (int, error) {
-	text, err := os.ReadFile(o.file)
+	text, err := plainfile.ReadPipe(o.file, maxCase)
 	if err == nil {
 		var c *sim.Case
 		if c, err = sim.Parse(string(text)); err == nil {

@@ -71,7 +71,7 @@ func (o *common) find() ([]links.Found, error) {
 	case len(jobs) == 0 && o.job != "":
 		return nil, fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
 	case len(jobs) == 0:
-		return nil, errors.New("no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
+		return nil, links.NoJob("", o.runDir)
 	case len(jobs) > 1 && !o.all:
 		var names []string
 		for _, j := range jobs {

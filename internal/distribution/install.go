@@ -19,6 +19,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/pluginlock"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // The actions on a plugin.
@@ -371,7 +372,7 @@ func chmod(path string) error {
 }
 
 func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return "", err
 	}

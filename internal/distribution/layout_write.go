@@ -20,6 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/openimpi/impi/internal/pluginlock"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // writeLayout writes an OCI layout of the files in a folder. An existing layout is extended: its
@@ -135,7 +136,7 @@ func putBlob(root *os.Root, file string, size int64, in io.Reader) error {
 func replaceIndex(at string, releases []ocispec.Descriptor) error {
 	x := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
 	file := filepath.Join(at, ocispec.ImageIndexFile)
-	switch in, err := os.Open(file); {
+	switch in, err := plainfile.Open(file); {
 	case err == nil:
 		text, err := readAll(in, file, maxIndex)
 		in.Close()

@@ -18,6 +18,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/quantity"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Marks around the data of a report in its file. JSON written by encoding/json contains no "<".
@@ -102,17 +103,12 @@ func temporary(path string) (*os.File, error) {
 
 // Read reads the report in a file.
 func Read(path string) (*Report, error) {
-	f, err := os.Open(path)
+	b, err := plainfile.Read(path, mostFile)
+	if errors.Is(err, plainfile.ErrSize) {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostFile+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(b) > mostFile:
-		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", path, ErrFile, mostFile)
 	}
 	_, data, found := bytes.Cut(b, []byte(dataBegins))
 	data, _, ended := bytes.Cut(data, []byte(dataEnds))

@@ -50,18 +50,36 @@ func Serve(path string, handle func(context.Context, Request) Answer) (*Server, 
 	return s, nil
 }
 
+// closeLimit is how long Close waits for handlers, whose context has ended. One that still runs may be in a
+// call of the system, as at a file of a machine that does not answer, and must not keep the node.
+const closeLimit = 5 * time.Second
+
 // Close removes the socket and ends all requests; it returns soon.
 func (s *Server) Close() {
-	s.rpc.Stop()
-	s.work.Wait()
+	waitFor(closeLimit, func() {
+		s.rpc.Stop()
+		s.work.Wait()
+	})
 }
 
 // Drain waits until requests in progress have been answered, for limit at most, and closes the
 // server.
 func (s *Server) Drain(limit time.Duration) {
-	defer s.Close()
-	defer time.AfterFunc(limit, s.rpc.Stop).Stop()
-	s.rpc.GracefulStop()
+	waitFor(limit, s.rpc.GracefulStop)
+	s.Close()
+}
+
+// waitFor waits until f has returned, for limit at most.
+func waitFor(limit time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }
 
 type listener struct {

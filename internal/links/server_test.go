@@ -271,3 +271,42 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// TestCloseWithoutTheHandler: a handler that never returns does not keep the node from ending.
+func TestCloseWithoutTheHandler(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "impi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	asked, returns := make(chan struct{}), make(chan struct{})
+	s, err := Serve(filepath.Join(dir, SocketName), func(context.Context, Request) Answer {
+		close(asked)
+		<-returns
+		return Answer{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if _, err := ask(t, dir, Request{Op: OpLinks}); err == nil {
+			t.Error("an answer of a server that was closed")
+		}
+	}()
+	<-asked
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.Drain(10 * time.Millisecond)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit + 20*time.Second):
+		t.Error("it waits on")
+	}
+	close(returns)
+	<-closed
+	<-answered
+}

@@ -51,6 +51,19 @@ func (c *Choice) Wants(j *Job) bool {
 	return IsCalled(c.Job, j.Name, j.ID) && (c.PID == 0 || j.HasPID(c.PID))
 }
 
+// NoJob is the error for when no node was found of a job called name, or of any if that is empty, with its
+// run directories in runDir, or in the usual places.
+func NoJob(name, runDir string) error {
+	job, where := "job of this user", " on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
+	if name != "" {
+		job = fmt.Sprintf("job %q of this user", name)
+	}
+	if runDir != "" {
+		where = " with its run directories in " + runDir
+	}
+	return errors.New("no " + job + " runs" + where)
+}
+
 // userID returns the number of a user. Only root may ask about another user.
 func userID(name string) (int, error) {
 	if os.Geteuid() != 0 {

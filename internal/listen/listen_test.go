@@ -66,3 +66,27 @@ func TestTCP(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOfOneFamily: at 0.0.0.0 nothing is heard by IPv6, and at [::] all is.
+func TestOfOneFamily(t *testing.T) {
+	for at, want := range map[string]bool{"0.0.0.0:0": false, "[::]:0": true} {
+		ln, err := TCP(t.Context(), net.ListenConfig{}, netip.MustParseAddrPort(at), config.Ports{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		port := ln.Addr().(*net.TCPAddr).AddrPort().Port()
+		c, err := net.Dial("tcp6", netip.AddrPortFrom(netip.IPv6Loopback(), port).String())
+		if err == nil {
+			c.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%s by IPv6: %v", at, err)
+		}
+		if c, err = net.Dial("tcp4", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port).String()); err != nil {
+			t.Errorf("%s by IPv4: %v", at, err)
+		} else {
+			c.Close()
+		}
+	}
+}

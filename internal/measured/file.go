@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // most bounds the file, in bytes. A pair of sites takes some hundred, so many jobs fit.
@@ -78,25 +79,11 @@ func Read(path string) (f File, err error) {
 // read reads a file; both results are empty if there is none. It refuses what is no regular file,
 // as reading that might never end.
 func read(path string) (text []byte, problem string) {
-	about, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	text, err := plainfile.Read(path, most)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ""
-	case err != nil:
+	} else if err != nil {
 		return nil, reason(err)
-	case !about.Mode().IsRegular():
-		return nil, "it is not a regular file"
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, reason(err)
-	}
-	defer in.Close()
-	if text, err = io.ReadAll(io.LimitReader(in, most+1)); err != nil {
-		return nil, reason(err)
-	}
-	if len(text) > most {
-		return nil, fmt.Sprintf("it has more than %d bytes", most)
 	}
 	return text, ""
 }

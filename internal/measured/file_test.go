@@ -58,7 +58,7 @@ func TestWrongFiles(t *testing.T) {
 		"{\"pairs\":[{\"a\":\"x\",\"b\":\"y\",\n\n\"measured\":\"yesterday\"}]}": `:3: the times called measured must be as in "2026-`,
 		"{\"pairs\":[{\"a\":\"x\",\"b\":\"y\",\n\"measured\":7}]}":               ":2: the times called measured",
 		"{}\n{}":                    "something follows the closing brace",
-		strings.Repeat(" ", most+1): ": it has more than 1048576 bytes",
+		strings.Repeat(" ", most+1): "it has more than 1024 KiB",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestWrongFiles(t *testing.T) {
 			t.Errorf("%.60q: %+v, %v\nwant %s", text, f, err, want)
 		}
 	}
-	if _, err := Read(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Read(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(" \n"), 0o600); err != nil {

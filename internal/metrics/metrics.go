@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/listen"
 )
 
 // Bounds of what anybody who can connect can make a node do.
@@ -52,7 +53,7 @@ type Server struct {
 
 // Serve begins to serve /metrics, /healthz and /readyz.
 func Serve(s Settings) (*Server, error) {
-	ln, err := net.Listen("tcp", s.Listen.String())
+	ln, err := net.Listen(listen.Network(s.Listen.Addr()), s.Listen.String())
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/launch/engine"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Host is a machine that the programs run on.
@@ -237,7 +238,7 @@ func ThisMachine() Machine {
 	return Machine{
 		Getenv: os.LookupEnv,
 		Read: func(file string) (string, error) {
-			b, err := os.ReadFile(file)
+			b, err := plainfile.ReadPipe(file, engine.MaxHostFile)
 			return string(b), err
 		},
 		Allocation: allocated,

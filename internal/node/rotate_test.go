@@ -23,7 +23,7 @@ func rereads(job *config.Job, file func() (*config.Job, config.Diagnostics)) fun
 		original := *job
 		original.File = "job.hcl"
 		original.Sites = slices.Clone(job.Sites)
-		o.File = &reload.Source{Job: &original, Site: original.Sites[o.Site.Client], Read: func(string) (*config.Job, config.Diagnostics) { return file() }}
+		o.File = &reload.Source{Job: &original, Site: original.Sites[o.Site.Client], Read: func(context.Context, string) (*config.Job, config.Diagnostics) { return file() }}
 	}
 }
 

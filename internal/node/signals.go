@@ -44,24 +44,25 @@ func (n *node) passSignals() (stop func()) {
 // reloads has the site read its job file again when the operator has signalled that, until stop is
 // called. What comes of it is in the logs of the hosts; here, it is said if nothing has changed.
 func reloads(ctx context.Context, n *node) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
+	ctx, quit := context.WithCancel(ctx)
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-n.opt.Reload:
-			case <-quit:
+			case <-ctx.Done():
 				return
 			}
 			select {
 			case <-n.ready:
 				reread(ctx, n)
-			case <-quit:
+			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	return func() { close(quit); <-done }
+	return func() { quit(); <-done }
 }
 
 // rereadLimit is how long the hosts of a site have to read their files. They may have to try

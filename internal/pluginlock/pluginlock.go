@@ -6,7 +6,6 @@ package pluginlock
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
@@ -25,6 +23,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/openimpi/impi/internal/hcldepth"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Name is the name of the lock file, in the folder of the job file.
@@ -64,7 +63,7 @@ type parsed struct {
 // Read reads the lock file at path. If there is none, the lock has no plugins.
 func Read(path string) (*Lock, error) {
 	l := &Lock{Plugins: map[string]Entry{}}
-	text, err := readFile(path)
+	text, err := plainfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	} else if err != nil {
@@ -92,22 +91,6 @@ func Read(path string) (*Lock, error) {
 		l.Plugins[x.Name] = e
 	}
 	return l, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer must not block
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: it is not a regular file", path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s: it has more than %d KiB, too many for a lock file", path, maxFile>>10)
-	}
-	return text, err
 }
 
 func broken(path string, diags hcl.Diagnostics) error {

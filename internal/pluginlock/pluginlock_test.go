@@ -60,7 +60,7 @@ func TestBadLocks(t *testing.T) {
 		block("1.2.3", `{ "../x" = "`+sum+`" }`):  "not a platform",
 		block("1.2.3", `{ linux_amd64 = "abc" }`): "64 hex digits",
 		strings.Replace(good, `"x"`, `"../x"`, 1): "not a plugin's name",
-		strings.Repeat("#", maxFile+1):            "too many for a lock file",
+		strings.Repeat("#", maxFile+1):            "it has more than 1024 KiB",
 		"a = " + strings.Repeat("[", 1000):        "nested too deep",
 	} {
 		path := filepath.Join(t.TempDir(), Name)
@@ -72,7 +72,7 @@ func TestBadLocks(t *testing.T) {
 			t.Errorf("%.80q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Error(err)
 	}
 }

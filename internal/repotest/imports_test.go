@@ -70,7 +70,7 @@ func isPure(dir string) bool { return fits("core/...", dir) || slices.Contains(p
 
 // ofNode is what the node's process may import: it knows the contract and no transport.
 var ofNode = []string{
-	"core/...", "plugins/sdk/link", "plugins/sdk/support/polling", "plugins/sdk/support/unproved", "plugins/sdk/support/pki", "plugins/sdk/transports", "plugins/sdk/transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/sdk/proto/...",
+	"core/...", "plugins/sdk/link", "plugins/sdk/support/polling", "plugins/sdk/support/unproved", "plugins/sdk/support/pki", "plugins/sdk/support/plainfile", "plugins/sdk/transports", "plugins/sdk/transports/socket", "transports/support/trace", "config", "plugins/host", "plugins/sdk/proto/...",
 	"internal/...",
 }
 
@@ -97,7 +97,7 @@ var directions = []direction{
 	{from: "plugins/sdk/transports/stripe", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/link"}},
 	// It makes links anew of what their Detach gives.
 	{from: "plugins/sdk/transports/transporttest", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
-	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile"}},
+	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile", "plugins/sdk/support/plainfile"}},
 	{from: "plugins/sdk/proto/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/proto/..."}},
 	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/failfast", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
 
@@ -105,10 +105,10 @@ var directions = []direction{
 	{from: "transports/shm/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "transports/unix", "plugins/sdk/link"}},
 	{from: "transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/transports/conn", "plugins/sdk/transports/stripe", "plugins/sdk/transports/identity", "plugins/sdk/link", "plugins/sdk/support/unproved"}},
 	{from: "plugins/...", ours: []string{"plugins/...", "internal/launch"}},
-	{from: "config/...", ours: []string{"internal/hostlist", "plugins/sdk/support/keyfile", "internal/hcldepth", "internal/pluginlock"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version", "aead.dev/minisign"}},
+	{from: "config/...", ours: []string{"internal/hostlist", "plugins/sdk/support/keyfile", "plugins/sdk/support/plainfile", "internal/hcldepth", "internal/pluginlock"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version", "aead.dev/minisign"}},
 	{from: "internal/hcldepth", ours: nil, others: []string{"github.com/hashicorp/hcl/v2/..."}},
-	{from: "internal/pluginlock", ours: []string{"internal/hcldepth"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version"}},
-	{from: "internal/distribution", ours: []string{"config", "internal/cmdline", "internal/pluginlock"}},
+	{from: "internal/pluginlock", ours: []string{"internal/hcldepth", "plugins/sdk/support/plainfile"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "github.com/hashicorp/go-version"}},
+	{from: "internal/distribution", ours: []string{"config", "plugins/sdk/support/plainfile", "internal/cmdline", "internal/pluginlock"}},
 	{from: "include", ours: nil, others: noOthers},
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/meetings", ours: []string{"core/...", "internal/wireup"}, others: noOthers},
@@ -131,7 +131,7 @@ var directions = []direction{
 	{from: "internal/campaign/inject", ours: nil, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/campaign/job", ours: nil, others: noOthers},
 	{from: "internal/wan", ours: nil, others: noOthers},
-	{from: "internal/measured", ours: nil, others: noOthers},
+	{from: "internal/measured", ours: []string{"plugins/sdk/support/plainfile"}, others: noOthers},
 	{from: "internal/mutant", ours: nil, others: noOthers},
 	{from: "internal/sim/...", ours: []string{"core/...", "plugins/sdk/link/...", "plugins/sdk/support/unproved", "plugins/sdk/support/polling", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/zstd", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},

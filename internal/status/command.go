@@ -132,15 +132,12 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	}
 }
 
-// ErrNothing means that no job was found.
-var ErrNothing = errors.New("no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
-
 const clearScreen = "\x1b[H\x1b[2J"
 
 // show prints what a look has found, after before unless it prints JSON.
 func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	if len(r.Jobs) == 0 {
-		return statusNoJob, ErrNothing
+		return statusNoJob, links.NoJob(o.Job, o.RunDir)
 	}
 	if o.json {
 		e := json.NewEncoder(out)

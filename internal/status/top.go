@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/links"
 )
 
 // TopHelp is the text of -h of impi-node top.
@@ -26,7 +27,7 @@ func TopCommand(in, out *os.File) *cmdline.Command {
 			return 0, cmdline.Wrong(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
 		}
 		if len(o.ask().Jobs) == 0 {
-			return statusNoJob, ErrNothing
+			return statusNoJob, links.NoJob(o.Job, o.RunDir)
 		}
 		s, err := run(newScreen(o.ask, o.interval()), in, out)
 		if err != nil {

@@ -64,7 +64,7 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	jobs := look(first)
 	cancel()
 	if len(jobs) == 0 {
-		return statusFailed, status.ErrNothing
+		return statusFailed, links.NoJob(o.Job, o.RunDir)
 	}
 	if url := o.served(); url != "" && !o.listen.IsValid() && len(jobs) == 1 { // that page shows its own job only
 		fmt.Fprintln(out, url)

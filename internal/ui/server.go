@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/status"
 	"github.com/openimpi/impi/internal/version"
 )
@@ -84,7 +85,7 @@ func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	if err := CheckListen(at); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("tcp", at.String())
+	ln, err := net.Listen(listen.Network(at.Addr()), at.String())
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}

@@ -159,13 +159,17 @@ func runDirError(path, problem string) error {
 }
 
 // RunDirs returns the run directories of the processes of user uid below base or, if base
-// is empty, in all places where NewRunDir would make one. If uid is this process's own
+// is empty, in all places where NewRunDir would make one. base may also be the directory impi-UID that
+// NewRunDir makes below it. If uid is this process's own
 // user, directories of processes that have ended are removed first, unless another process
 // is doing that. RunDirs does not wait for any lock.
 func RunDirs(base string, uid int) (dirs []string) {
 	seen := make(map[string]bool)
 	for _, b := range baseDirs(base) {
 		parent := filepath.Join(b, "impi-"+strconv.Itoa(uid))
+		if base != "" && filepath.Base(b) == filepath.Base(parent) {
+			parent = b
+		}
 		if seen[parent] {
 			continue
 		}

@@ -13,12 +13,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // Digest returns the SHA-256 of a file in hex, as the setting sha256 in the config needs
 // it.
 func Digest(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -2,26 +2,30 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 const maxSlots = 1 << 20
 
+// MaxHostFile bounds a file of machines. One of the most machines that a site has is smaller.
+const MaxHostFile = 16 << 20
+
 // ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4) write
 // it; see ParseHostFile. By hand: no library reads either, and a file may mix the two.
 func ReadHostFile(path string) ([]Machine, error) {
-	f, err := os.Open(path)
+	b, err := plainfile.ReadPipe(path, MaxHostFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the list of machines: %w", err)
 	}
-	defer f.Close()
-	return ParseHostFile(path, f)
+	return ParseHostFile(path, bytes.NewReader(b))
 }
 
 var equals = regexp.MustCompile(`\s*=\s*`)

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // indexVariables are the variables by which schedulers tell containers their indices, from 0.
@@ -130,8 +131,8 @@ func describe(job *config.Job, s config.Site, o Options) (d site, err error) {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("site %s: "+format, append([]any{s.Name}, args...)...))
 	}
-	text, err := os.ReadFile(job.File)
-	if err != nil || len(text) > maxText || !utf8.Valid(text) {
+	text, err := config.ReadText(job.File)
+	if err != nil || len(text) > maxText {
 		fault("the job file must be text of at most %d bytes: %v", maxText, err)
 	}
 	d.Text = string(text)
@@ -219,10 +220,7 @@ func (d *site) file(job *config.Job, path string) (f file, err error) {
 		return f, nil
 	}
 	full := filepath.Join(filepath.Dir(job.File), path)
-	if info, err := os.Stat(full); err == nil && info.Size() > maxFile {
-		return f, fmt.Errorf("%s has more than %d bytes", full, maxFile)
-	}
-	b, err := os.ReadFile(full)
+	b, err := plainfile.Read(full, maxFile)
 	if err == nil && !utf8.Valid(b) {
 		err = fmt.Errorf("%s is no text", full)
 	}

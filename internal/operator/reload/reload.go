@@ -23,6 +23,7 @@ import (
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/site/server"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
 // ErrNoFile is wrapped by the error of a node that has no file to read again.
@@ -38,8 +39,9 @@ type Source struct {
 	// Given reports that the node was started by an engine, which passed it the text of the head's
 	// file.
 	Given bool
-	// Read reads the file again, or parses the text of the head's file. Faults change nothing.
-	Read func(text string) (*config.Job, config.Diagnostics)
+	// Read reads the file again, or parses the text of the head's file, and tries its plugins until
+	// the context ends. Faults change nothing.
+	Read func(ctx context.Context, text string) (*config.Job, config.Diagnostics)
 }
 
 // Settings are what a Reloader changes.
@@ -79,7 +81,7 @@ func (r *Reloader) Text() (string, error) {
 	if r.Source == nil || r.Source.Job.File == "" {
 		return "", ErrNoFile
 	}
-	b, err := os.ReadFile(r.Source.Job.File)
+	b, err := config.ReadText(r.Source.Job.File)
 	return string(b), err
 }
 
@@ -107,7 +109,10 @@ func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.R
 		return a, fmt.Errorf("%w here: an engine has started this node, with the text of the head's; send the request to the head", ErrNoFile)
 	}
 	a.File = r.Source.Job.File
-	job, found := r.Source.Read(text)
+	job, found := r.Source.Read(ctx, text)
+	if err := ctx.Err(); err != nil {
+		return a, fmt.Errorf("%s and what it names were not read in time: %w", a.File, err)
+	}
 	if found.HasErrors() {
 		for _, d := range found {
 			if d.Severity == config.Error {
@@ -295,6 +300,9 @@ func settingDifferences(title string, was, now config.Transport) (list []differe
 	return list
 }
 
+// maxCertificate bounds a file of certificates, as package identity does.
+const maxCertificate = 1 << 20
+
 // digestOf is a digest of a transport's certificates: of what its settings say, and of their files.
 func digestOf(t config.Transport) string {
 	h := sha256.New()
@@ -304,7 +312,7 @@ func digestOf(t config.Transport) string {
 		}
 		fmt.Fprintf(h, "%s %q\n", s.Name, s.Value)
 		if path, ok := s.Value.(string); ok {
-			b, err := os.ReadFile(rooted(t.Dir, path))
+			b, err := plainfile.Read(rooted(t.Dir, path), maxCertificate)
 			fmt.Fprintf(h, "%d %t\n%s", len(b), err == nil, b)
 		}
 	}

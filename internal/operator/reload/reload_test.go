@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func running(t *testing.T, text string) (*Reloader, func(text string) links.Rere
 	}}
 	now := ""
 	r := New(Settings{Routes: rt, Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &strings.Builder{}}), Source: &Source{
-		Job: job, Site: job.Sites[0], Read: func(string) (*config.Job, config.Diagnostics) { return loaded(t, dir, now) },
+		Job: job, Site: job.Sites[0], Read: func(context.Context, string) (*config.Job, config.Diagnostics) { return loaded(t, dir, now) },
 	}})
 	return r, func(text string) links.Reread {
 		t.Helper()

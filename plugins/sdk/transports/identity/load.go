@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/support/keyfile"
+	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
@@ -102,14 +103,7 @@ func read(setting, path string) ([]byte, error) {
 		return nil, &transports.SettingError{
 			Name: setting, Problem: "no file is given", Remedy: "name one; impi-node cert init makes them all"}
 	}
-	info, err := os.Stat(path)
-	if err == nil && (info.IsDir() || info.Size() > maxFile) {
-		err = fmt.Errorf("%s is not a file of at most %d bytes", path, maxFile)
-	}
-	var b []byte
-	if err == nil {
-		b, err = os.ReadFile(path)
-	}
+	b, err := plainfile.Read(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &transports.SettingError{
