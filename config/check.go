@@ -163,8 +163,8 @@ func (b *builder) checkTogether() {
 
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
-	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
-		if !at.Addr().IsValid() || !at.Addr().IsUnspecified() && s.notHere(at.Addr(), pos, who) || at.Port() == 0 {
+	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string, listens bool) {
+		if !at.Addr().IsValid() || !at.Addr().IsUnspecified() && s.notHere(at.Addr(), pos, who, listens) || at.Port() == 0 {
 			return
 		}
 		if first, again := taken[at]; again {
@@ -175,25 +175,28 @@ func (b *builder) checkPorts() {
 		if b.opt.CheckPort == nil || !s.here() {
 			return
 		}
-		if err := b.opt.CheckPort(at); err != nil {
-			b.fault(pos, "cannot listen on "+at.String()+": "+err.Error(), listenRemedy(at, err))
+		err := b.opt.CheckPort(at)
+		if runs, ok := errors.AsType[Runs](err); ok {
+			b.warn(pos, "cannot listen on "+at.String()+" for now: "+runs.Error(), "the file can be run again when that job has ended (impi-node links)")
+		} else if err != nil {
+			b.fault(pos, "cannot listen on "+at.String()+": "+err.Error(), ListenRemedy(at, err))
 		}
 	}
 	for _, s := range b.ours() {
 		if at := s.Metrics.Listen; at.IsValid() && s.here() { // other machines may use it too
-			claim(s, at, s.Metrics.Pos, "what serves metrics of site "+quote(s.Name))
+			claim(s, at, s.Metrics.Pos, "what serves metrics of site "+quote(s.Name), true)
 		}
 		if at := s.UI.Listen; at.IsValid() && s.here() {
-			claim(s, at, s.UI.Pos, "the page of site "+quote(s.Name))
+			claim(s, at, s.UI.Pos, "the page of site "+quote(s.Name), headHere(s))
 		}
 		if s.Server.Embedded {
-			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
+			claim(s, s.Server.Address, s.Server.Pos, embeddedServer, headHere(s))
 		}
 		for _, h := range s.Hosts {
 			if s.Network != (Network{}) {
 				break // the addresses are chosen when the hosts start
 			}
-			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
+			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name), false) // its address was checked before
 		}
 	}
 }
@@ -227,20 +230,29 @@ func (b *builder) checkServerPlace() {
 
 const embeddedServer = "the embedded server"
 
-// notHere reports whether a listener of a site that runs here has an address that this
-// machine does not have. It records that as a fault for the server; for hosts it was
-// recorded before.
-func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
+// headHere reports whether the first host of a site is this machine.
+func headHere(s *siteDraft) bool {
+	return s.opt.Local != nil && len(s.Hosts) > 0 && s.Hosts[0].Address.IsValid() && s.opt.Local(s.Hosts[0].Address)
+}
+
+// notHere reports whether a listener of a site that runs here has an address that this machine does
+// not have. It records that as a fault if a node of this machine listens there.
+func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string, listens bool) bool {
 	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {
 		return false
 	}
-	if who == embeddedServer && len(s.Hosts) > 0 && s.opt.Local(s.Hosts[0].Address) { // the head runs the server
-		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which does not have the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
+	if listens {
+		what := who + " listens on this machine"
+		if who == embeddedServer {
+			what = "site " + quote(s.Name) + " runs the server on this machine"
+		}
+		s.fault(pos, what+", which does not have the address "+at.String(), ListenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
 	}
 	return true
 }
 
-func listenRemedy(at netip.AddrPort, err error) string {
+// ListenRemedy says what to do where a listener cannot be opened.
+func ListenRemedy(at netip.AddrPort, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "no interface of this machine has " + at.Addr().String() + ": write an address that `ip -br address` shows"

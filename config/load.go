@@ -20,6 +20,14 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/plainfile"
 )
 
+// Runs is why a listener cannot be opened if a node of the same job has it: the job runs already.
+type Runs struct {
+	Who string
+}
+
+// Error implements error.
+func (r Runs) Error() string { return r.Who + " listens there" }
+
 // Options has what Load cannot find out itself.
 type Options struct {
 	// Builtins are the transports that need no plugin, best first. In a site's order of
@@ -33,6 +41,8 @@ type Options struct {
 	// CheckPort returns the reason why a listener cannot be opened on an address that the file
 	// gives to an own site, or nil. It is not called for port 0. If it is nil, ports are not
 	// checked.
+	//
+	// With Runs as the reason there is only a warning.
 	CheckPort func(netip.AddrPort) error
 
 	// Allocation returns the hosts of a site without hosts in the file, whose launch block names a

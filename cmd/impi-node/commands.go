@@ -33,7 +33,7 @@ func tree(std streams) *cmdline.Command {
 	root.Commands = []*cmdline.Command{
 		abiCommand(),
 		certCommand(),
-		doctor.Command(known(), func() (doctor.Job, error) { return examined(std) }),
+		doctor.Command(known(), examined),
 		change.DrainCommand(),
 		linksCommand(),
 		manifest.Command(loadElsewhere(std)),
@@ -85,15 +85,10 @@ func loadElsewhere(std streams) func(path string) *config.Job {
 	}
 }
 
-func examined(std streams) (doctor.Job, error) {
+func examined() (doctor.Job, error) {
 	isLocal, err := local()
-	return doctor.Job{Local: isLocal, Load: func(path string) *config.Job {
-		job, found := load(context.Background(), path, isLocal, nil, allPorts, "", true)
-		show(std.err, found)
-		if found.HasErrors() {
-			return nil
-		}
-		return job
+	return doctor.Job{Local: isLocal, Load: func(path string) (*config.Job, config.Diagnostics) {
+		return load(context.Background(), path, isLocal, nil, allPorts, "", true)
 	}}, err
 }
 

@@ -13,11 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/operator/reload"
 	"github.com/openimpi/impi/internal/site/member"
@@ -53,8 +55,10 @@ func checkPort(a netip.AddrPort) error {
 }
 
 // load reads and checks a job file, including the transports' settings. ports selects the listeners
-// whose ports are checked; nil means none. addresses are those of host names. site is the only site
-// to run, or "". With try, plugins are started and asked for their settings, until ctx ends.
+// load reads and checks a job file, including the transports' settings. ports selects the listeners
+// whose ports are checked; nil means none. With try, one that a node of the same job has is no fault,
+// and plugins are started and asked for their settings, until ctx ends. addresses are those of host
+// names. site is the only site to run, or "".
 func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
@@ -63,7 +67,13 @@ func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addre
 			if !ports(a) {
 				return nil
 			}
-			return checkPort(a)
+			err := checkPort(a)
+			if try && errors.Is(err, syscall.EADDRINUSE) {
+				if who := doctor.PortHolder((&config.Job{File: path}).Name(), a.Port()); who != "" {
+					return config.Runs{Who: who}
+				}
+			}
+			return err
 		}
 	}
 	job, found := config.Load(path, opt)

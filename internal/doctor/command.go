@@ -27,8 +27,8 @@ const (
 
 // Job is a job file that this machine is checked for.
 type Job struct {
-	Load  func(path string) *config.Job // prints the file's faults itself, and returns nil if there are any
-	Local func(netip.Addr) bool         // this machine has the address
+	Load  func(path string) (*config.Job, config.Diagnostics) // as config.Load
+	Local func(netip.Addr) bool                               // this machine has the address
 }
 
 // Command returns impi-node doctor. builtins are the built-in transports, which remedies name;
@@ -49,21 +49,47 @@ func (m *machine) command(open func() (Job, error)) *cmdline.Command {
 		return nil
 	}
 	c.Run = func(args []string, out, _ io.Writer) (int, error) {
-		list := m.checks()
-		if len(args) == 1 {
-			j, err := open()
-			if err != nil {
-				return cmdline.StatusUsage, err
-			}
-			job := j.Load(args[0])
-			if job == nil {
-				return cmdline.StatusUsage, nil
-			}
-			list = append(list, reach(context.Background(), job, j.Local)...)
+		if len(args) == 0 {
+			return conclude(m.checks(leastProcs), *asJSON, out)
 		}
-		return conclude(list, *asJSON, out)
+		j, err := open()
+		if err != nil {
+			return cmdline.StatusUsage, err
+		}
+		job, found := j.Load(args[0])
+		if found.HasErrors() {
+			_, err = conclude(append(m.checks(leastProcs), fileFaults(found)...), *asJSON, out)
+			return cmdline.StatusUsage, err
+		}
+		list := append(m.checks(procsHere(job, j.Local)), fileFaults(found)...)
+		return conclude(append(list, reach(context.Background(), job, j.Local)...), *asJSON, out)
 	}
 	return c
+}
+
+// fileFaults are the checks of a job file that have found something.
+func fileFaults(found config.Diagnostics) (list []Check) {
+	for _, d := range found {
+		c := Check{Name: "job file", State: Fail, Found: d.Problem, Remedy: d.Remedy}
+		if d.Severity == config.Warning {
+			c.State = Warn
+		}
+		if d.File != "" {
+			c.Found = d.Pos.String() + ": " + c.Found
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// procsHere is how many procs the nodes of a job run on this machine, or leastProcs if those are fewer.
+func procsHere(job *config.Job, local func(netip.Addr) bool) (n int) {
+	for i := range job.Sites {
+		for _, h := range job.Sites[i].HostsHere(local) {
+			n += job.Sites[i].Hosts[h].Procs
+		}
+	}
+	return max(n, leastProcs)
 }
 
 func conclude(list []Check, asJSON bool, out io.Writer) (status int, err error) {

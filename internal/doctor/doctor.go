@@ -35,6 +35,15 @@ type Check struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// A node needs about so many open files and threads for its procs; with fewer it does not start.
+const (
+	filesOfNode, filesOfProc     = 40, 5
+	threadsOfNode, threadsOfProc = 34, 4
+)
+
+// leastProcs are those that a node is examined for without a job file.
+const leastProcs = 2
+
 // Figures below which a check warns.
 const (
 	fewFiles   = 4096       // open files: a node has several for each link
@@ -46,6 +55,7 @@ const (
 // machine is what the checks examine; tests replace it.
 type machine struct {
 	proc   string // /proc
+	root   bool   // this is root, for whom the limit of processes does not count
 	groups string // /sys/fs/cgroup
 	limit  func(resource int) (soft, hard uint64, err error)
 	free   func(dir string) (uint64, error)
@@ -59,6 +69,7 @@ type machine struct {
 func here() *machine {
 	return &machine{
 		proc:   "/proc",
+		root:   os.Geteuid() == 0,
 		groups: "/sys/fs/cgroup",
 		limit: func(resource int) (soft, hard uint64, err error) {
 			var r unix.Rlimit
@@ -93,8 +104,9 @@ func here() *machine {
 	}
 }
 
-func (m *machine) checks() []Check {
-	return []Check{m.software(), m.cores(), m.files(), m.processes(), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock()}
+// checks examines the machine for nodes of so many procs in all.
+func (m *machine) checks(procs int) []Check {
+	return []Check{m.software(), m.cores(), m.files(procs), m.processes(procs), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock()}
 }
 
 func ok(name, found string) Check { return Check{Name: name, State: OK, Found: found} }
@@ -129,31 +141,40 @@ func (m *machine) cores() Check {
 	return c
 }
 
-func (m *machine) files() Check {
+func (m *machine) files(procs int) Check {
 	const name = "open files"
 	soft, hard, err := m.limit(unix.RLIMIT_NOFILE)
 	switch {
 	case err != nil:
 		return Check{name, Warn, err.Error(), "see ulimit -n"}
+	case hard < uint64(filesOfNode+filesOfProc*procs):
+		return Check{name, Fail, fmt.Sprintf("%d at most, and a node of %d procs needs about %d", hard, procs, filesOfNode+filesOfProc*procs), moreFiles}
 	case hard < fewFiles:
-		return Check{name, Warn, fmt.Sprintf("%d at most", hard), fmt.Sprintf("raise it: ulimit -Hn %d, or nofile in /etc/security/limits.conf, or LimitNOFILE= of a unit; a proc has one for each peer", fewFiles)}
+		return Check{name, Warn, fmt.Sprintf("%d at most", hard), moreFiles}
 	}
 	return ok(name, fmt.Sprintf("%d, %d at most", soft, hard))
 }
 
-func (m *machine) processes() Check {
+func (m *machine) processes(procs int) Check {
 	const name = "processes"
 	soft, _, err := m.limit(unix.RLIMIT_NPROC)
 	switch {
 	case err != nil:
 		return Check{name, Warn, err.Error(), "see ulimit -u"}
+	case !m.root && soft < uint64(threadsOfNode+threadsOfProc*procs):
+		return Check{name, Fail, fmt.Sprintf("%d of this user at most, and a node of %d procs needs about %d", soft, procs, threadsOfNode+threadsOfProc*procs), moreProcs}
 	case soft < fewProcs:
-		return Check{name, Warn, fmt.Sprintf("%d of this user at most", soft), fmt.Sprintf("raise it: ulimit -u %d; threads count, too", fewProcs)}
+		return Check{name, Warn, fmt.Sprintf("%d of this user at most", soft), moreProcs}
 	case soft == unix.RLIM_INFINITY:
 		return ok(name, "as many as there is room for")
 	}
 	return ok(name, fmt.Sprintf("%d of this user at most", soft))
 }
+
+var (
+	moreFiles = fmt.Sprintf("raise it: ulimit -Hn %d, or nofile in /etc/security/limits.conf, or LimitNOFILE= of a unit; a proc has one for each peer", fewFiles)
+	moreProcs = fmt.Sprintf("raise it: ulimit -u %d; threads count, too", fewProcs)
+)
 
 func (m *machine) sockets() Check {
 	const name = "run directory"

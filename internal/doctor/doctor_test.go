@@ -50,12 +50,12 @@ func put(t *testing.T, m *machine, name, text string) {
 }
 
 func TestFit(t *testing.T) {
-	for _, c := range fit(t).checks() {
+	for _, c := range fit(t).checks(leastProcs) {
 		if c.State != OK || c.Remedy != "" || c.Found == "" {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !strings.Contains(fit(t).checks()[0].Found, "Linux 6.1.0") {
+	if !strings.Contains(fit(t).checks(leastProcs)[0].Found, "Linux 6.1.0") {
 		t.Error("the kernel is not named")
 	}
 }
@@ -67,21 +67,24 @@ func TestUnfit(t *testing.T) {
 		want  State
 		words string // in what was found or the remedy
 	}{
-		"busy":           {func(m *machine) { put(t, m, "loadavg", "99.50 1 1\n") }, "cores", Warn, "the load is 99.5"},
-		"no load":        {func(m *machine) { put(t, m, "loadavg", "") }, "", OK, ""},
-		"few files":      {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 1024) }, "open files", Warn, "ulimit -Hn 4096"},
-		"few processes":  {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
-		"no folder":      {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
-		"full":           {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5.24 MB left"},
-		"no memory":      {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, `prefer = ["unix", "tcp"]`},
-		"Yama":           {func(m *machine) { put(t, m, "sys/kernel/yama/ptrace_scope", "1\n") }, "long messages within the machine", Warn, "ptrace_scope=0"},
-		"small buffers":  {func(m *machine) { put(t, m, "sys/net/core/rmem_max", "212992\n") }, "QUIC", Warn, "sysctl -w net.core.rmem_max=7680000"},
-		"no time":        {func(m *machine) { m.synced = func() (bool, error) { return false, nil } }, "clock", Warn, "chrony"},
-		"time not known": {func(m *machine) { m.synced = func() (bool, error) { return false, unix.EPERM } }, "clock", Warn, "not permitted"},
+		"busy":              {func(m *machine) { put(t, m, "loadavg", "99.50 1 1\n") }, "cores", Warn, "the load is 99.5"},
+		"no load":           {func(m *machine) { put(t, m, "loadavg", "") }, "", OK, ""},
+		"few files":         {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 1024) }, "open files", Warn, "ulimit -Hn 4096"},
+		"few processes":     {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
+		"too few files":     {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 40) }, "open files", Fail, "a node of 2 procs needs about 50"},
+		"too few processes": {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 20) }, "processes", Fail, "ulimit -u 1024"},
+		"few, but for root": {func(m *machine) { m.limit, m.root = limited(unix.RLIMIT_NPROC, 20), true }, "processes", Warn, "ulimit -u 1024"},
+		"no folder":         {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
+		"full":              {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5.24 MB left"},
+		"no memory":         {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, `prefer = ["unix", "tcp"]`},
+		"Yama":              {func(m *machine) { put(t, m, "sys/kernel/yama/ptrace_scope", "1\n") }, "long messages within the machine", Warn, "ptrace_scope=0"},
+		"small buffers":     {func(m *machine) { put(t, m, "sys/net/core/rmem_max", "212992\n") }, "QUIC", Warn, "sysctl -w net.core.rmem_max=7680000"},
+		"no time":           {func(m *machine) { m.synced = func() (bool, error) { return false, nil } }, "clock", Warn, "chrony"},
+		"time not known":    {func(m *machine) { m.synced = func() (bool, error) { return false, unix.EPERM } }, "clock", Warn, "not permitted"},
 	} {
 		m := fit(t)
 		c.spoil(m)
-		for _, got := range m.checks() {
+		for _, got := range m.checks(leastProcs) {
 			switch {
 			case got.Name != c.check && got.State != OK:
 				t.Errorf("%s: %+v", name, got)
@@ -133,9 +136,17 @@ func limited(which int, n uint64) func(int) (uint64, uint64, error) {
 func TestCommand(t *testing.T) {
 	bad := fit(t)
 	bad.memory = func() error { return unix.ENOSPC }
-	one := func(string) *config.Job {
-		return &config.Job{Sites: []config.Site{{Name: "alpha", Hosts: []config.Host{{Address: netip.MustParseAddr("127.0.0.1"), Procs: 1}}}}}
+	few := fit(t)
+	few.limit = limited(unix.RLIMIT_NOFILE, 100)
+	with := func(procs int, found ...config.Diagnostic) Job {
+		job := &config.Job{Sites: []config.Site{{Name: "alpha", Hosts: []config.Host{{Address: netip.MustParseAddr("127.0.0.1"), Procs: procs}}}}}
+		if config.Diagnostics(found).HasErrors() {
+			job = nil
+		}
+		return Job{Local: netip.Addr.IsLoopback, Load: func(string) (*config.Job, config.Diagnostics) { return job, found }}
 	}
+	bent := config.Diagnostic{Severity: config.Error, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 5}, Problem: "no program", Remedy: "write one"}
+	taken := config.Diagnostic{Severity: config.Warning, Problem: "a node listens there"}
 	for _, c := range []struct {
 		m      *machine
 		line   string
@@ -147,8 +158,13 @@ func TestCommand(t *testing.T) {
 		{bad, "", Job{}, statusFault, "fault  shared memory"},
 		{fit(t), "a b", Job{}, cmdline.StatusUsage, "or none"},
 		{fit(t), "-y", Job{}, cmdline.StatusUsage, "not defined"},
-		{fit(t), "job.hcl", Job{Load: func(string) *config.Job { return nil }}, cmdline.StatusUsage, ""},
-		{fit(t), "job.hcl", Job{Load: one, Local: func(netip.Addr) bool { return true }}, statusOK, "there are none with ports"},
+		{fit(t), "job.hcl", with(1, bent), cmdline.StatusUsage, "fault  job file  job.hcl:3:5: no program"},
+		{fit(t), "job.hcl", with(1, bent), cmdline.StatusUsage, "ok  software"},
+		{fit(t), "job.hcl", with(1, taken), statusOK, "warning  job file  a node listens there"},
+		{fit(t), "job.hcl", with(1, taken), statusOK, "there are none with ports"},
+		{fit(t), "job.hcl", with(1), statusOK, "there are none with ports"},
+		{few, "job.hcl", with(2), statusOK, "warning  open files"},
+		{few, "job.hcl", with(16), statusFault, "fault  open files"},
 	} {
 		var out, errs bytes.Buffer
 		got := c.m.command(func() (Job, error) { return c.job, nil }).Execute(strings.Fields(c.line), &out, &errs)
@@ -162,6 +178,10 @@ func TestCommand(t *testing.T) {
 	}
 	var out bytes.Buffer
 	var list []Check
+	if s := fit(t).command(func() (Job, error) { return with(1, bent), nil }).Execute([]string{"-json", "job.hcl"}, &out, &out); s != cmdline.StatusUsage || json.Unmarshal(out.Bytes(), &list) != nil || len(list) != 10 {
+		t.Errorf("a faulty file: status %d: %s", s, &out)
+	}
+	out.Reset()
 	if s := bad.command(nil).Execute([]string{"-json"}, &out, &out); s != statusFault || json.Unmarshal(out.Bytes(), &list) != nil || len(list) != 9 {
 		t.Errorf("status %d: %s", s, &out)
 	}
@@ -169,7 +189,7 @@ func TestCommand(t *testing.T) {
 
 // TestHere: this machine can be looked at.
 func TestHere(t *testing.T) {
-	for _, c := range here().checks() {
+	for _, c := range here().checks(leastProcs) {
 		if c.Found == "" || (c.State == OK) != (c.Remedy == "") {
 			t.Errorf("%+v", c)
 		}

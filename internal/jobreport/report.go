@@ -288,7 +288,7 @@ func (k *Known) of(s links.Site) string {
 	case !s.Own:
 		return "nothing: it runs another MPI"
 	case procs == 0:
-		return "nothing: its nodes have not answered; its own head may have written a report"
+		return "nothing: its nodes have not answered, or could not be asked; its own head may have written a report"
 	case procs < s.Procs:
 		return "a part: not all of its hosts have answered"
 	case !final:

@@ -20,6 +20,9 @@ import (
 var (
 	ErrGone   = errors.New("the node is gone")
 	ErrSilent = errors.New("the node does not answer")
+
+	// ErrNotAsked means that there is no way to ask a node from here, which is no fault of the node.
+	ErrNotAsked = errors.New("not asked")
 )
 
 // Ask sends a request to the control socket at path and waits for the answer until ctx

@@ -80,6 +80,9 @@ func withOthers(found []Found) []Found {
 			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
 			if x.Node == nil {
 				o.Err = errors.New(x.Error)
+				if x.NotAsked {
+					o.Err = notAsked(x.Error)
+				}
 			}
 			if k := slices.IndexFunc(all, o.isSame); k < 0 {
 				all = append(all, o)
@@ -231,6 +234,13 @@ func explain(err error, pid int) error {
 	}
 	return err
 }
+
+// notAsked is ErrNotAsked with the reason, as another node gives it.
+type notAsked string
+
+func (e notAsked) Error() string { return string(e) }
+
+func (e notAsked) Is(target error) bool { return target == ErrNotAsked }
 
 type stoppedError struct{ cause error }
 

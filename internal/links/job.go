@@ -2,6 +2,7 @@ package links
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,7 @@ type Part struct {
 	Phase      Phase       `json:"phase,omitempty"`
 	Waits      string      `json:"waits_for,omitempty"`   // whom it waits for while it starts
 	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
+	NotAsked   string      `json:"not_asked,omitempty"`   // why its node could not be asked from here; empty if it was
 	Since      time.Time   `json:"silent_since,omitzero"` // when it first did not answer, as far as is known
 	Lost       *Loss       `json:"lost,omitempty"`        // the job continues without the site
 	Agents     []Host      `json:"agents,omitempty"`
@@ -54,6 +56,9 @@ type Part struct {
 	Nodes      []HostNode  `json:"nodes,omitempty"` // of its hosts, if each has one of its own
 	Server     *JobServer  `json:"server,omitempty"`
 }
+
+// Answered reports whether the site's nodes have answered.
+func (p *Part) Answered() bool { return p.Problem == "" && p.NotAsked == "" }
 
 // HostNode is the node of one host of a site, and whether it answered.
 type HostNode struct {
@@ -306,10 +311,14 @@ func (p *Part) add(f Found) {
 	}
 	p.Name = cmp.Or(p.Name, f.About.Site)
 	n := HostNode{Host: f.About.Host, Number: f.About.Number, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Forwarded}
-	if f.Err != nil {
+	switch {
+	case errors.Is(f.Err, ErrNotAsked):
+		p.NotAsked = f.Err.Error()
+		return
+	case f.Err != nil:
 		n.Problem, n.Since = f.Err.Error(), f.Since
 		p.notAnswered(n)
-	} else {
+	default:
 		n.Phase = f.Node.Phase
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)
 		if p.Phase == "" || p.Phase == PhaseRunning || n.Phase == PhaseStarting {

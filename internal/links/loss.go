@@ -59,7 +59,7 @@ func (j *Job) lose(lost map[int]*Loss) {
 			all = all && lost[r] != nil && lost[r].Host
 		}
 		if all {
-			p.Lost, p.Problem, p.Since = lost[p.First], "", time.Time{}
+			p.Lost, p.Problem, p.NotAsked, p.Since = lost[p.First], "", "", time.Time{}
 		} else {
 			p.loseHosts(lost)
 		}

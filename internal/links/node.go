@@ -285,6 +285,7 @@ type Counts struct {
 	UnexpectedBytes int64         `json:"unexpected_bytes"`    // bytes of them that are here
 	Sleeps          uint64        `json:"sleeps"`              // in calls of MPI
 	Slept           time.Duration `json:"slept_ns"`            // in all
+	Clock           time.Duration `json:"clock_ns,omitempty"`  // since the proc began, when it counted; 0: not known
 }
 
 // ProcState is how far a proc has got.
@@ -297,8 +298,9 @@ const (
 	ProcRunning  ProcState = "running"     // between MPI_Init and MPI_Finalize
 	ProcFinished ProcState = "finished"    // after MPI_Finalize
 	ProcEnded    ProcState = "ended"
-	ProcNotTold  ProcState = "not told" // its node does not answer; in a Job
-	ProcLost     ProcState = "lost"     // the job goes on without it; in a Job
+	ProcNotTold  ProcState = "not told"  // its node does not answer; in a Job
+	ProcNotAsked ProcState = "not asked" // nobody can ask its node from here; in a Job
+	ProcLost     ProcState = "lost"      // the job goes on without it; in a Job
 )
 
 // Blocked is what a proc that sleeps in a call of MPI waits for.

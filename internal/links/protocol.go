@@ -109,6 +109,8 @@ type Other struct {
 	Node  *Node  `json:"node,omitempty"`
 	Error string `json:"error,omitempty"`
 
+	NotAsked bool `json:"not_asked,omitempty"` // there is no way to ask it, for the reason in Error
+
 	Since time.Time `json:"silent_since,omitzero"` // when a question was first not answered, by the clock of the node that asked
 }
 

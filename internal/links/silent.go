@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// addSilent adds the procs of which no node tells, because their own does not answer. As far as
+// addSilent adds the procs of which no node tells, because their own does not answer, or could
+// not be asked. As far as
 // anybody knows, they are still there.
 func (j *Job) addSilent() {
 	first := 0 // host rank of a site's first host
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		if p.Own && (p.Problem != "" || p.Lost != nil) {
+		if p.Own && (!p.Answered() || p.Lost != nil) {
 			p.addSilent(first)
 		}
 		first += len(p.Hosts)
@@ -28,6 +29,9 @@ func (p *Part) addSilent(first int) {
 			continue
 		}
 		x := Proc{Rank: rank, Host: -1, State: ProcNotTold, Silent: p.Problem, Since: p.Since, away: true}
+		if p.NotAsked != "" {
+			x.State, x.Silent = ProcNotAsked, p.NotAsked
+		}
 		if len(p.PIDs) == p.Procs && IsProcessID(int64(p.PIDs[rank-p.First])) { // older nodes send identities as well
 			x.PID = p.PIDs[rank-p.First]
 		}

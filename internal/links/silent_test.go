@@ -8,6 +8,25 @@ import (
 	"time"
 )
 
+// TestNotAsked: a site that nobody can ask from here has no fault, and its procs are no silent ones.
+func TestNotAsked(t *testing.T) {
+	sites := []Site{
+		{Name: "alpha", Own: true, Procs: 1, Hosts: []string{"10.0.0.1"}},
+		{Name: "beta", Client: 1, Own: true, First: 1, Procs: 1, Hosts: []string{"10.0.1.1"}},
+	}
+	why := ErrNotAsked.Error() + ": the route has direct = false"
+	here := Found{About: About{Job: "ring", ID: "0123", PID: 7}, others: []Other{{About: About{Job: "ring", ID: "0123", Client: 1}, Error: why, NotAsked: true}}}
+	here.Node = &Node{About: here.About, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, State: ProcRunning}}}
+	j := Merge(withOthers([]Found{here}))[0]
+	beta := &j.Sites[1]
+	if beta.NotAsked != why || beta.Problem != "" || !beta.Since.IsZero() || beta.Answered() || !j.Sites[0].Answered() || beta.Answer("status") != "elsewhere, "+why {
+		t.Errorf("%+v: %s", beta, beta.Answer("status"))
+	}
+	if len(beta.Ranks) != 1 || beta.Ranks[0].State != ProcNotAsked || beta.Ranks[0].Silent != why || beta.Ranks[0].Address != "10.0.1.1" {
+		t.Errorf("%+v", beta.Ranks)
+	}
+}
+
 // TestSilentHosts: procs whose node does not answer stay in the list, with their host, and since when.
 func TestSilentHosts(t *testing.T) {
 	since := time.Unix(5000, 0)

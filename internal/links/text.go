@@ -116,6 +116,8 @@ func (p *Part) Answer(command string) string {
 		return "another MPI"
 	case p.Lost != nil:
 		return p.Lost.Since(time.Now())
+	case p.NotAsked != "":
+		return "elsewhere, " + p.NotAsked
 	case !p.Here && p.Phase == "" && p.Problem != "":
 		return "elsewhere: " + p.Problem
 	case !p.Here && p.Phase == "":

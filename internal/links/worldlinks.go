@@ -28,16 +28,19 @@ func sortWorldLinks(list []WorldLink) {
 
 const shortWorld = 8
 
+// ShortWorld is enough of a world's name to tell it from others.
+func ShortWorld(name string) string { return name[:min(len(name), shortWorld)] }
+
 func writeWorldLinks(w io.Writer, j *Job, known map[string]string, s Style) {
 	if len(j.WorldLinks) == 0 && j.Ports == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  other jobs: this one is world %s, %d open ports\n", j.World[:min(len(j.World), shortWorld)], j.Ports)
+	fmt.Fprintf(w, "  other jobs: this one is world %s, %d open ports\n", ShortWorld(j.World), j.Ports)
 	var t table
 	for _, a := range j.WorldLinks {
 		p := Pair{State: a.State, Plane: a.Plane}
 		picture, meaning := p.draw()
-		who := "world " + a.World[:min(len(a.World), shortWorld)]
+		who := "world " + ShortWorld(a.World)
 		if name, ok := known[a.World]; ok {
 			who += ", job " + name
 		}

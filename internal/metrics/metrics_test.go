@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/skips"
@@ -46,6 +49,9 @@ func sample() *links.Node {
 			{State: links.StateAgents},
 		},
 		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}}, Retransmits: map[string]uint64{"tcp": 11, "quic": 0},
+		Lost:   []links.Loss{{First: 1, Last: 3}, {First: 6, Last: 6}},
+		Spares: []links.Spare{{Name: "reserve", State: "taken", Procs: 2}},
+		ByHost: []links.HostCounts{{From: 0, To: 1, Messages: 12, Data: 3400, RTT: 80 * time.Microsecond, Packed: &wireup.Packed{Sent: 800, SentPacked: 200}}},
 	}
 }
 
@@ -138,6 +144,12 @@ func TestMetrics(t *testing.T) {
 		`impi_link_latency_seconds_bucket{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp",le="2.5e-05"} 0`,
 		`impi_link_latency_seconds_bucket{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp",le="5e-05"} 1`,
 		`impi_link_latency_seconds_count{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp"} 1`,
+		`impi_lost_procs{mpi_job="heat",site="alpha"} 4`,
+		`impi_spare_sites{mpi_job="heat",site="alpha",spare="reserve",state="taken"} 1`,
+		`impi_spare_procs{mpi_job="heat",site="alpha",spare="reserve"} 2`,
+		`impi_host_sent_messages_total{from="0",mpi_job="heat",site="alpha",to="1"} 12`,
+		`impi_host_sent_data_bytes_total{from="0",mpi_job="heat",site="alpha",to="1"} 3400`,
+		`impi_host_latency_seconds{from="0",mpi_job="heat",site="alpha",to="1"} 4e-05`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("there is no %s", want)
@@ -154,6 +166,32 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	promtool(t, text)
+}
+
+// TestServed: of a node with something of everything each metric of the table, which TestDocs compares with
+// docs/metrics.md, has a sample, and there is no other one.
+func TestServed(t *testing.T) {
+	text, _ := serve(t, func(context.Context) *links.Node { return sample() })("/metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served []string
+	for name, f := range families {
+		if len(f.GetMetric()) > 0 && !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+			served = append(served, name)
+		}
+	}
+	want := []string{latencyName}
+	for i := range table {
+		want = append(want, table[i].name)
+	}
+	slices.Sort(served)
+	slices.Sort(want)
+	if !slices.Equal(served, want) {
+		t.Errorf("served are\n%s\nwant\n%s", strings.Join(served, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // promtool has Prometheus judge names, types and help.

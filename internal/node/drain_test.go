@@ -129,8 +129,8 @@ func TestStatusWhileDrained(t *testing.T) {
 	if a.Node == nil || len(a.Node.Transports) != 1 || !a.Node.Transports[0].Drained {
 		t.Errorf("%+v", a.Node)
 	}
-	const want = "only a transport leads there that is drained here, tcp (impi-node undrain ends that): run the command there too"
-	if len(a.Others) != 1 || a.Others[0].Error != want {
+	const want = "not asked: only a transport leads there that is drained here, tcp (impi-node undrain ends that): run the command there too"
+	if len(a.Others) != 1 || a.Others[0].Error != want || !a.Others[0].NotAsked {
 		t.Errorf("%+v", a.Others)
 	}
 }

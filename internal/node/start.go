@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
@@ -161,7 +162,7 @@ func serveMetrics(n *node) (err error) {
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	if err != nil {
-		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+		return fmt.Errorf("%v: %w; %s", at.Pos, err, config.ListenRemedy(at.Listen, err))
 	}
 	n.log.Info("serves metrics", "url", "http://"+n.metrics.Address().String()+"/metrics")
 	return nil
@@ -182,7 +183,7 @@ func serveUI(n *node) (err error) {
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	if err != nil {
-		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+		return fmt.Errorf("%v: %w; %s", at.Pos, err, config.ListenRemedy(at.Listen, err))
 	}
 	if err := os.WriteFile(filepath.Join(n.dir.Path, ui.FileName), []byte(n.ui.URL()+"\n"), 0o600); err != nil {
 		return fmt.Errorf("%v: %w", at.Pos, err)

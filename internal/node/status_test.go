@@ -112,6 +112,33 @@ func TestStatusOfOtherSites(t *testing.T) {
 	}
 }
 
+// TestStatusOfSitesApart: a site that packets of procs reach through the agents only cannot be asked. That is
+// said, and is not taken for silence.
+func TestStatusOfSitesApart(t *testing.T) {
+	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"tcp"}, Direct: false}))
+	for _, s := range all {
+		<-s.n.ready
+	}
+	asked := all[0].n
+	j := links.Merge(links.Survey(t.Context(), []string{asked.dir.Path}, patience, links.Request{Sites: true}))[0]
+	for _, s := range j.Sites {
+		if s.Here {
+			continue
+		}
+		if s.Problem != "" || !s.Since.IsZero() || !strings.Contains(s.NotAsked, "direct = false") || len(s.Ranks) != 2 {
+			t.Errorf("%+v", s)
+		}
+		for _, p := range s.Ranks {
+			if p.State != links.ProcNotAsked || p.Silent != s.NotAsked {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	if len(j.Sites) != 2 {
+		t.Errorf("%+v", j.Sites)
+	}
+}
+
 // TestLinksThatLook: links by which nodes ask each other are not counted as those of the job.
 func TestLinksThatLook(t *testing.T) {
 	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true}))

@@ -41,7 +41,7 @@ func TestRowsAreJudged(t *testing.T) {
 		"| allreduce, us | 8 B | 2 | 0.50 | 2 | 0.50 |  | 1 |", // it has no goal
 		"| rate, k/s | 8 B | 60 | **0.60, not ≥ 0.8** | 300 | 3.00, ≥ 0.8 | 50 | 100 |",
 		"| overlap, % | 8 B | 10 | 0.50 | 30 | 1.50 | 5 | 20 |", // hiding more is better
-		"are 20 % in\nthe median and at most 30 %", // wrapped at 100 columns
+		"are 20 % in\nthe median and at most 30 %",              // wrapped at 100 columns
 		"Not measured: `make performance ONLY=tcp`",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -32,15 +32,18 @@ const Schema = 1
 type Report struct {
 	Schema int   `json:"schema"`
 	Jobs   []Job `json:"jobs"`
+
+	Ended []Ended `json:"ended,omitempty"` // with -watch: jobs that an earlier look has found
 }
 
 // Job is what the nodes that were asked report of a job.
 type Job struct {
 	links.Job
-	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
-	UnderWay []UnderWay  `json:"under_way,omitempty"`  // messages under way: why there is no deadlock, though all procs wait
-	Rates    []PairRates `json:"rates,omitempty"`      // with -watch, from the second time on
-	Hosts    []PairRates `json:"host_rates,omitempty"` // as Rates, between hosts, of all procs
+	Deadlock  *Deadlock   `json:"probable_deadlock,omitempty"`
+	Elsewhere *Elsewhere  `json:"depends_on_worlds,omitempty"`
+	UnderWay  []UnderWay  `json:"under_way,omitempty"`  // messages under way: why there is no deadlock, though all procs wait
+	Rates     []PairRates `json:"rates,omitempty"`      // with -watch, from the second time on
+	Hosts     []PairRates `json:"host_rates,omitempty"` // as Rates, between hosts, of all procs
 
 	lines []line // the links
 }
@@ -50,6 +53,7 @@ const (
 	statusOK      = 0
 	statusNoJob   = 1
 	statusPartial = 3 // a node did not answer
+	statusFailed  = 4 // a job that was watched has failed
 )
 
 type options struct {
@@ -104,10 +108,13 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 		before = clearScreen
 	}
 	var motion StallTracker
+	ends := o.follow()
+	defer ends.close()
 	for last := (*look)(nil); ; {
 		now := &look{o.ask(), time.Now()}
 		r := now.report
 		motion.Update(r.Jobs, now.at)
+		r.Ended = ends.update(r.Jobs)
 		for i := range r.Jobs {
 			if j := &r.Jobs[i]; last.job(j) != nil {
 				j.rate(last.job(j), now.since(last))
@@ -116,10 +123,7 @@ func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 		first := last == nil
 		last = now
 		if len(r.Jobs) == 0 && !first {
-			if !o.json {
-				fmt.Fprintln(out, "no job any more")
-			}
-			return statusOK, nil
+			return r.status(), o.showEnd(r, out)
 		}
 		if s, err := o.show(r, out, before); s == statusNoJob {
 			return s, err
@@ -154,6 +158,16 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	return r.status(), nil
 }
 
+// showEnd prints how the jobs have ended of which none is left.
+func (o *options) showEnd(r *Report, out io.Writer) error {
+	if o.json {
+		return json.NewEncoder(out).Encode(r)
+	}
+	write(out, r)
+	_, err := fmt.Fprintln(out, "no job any more")
+	return err
+}
+
 func (o *options) ask() *Report {
 	all := AskNodes(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
@@ -173,6 +187,13 @@ func AskNodes(ctx context.Context, dirs []string, limit time.Duration, r links.R
 		x.Deadlock, x.UnderWay = verdict(&x.Job)
 		jobs = append(jobs, x)
 	}
+	names := make(map[string]string)
+	for i := range jobs {
+		names[jobs[i].World] = jobs[i].Name
+	}
+	for i := range jobs {
+		jobs[i].Elsewhere = findElsewhere(&jobs[i].Job, names)
+	}
 	return jobs
 }
 
@@ -190,6 +211,9 @@ func (r *Report) status() int {
 		if slices.ContainsFunc(j.Sites, func(s links.Part) bool { return s.Problem != "" }) {
 			return statusPartial
 		}
+	}
+	if slices.ContainsFunc(r.Ended, func(e Ended) bool { return e.Failure != "" }) {
+		return statusFailed
 	}
 	return statusOK
 }

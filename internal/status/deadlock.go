@@ -24,8 +24,12 @@ type Deadlock struct {
 	Untold int `json:"pairs_not_told,omitempty"`
 }
 
-// findDeadlock returns the deadlock of a job, or nil if there is none or a proc was not asked.
+// findDeadlock returns the deadlock of a job, or nil if there is none, a proc was not asked, or the job is
+// about to end.
 func findDeadlock(j *links.Job) *Deadlock {
+	if ends(j) {
+		return nil
+	}
 	procs := make(map[int]*links.Blocked)
 	size, leaving := 0, 0
 	for i := range j.Sites {
@@ -63,20 +67,30 @@ func findDeadlock(j *links.Job) *Deadlock {
 	return d
 }
 
-// over reports whether nobody waits for a proc any more.
-func over(p *links.Proc) bool {
-	return p.State == links.ProcFinished || p.State == links.ProcEnded || p.State == links.ProcLost
+// ends reports whether a job is about to end, so that those who wait will be told or killed: procs have
+// passed MPI_Finalize, or one has ended without which the job does not go on. Where it does
+// (survive = true), such a proc is lost.
+func ends(j *links.Job) bool {
+	return slices.ContainsFunc(j.Sites, func(s links.Part) bool {
+		return s.Phase == links.PhaseEnding || slices.ContainsFunc(s.Ranks, func(p links.Proc) bool { return p.State == links.ProcEnded })
+	})
 }
+
+// over reports whether nothing will come from a proc any more.
+func over(p *links.Proc) bool { return p.State == links.ProcFinished || p.State == links.ProcLost }
 
 // unheard returns the ranks of which nothing is known, if all others wait for others and nothing
 // moves.
 func unheard(j *links.Job) (ranks []int) {
 	others := 0
+	if ends(j) {
+		return nil
+	}
 	for i := range j.Sites {
 		for k := range j.Sites[i].Ranks {
 			switch p := &j.Sites[i].Ranks[k]; {
 			case over(p):
-			case p.State == links.ProcNotTold, p.State == links.ProcRunning && p.Silent != "":
+			case p.State == links.ProcNotTold, p.State == links.ProcNotAsked, p.State == links.ProcRunning && p.Silent != "":
 				ranks = append(ranks, p.Rank)
 			case p.State != links.ProcRunning, !stuck(p.Blocked):
 				return nil
@@ -105,11 +119,18 @@ func few(ranks []int) string {
 }
 
 // stuck reports whether a proc waits for others of its world, and nothing moves.
-func stuck(b *links.Blocked) bool {
-	return b != nil && !b.Computes && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
-		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool {
-			return p.OtherWorld || p.What == links.WantsWindow || p.Why != "" && p.Why != whySyncAck
-		})
+func stuck(b *links.Blocked) bool { return still(b) && len(b.Partners) > 0 && !waitsForOtherWorlds(b) }
+
+// still reports whether a proc waits for others of whatever world, and nothing moves.
+func still(b *links.Blocked) bool {
+	return b != nil && !b.Computes && b.Time >= stuckAfter && len(b.Calls) > 0 && !slices.ContainsFunc(b.Partners, func(p links.Partner) bool {
+		return p.What == links.WantsWindow || p.Why != "" && p.Why != whySyncAck
+	})
+}
+
+// waitsForOtherWorlds reports whether a proc waits for procs of other worlds.
+func waitsForOtherWorlds(b *links.Blocked) bool {
+	return slices.ContainsFunc(b.Calls, waitsElsewhere) || slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.OtherWorld })
 }
 
 // locksAreHeld reports whether all locks of windows that a proc waits for are held by others, as their own

@@ -83,7 +83,7 @@ func ratesOf(j, before *Job, d time.Duration) []PairRates {
 			p := &before.Pairs[i]
 			then[[2]int{p.A, p.B}] = p
 		}
-		whole = before.Left == 0 && !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return s.Problem != "" })
+		whole = before.Left == 0 && !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return !s.Answered() })
 	}
 	list := make([]PairRates, 0, len(j.Pairs))
 	for i := range j.Pairs {
@@ -163,7 +163,7 @@ func hostRates(j, before *Job, d time.Duration) []PairRates {
 	if before == nil {
 		return hostRatesOf(j.TrafficBetweenHosts(), nil, false, 0)
 	}
-	whole := !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return s.Problem != "" })
+	whole := !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return !s.Answered() })
 	return hostRatesOf(j.TrafficBetweenHosts(), before.TrafficBetweenHosts(), whole, d)
 }
 

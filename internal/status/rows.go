@@ -100,7 +100,11 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float
 	messages, sent, received, slept := -1., -1., -1., -1.
 	if now := x.Counts; now != nil && before != nil && d > 0 {
 		messages, sent, received = each(now.Messages, before.Messages, d), each(now.Data, before.Data, d), in
-		slept = min(1, max(0, (now.Slept-before.Slept).Seconds()/d.Seconds()))
+		own := d // between the answers, by the proc's clock
+		if now.Clock > before.Clock && before.Clock > 0 {
+			own = now.Clock - before.Clock
+		}
+		slept = min(1, max(0, (now.Slept-before.Slept).Seconds()/own.Seconds()))
 		share = fmt.Sprintf("%.0f %%", 100*slept)
 	}
 	return row{

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// around is how many lines are not rows: the jobs, an empty one, the heads, and the keys.
+// around is how many lines are not rows: the jobs, their plugins and servers, the heads, and the keys.
 const around = 4
 
 func (s *screen) page() int { return max(1, s.height-around) }
@@ -64,7 +64,7 @@ func (s *screen) draw() string {
 	page := rows[min(s.top, len(rows)):min(s.top+s.page(), len(rows))]
 	var b strings.Builder
 	s.line(&b, s.summary(len(rows)))
-	s.line(&b, "")
+	s.line(&b, s.pluginsAndServers())
 	heads := slices.Clone(t.titles)
 	heads[t.by] += map[bool]string{false: "*", true: "^"}[t.reverse]
 	left := t.left
@@ -146,6 +146,9 @@ func (s *screen) summary(rows int) string {
 		if len(j.UnderWay) > 0 {
 			text += " (" + j.UnderWay[0].String() + ")"
 		}
+		if j.Elsewhere != nil {
+			text += " (all procs wait, which depends on " + j.Elsewhere.String() + ")"
+		}
 		for k := range j.Sites {
 			if p := j.Sites[k].Problem; p != "" {
 				text += " (" + j.Sites[k].Label() + ": " + p + ")"
@@ -156,16 +159,19 @@ func (s *screen) summary(rows int) string {
 		}
 		list = slices.Insert(list, at, text)
 	}
-	if len(list) == 0 {
-		list = []string{"no job any more"}
+	for _, e := range s.last.report.Ended {
+		list = append(list, e.String())
+	}
+	if len(jobs) == 0 {
+		list = append(list, "no job any more")
 	}
 	var counts []string
-	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "lost", "finished", "ended", "unknown"} {
+	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "not asked", "lost", "finished", "ended", "unknown"} {
 		if n := states[name]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, name))
 		}
 	}
-	text := strings.Join(list, ", ") + ": " + strings.Join(counts, ", ")
+	text := join(": ", strings.Join(list, ", "), strings.Join(counts, ", "))
 	if rows != len(s.rows) {
 		text += fmt.Sprintf("; %d %s shown", rows, s.table().what)
 	}
@@ -181,6 +187,28 @@ func (s *screen) summary(rows int) string {
 		}
 	}
 	return s.last.at.Format(time.TimeOnly) + "  " + text
+}
+
+// pluginsAndServers says what is to be known of the plugins and servers of the jobs: first what is not as it should be.
+func (s *screen) pluginsAndServers() string {
+	var wrong, rest []string
+	jobs := s.last.jobs()
+	for i := range jobs {
+		j := &jobs[i]
+		name := ""
+		if len(jobs) > 1 {
+			name = j.Name + " "
+		}
+		for k := range j.Sites {
+			if p := plugins(&j.Sites[k]); p != "" {
+				wrong = append(wrong, name+j.Sites[k].Label()+": "+p)
+			}
+		}
+		for _, text := range servers(j, s.last.at) {
+			rest = append(rest, name+text)
+		}
+	}
+	return strings.Join(append(wrong, rest...), "; ")
 }
 
 func (s *screen) hint() string {

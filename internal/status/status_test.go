@@ -43,6 +43,11 @@ func job(procs ...links.Proc) *links.Job {
 	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.Part{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
 }
 
+func ending(j *links.Job) *links.Job {
+	j.Sites[0].Phase = links.PhaseEnding
+	return j
+}
+
 func TestDeadlock(t *testing.T) {
 	long := 3 * time.Second
 	anySource := links.Partner{What: "recv", Any: true, Tag: 1}
@@ -82,6 +87,8 @@ func TestDeadlock(t *testing.T) {
 		"in MPI_Init":         {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcInit}), nil},
 		"an older node":       {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1}), nil},
 		"nobody":              {job(), nil},
+		"one has died":        {job(waits(0, "MPI_Barrier", long, from(1)), waits(1, "MPI_Barrier", long, from(0)), links.Proc{Rank: 2, State: links.ProcEnded, Ended: "was killed by SIGABRT"}), nil},
+		"the job ends":        {ending(job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))), nil},
 	} {
 		findHolders(c.job)
 		got := findDeadlock(c.job)
@@ -177,6 +184,10 @@ func TestSilentHost(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
+	ended := job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcNotTold}, links.Proc{Rank: 2, State: links.ProcEnded})
+	if r := unheard(ended); r != nil {
+		t.Errorf("%v, though the job is about to end", r)
+	}
 	j.Sites[0].Ranks[2].Since = time.Time{}
 	if s, what := Describe(&j.Sites[0].Ranks[2]); s != "silent" || what != "not told: the node does not answer" {
 		t.Errorf("%q, %q", s, what)
@@ -184,6 +195,33 @@ func TestSilentHost(t *testing.T) {
 	j.Sites[0].Ranks[1].Blocked = nil
 	if r := unheard(&j); r != nil {
 		t.Errorf("%v, though rank 1 does not wait", r)
+	}
+}
+
+// TestNotAsked: procs that nobody can ask from here are called so, with the reason, which is no fault.
+func TestNotAsked(t *testing.T) {
+	const why = "not asked: the route has direct = false"
+	j := job(waits(0, "MPI_Recv", 3*time.Second, from(1)))
+	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 1, Procs: 1}, NotAsked: why,
+		Ranks: []links.Proc{{Rank: 1, State: links.ProcNotAsked, Silent: why}}})
+	if d, stalled := verdict(j); d != nil || stalled != nil {
+		t.Errorf("%+v and %+v, though rank 1 was not asked", d, stalled)
+	}
+	r := &Report{Jobs: []Job{{Job: *j}}}
+	if r.status() != statusOK {
+		t.Errorf("status %d", r.status())
+	}
+	var b strings.Builder
+	write(&b, r)
+	for _, want := range []string{"  site beta  rank 1  elsewhere, " + why + "\n", "    rank 1  pid not told  " + why + "\n", "depends on rank 1, of which nothing is known\n"} {
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "silent") {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	s := newScreen(nil, time.Second)
+	s.Update(look{r, time.Now()})
+	if text := s.summary(2); !strings.Contains(text, "1 blocked, 1 not asked") {
+		t.Error(text)
 	}
 }
 

@@ -8,13 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/cmdline/terminal"
 )
+
+// commandVariable makes the test binary the command, which finds no job.
+const commandVariable = "IMPI_TEST_TOP_COMMAND"
 
 // topVariable makes the test binary impi-node top of a job.
 const topVariable = "IMPI_TEST_TOP"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(commandVariable) != "" {
+		os.Exit(TopCommand(os.Stdin, os.Stdout).Execute([]string{"-run-dir", "/nowhere"}, os.Stdout, os.Stderr))
+	}
 	if os.Getenv(topVariable) == "" {
 		os.Exit(m.Run())
 	}
@@ -67,5 +74,26 @@ func TestTerminalThatAnswersNothing(t *testing.T) {
 	}()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("ended by q: %v", err)
+	}
+}
+
+// TestTopOfPlainTerminals: where a screen cannot be drawn, the command is refused as without a terminal.
+func TestTopOfPlainTerminals(t *testing.T) {
+	_, tty := terminal.Open(t)
+	defer tty.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"TERM=dumb": cmdline.StatusUsage, "TERM=": cmdline.StatusUsage, "TERM=xterm": statusNoJob} {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), commandVariable+"=1", name)
+		cmd.Stdin, cmd.Stdout = tty, tty
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		_ = cmd.Run() // its status is looked at
+		if got := cmd.ProcessState.ExitCode(); got != want || strings.Contains(errs.String(), "for terminals") != (want == cmdline.StatusUsage) {
+			t.Errorf("%s: status %d, want %d: %s", name, got, want, &errs)
+		}
 	}
 }

@@ -22,6 +22,12 @@ func write(to io.Writer, r *Report) {
 		}
 		writeJob(&w, &r.Jobs[i])
 	}
+	if len(r.Jobs) > 0 && len(r.Ended) > 0 {
+		fmt.Fprintln(&w)
+	}
+	for i := range r.Ended {
+		fmt.Fprintln(&w, oneLine(r.Ended[i].String()))
+	}
 	_, _ = io.WriteString(to, plain(w.String()))
 }
 
@@ -77,6 +83,7 @@ func writeJob(w io.Writer, j *Job) {
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
 	}
+	writeElsewhere(w, j.Elsewhere)
 	if silent := unheard(&j.Job); len(silent) > 0 {
 		fmt.Fprintf(w, "\n  all procs that are known of wait for others; whether that is a deadlock depends on %s, of which nothing is known\n", ranksOf(silent))
 	}
@@ -209,6 +216,8 @@ func does(p *links.Proc) string {
 		return oneLine(p.Lost.OfProc(time.Now()))
 	case p.State == links.ProcEnded:
 		return oneLine(p.Ended)
+	case p.State == links.ProcNotAsked:
+		return oneLine(p.Silent)
 	case p.State == links.ProcNotTold && !p.Since.IsZero():
 		return fmt.Sprintf("silent since %s, %s ago: %s", p.Since.Format(time.TimeOnly), ago(time.Since(p.Since)), oneLine(p.Silent))
 	case p.State == links.ProcNotTold:

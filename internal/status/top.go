@@ -23,15 +23,25 @@ var TopHelp string
 func TopCommand(in, out *os.File) *cmdline.Command {
 	c, o := newCommand("top", TopHelp)
 	c.Run = func(_ []string, _, _ io.Writer) (int, error) {
-		if !isTerminal(in, out) {
+		if term := os.Getenv("TERM"); !isTerminal(in, out) || term == "" || term == "dumb" {
 			return 0, cmdline.Wrong(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
 		}
 		if len(o.ask().Jobs) == 0 {
 			return statusNoJob, links.NoJob(o.Job, o.RunDir)
 		}
-		s, err := run(newScreen(o.ask, o.interval()), in, out)
+		ends := o.follow()
+		defer ends.close()
+		look := func() *Report {
+			r := o.ask()
+			r.Ended = ends.update(r.Jobs)
+			return r
+		}
+		s, err := run(newScreen(look, o.interval()), in, out)
 		if err != nil {
 			return statusPartial, err
+		}
+		if s.last == nil {
+			return statusOK, nil
 		}
 		return s.last.report.status(), nil
 	}

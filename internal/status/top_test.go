@@ -105,6 +105,36 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 	}
 }
 
+// TestTopAsleep: the share is of the time between the answers of the proc, by its own clock, whenever they come.
+func TestTopAsleep(t *testing.T) {
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	proc := func(clock, slept time.Duration) *Report {
+		p := counted(0, 1, slept)
+		p.Counts.Clock = clock
+		return &Report{Jobs: []Job{{Job: *job(p)}}}
+	}
+	s := newScreen(nil, time.Second)
+	s.Update(look{proc(10*time.Second, 5*time.Second), at})
+	s.Update(look{proc(10800*time.Millisecond, 5800*time.Millisecond), at.Add(1200 * time.Millisecond)})
+	if v := s.draw(); !strings.Contains(v, " 100 % ") {
+		t.Errorf("asleep all the time:\n%s", v)
+	}
+}
+
+// TestTopPlugins: plugins that were restarted and the server are on the second line, as in status.
+func TestTopPlugins(t *testing.T) {
+	j := job(counted(0, 0, 0))
+	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}, {Name: "shm", State: "healthy", Starts: 1}}
+	j.Sites[0].Server = &links.JobServer{Address: "10.0.0.1:7800", Embedded: true}
+	s := newScreen(nil, time.Second)
+	s.Update(tea.WindowSizeMsg{Width: 200, Height: 9})
+	s.Update(look{&Report{Jobs: []Job{{Job: *j}}}, time.Now()})
+	want := "alpha: plugin tcp started 3 times, plugin quic failed; server 10.0.0.1:7800, in the node of site alpha: alpha is connected"
+	if line := strings.Split(s.draw(), "\n")[1]; line != want {
+		t.Errorf("%q, want %q", line, want)
+	}
+}
+
 // TestTopOfJobs: rows of several jobs say whose they are, and what is wrong comes first.
 func TestTopOfJobs(t *testing.T) {
 	a, b := job(counted(0, 0, 0), counted(1, 0, 0)), job(counted(0, 0, 0))

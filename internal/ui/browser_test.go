@@ -49,7 +49,7 @@ func open(t *testing.T) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true), chromedp.WSURLReadTimeout(5*time.Minute))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithBrowserOption(chromedp.WithDialTimeout(5*time.Minute))) // a busy machine
 	t.Cleanup(cancel)
 	window := ctx
 	t.Cleanup(func() { _ = chromedp.Cancel(window) }) // waits for the browser's end

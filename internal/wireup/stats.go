@@ -33,6 +33,7 @@ type Counts struct {
 	UnexpectedBytes int64  `json:"unexpected_bytes,omitempty"` // bytes of these messages that are here
 	Sleeps          uint64 `json:"sleeps,omitempty"`           // in calls of MPI
 	Slept           int64  `json:"slept_ns,omitempty"`         // total time
+	Clock           int64  `json:"clock_ns,omitempty"`         // since the proc began, when it counted; older procs do not send it
 	EndedSent       uint64 `json:"ended_sent,omitempty"`       // bytes on direct links that have ended
 	EndedReceived   uint64 `json:"ended_received,omitempty"`
 }

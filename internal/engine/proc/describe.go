@@ -256,14 +256,14 @@ func (cs *communicators) own(x message.Pending) bool {
 
 // counts returns what the proc counts. The process is locked.
 func (nc *nodeControl) counts() wireup.Counts {
-	p := nc.p
+	p, now := nc.p, time.Now()
 	c := wireup.Counts{
-		Sleeps: p.rest.sleeps, Slept: int64(p.rest.slept),
+		Sleeps: p.rest.sleeps, Slept: int64(p.rest.slept), Clock: int64(now.Sub(epoch)),
 		EndedSent: p.Endpoints.sent, EndedReceived: p.Endpoints.received,
 	}
 	if p.Asleep {
 		c.Sleeps++
-		c.Slept += int64(time.Since(p.rest.began))
+		c.Slept += int64(now.Sub(p.rest.began))
 	}
 	for x := range p.Eng.Pending() {
 		if x.What == "message" {

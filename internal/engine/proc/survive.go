@@ -25,9 +25,9 @@ type Survival struct {
 	unmet  []*Comm               // with members in other worlds to which links must still be requested
 	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or gone when this one is in it
 
-	suspected map[message.Peer]*suspicion // procs of other worlds to which the link has broken
-	cut       map[message.Peer]bool       // those to which a link has ever broken
-	lifeChecks  []*lifeCheck
+	suspected  map[message.Peer]*suspicion // procs of other worlds to which the link has broken
+	cut        map[message.Peer]bool       // those to which a link has ever broken
+	lifeChecks []*lifeCheck
 
 	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery

@@ -403,7 +403,7 @@ func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
 
 func countsOf(s *wireup.Stats) *links.Counts {
 	c := &links.Counts{
-		Unexpected: s.Counts.Unexpected, UnexpectedBytes: s.Counts.UnexpectedBytes, Sleeps: s.Counts.Sleeps, Slept: time.Duration(s.Counts.Slept),
+		Unexpected: s.Counts.Unexpected, UnexpectedBytes: s.Counts.UnexpectedBytes, Sleeps: s.Counts.Sleeps, Slept: time.Duration(s.Counts.Slept), Clock: time.Duration(s.Counts.Clock),
 		Sent: s.Counts.EndedSent, Received: s.Counts.EndedReceived,
 	}
 	for _, l := range s.Links {

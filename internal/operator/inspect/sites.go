@@ -122,6 +122,7 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.Other {
 	began, whole := time.Now(), place{int(x.Rank), anyHost}
 	var reasons []string
+	notAsked := true // there was no way to any host
 	for _, peer := range c.firstProcs(x) {
 		a, err := c.askNode(ctx, peer, r)
 		if err == nil && a.Node == nil {
@@ -131,6 +132,7 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 			err = links.ErrSilent
 		}
 		if err != nil {
+			notAsked = notAsked && errors.Is(err, links.ErrNotAsked)
 			if !slices.Contains(reasons, err.Error()) {
 				reasons = append(reasons, err.Error())
 			}
@@ -142,7 +144,11 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 		c.mute.answered(whole)
 		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
 	}
-	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; "), Since: c.mute.since(whole, began)}}
+	o := links.Other{About: c.name(x), Error: strings.Join(reasons, "; "), NotAsked: notAsked}
+	if !notAsked {
+		o.Since = c.mute.since(whole, began)
+	}
+	return []links.Other{o}
 }
 
 // Unreachable returns the job's other own sites that this node cannot ask.
@@ -247,9 +253,9 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 // if any.
 func noWay(drained []string) error {
 	if len(drained) > 0 {
-		return fmt.Errorf("only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", strings.Join(drained, ", "))
+		return fmt.Errorf("%w: only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", links.ErrNotAsked, strings.Join(drained, ", "))
 	}
-	return errors.New("no transport leads there, or the route has direct = false: run the command there too")
+	return fmt.Errorf("%w: no transport leads there, or the route has direct = false: run the command there too", links.ErrNotAsked)
 }
 
 func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Way, r links.Request) (a links.Answer, err error) {

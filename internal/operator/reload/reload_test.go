@@ -168,7 +168,7 @@ func TestWhatChangesNothing(t *testing.T) {
 	if a := reload(strings.Replace(base, `"alpha"`, `"omega"`, 1)); a.Applied || len(a.Faults) != 1 || !strings.Contains(a.Faults[0], `no site "alpha" any more`) {
 		t.Errorf("the site is gone: %+v", a)
 	}
-	r.Source.Read = func(string) (*config.Job, config.Diagnostics) {
+	r.Source.Read = func(context.Context, string) (*config.Job, config.Diagnostics) {
 		job, found := loaded(t, r.Source.Job.Dir, base+"limits { stop = \"3s\" }")
 		job.Sites[0].Auth.Key = 4712
 		job.Sites[0].Hosts[0].Address = netip.MustParseAddr("127.0.0.9")

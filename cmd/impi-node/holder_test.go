@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestPortsOfTheRunningJob: while the job of a file runs, that its ports are taken is a warning that names its node,
+// for validate and doctor, which goes on. If somebody else has a port, it is a fault.
+func TestPortsOfTheRunningJob(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken [2]net.Listener
+	var ports []any
+	for i := range taken {
+		if taken[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, taken[i].Addr().(*net.TCPAddr).Port)
+	}
+	text := fmt.Sprintf("job {\n  embedded_server { listen = \"127.0.0.1:%d\" }\n  auth \"none\" {}\n}\n"+
+		"site \"alpha\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = 2\n    port = %d\n  }\n}\n", ports...)
+	path := file(t, text+fmt.Sprintf("program { command = [%q] }\n", self))
+	for _, name := range []string{"validate", "doctor"} {
+		status, out, errs := impiNode(t, "", name, path)
+		if text := out + errs; status != statusUsage || strings.Count(text, "address already in use") != 2 {
+			t.Errorf("%s, with ports of others: status %d\n%s", name, status, text)
+		}
+	}
+	for _, l := range taken {
+		l.Close()
+	}
+	r := startJob(t, 2, "-config", path)
+	t.Setenv("XDG_RUNTIME_DIR", r.base)
+	const want = "for now: node " // once: a single site has no channels, so that nobody listens at its host's port
+	for _, name := range []string{"validate", "doctor"} {
+		status, out, errs := impiNode(t, "", name, path)
+		text := out + errs
+		if (name == "validate" && status != statusOK) || strings.Count(text, want) != 1 || strings.Contains(text, "already in use") || !strings.Contains(text, "of job job, which runs, listens there") {
+			t.Errorf("%s, while the job runs: status %d\n%s", name, status, text)
+		}
+		if name == "doctor" && (status == statusUsage || !strings.Contains(text, "other hosts")) {
+			t.Errorf("status %d: doctor does not go on:\n%s", status, text)
+		}
+	}
+}
+
+// TestWatchedEnd: status -watch says how a job has ended, and its exit status is another one after a failure.
+func TestWatchedEnd(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := startJob(t, 2, "-n", "2", self)
+	_, j := r.report(t)
+	watch := &machineNode{dir: r.base}
+	watch.cmd, _, _ = command(t, "", "status", "-watch", "-every", "100ms", "-run-dir", r.base)
+	watch.start(t, "watch")
+	watch.awaits(t, watch.out, "rank 1")
+	if err := syscall.Kill(j.Sites[0].Ranks[1].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-watch.over
+	out := watch.out.String()
+	if s := watch.cmd.ProcessState.ExitCode(); s != 4 || !strings.Contains(out, "has failed: ") || !strings.Contains(out, "SIGKILL") || !strings.HasSuffix(out, "no job any more\n") || strings.Contains(out, "deadlock") {
+		t.Errorf("status %d:\n%s", s, out)
+	}
+}
