@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -29,5 +30,16 @@ func TestFilesThatAreNoJobs(t *testing.T) {
 		if _, err := SiteNames(path); err == nil {
 			t.Errorf("%s has sites", name)
 		}
+	}
+}
+
+// TestPipeAsJobFile: a pipe is called one, whether somebody writes to it or not.
+func TestPipeAsJobFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "job.hcl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if job, found := Load(path, Options{}); job != nil || len(found) != 1 || !strings.Contains(found[0].Error(), "that is no job file: it is a pipe and no regular file") {
+		t.Error(found)
 	}
 }

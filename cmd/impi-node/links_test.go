@@ -252,7 +252,7 @@ func TestLinksAfterAKill(t *testing.T) {
 	}
 	_ = r.cmd.Wait() // its procs hold nothing of the directory
 	status, out, errs := r.links(t)
-	if status != statusNoJob || out != "" || !strings.Contains(errs, "no job runs with its run directories in") {
+	if status != statusNoJob || out != "" || !strings.Contains(errs, "no job of this user runs with its run directories in") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	if left, _ := filepath.Glob(filepath.Join(r.base, "impi-*", "*", links.SocketName)); left != nil {

@@ -44,7 +44,7 @@ func local() (func(netip.Addr) bool, error) {
 }
 
 func checkPort(a netip.AddrPort) error {
-	l, err := net.Listen(listen.Network(a.Addr()), a.String())
+	l, err := listen.At(context.Background(), net.ListenConfig{}, a)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err

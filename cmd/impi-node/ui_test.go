@@ -27,7 +27,7 @@ func TestUICommand(t *testing.T) {
 	}
 	dir := launchtest.ShortDir(t)
 	out, err := command(dir, "ui", "-run-dir", dir).CombinedOutput()
-	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "no such job") {
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "no job of this user runs with its run directories in "+dir) {
 		t.Errorf("%v: %s", err, out)
 	}
 	out, err = command(dir, "ui", "-listen", "0.0.0.0:80").CombinedOutput()

@@ -143,10 +143,12 @@ func (o *options) longest() time.Duration {
 	return o.resume
 }
 
-// network returns the network of -host for package net.
-func (o *options) network() string {
-	at, _ := netip.ParseAddr(o.host) // the zero Addr for all addresses, and for a name
-	return listen.Network(at)
+// listenAt listens at a port of -host, which is an address, a name or empty.
+func (o *options) listenAt(ctx context.Context, lc net.ListenConfig, port uint16) (net.Listener, error) {
+	if at, err := netip.ParseAddr(o.host); err == nil {
+		return listen.At(ctx, lc, netip.AddrPortFrom(at, port))
+	}
+	return lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(int(port))))
 }
 
 func serve(o *options, stdout, stderr io.Writer) error {
@@ -161,7 +163,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(socket.DefaultSilence)}
 	var ln net.Listener
 	err := listen.First(o.ports, o.port, func(port uint16) (taken bool, err error) {
-		ln, err = lc.Listen(ctx, o.network(), net.JoinHostPort(o.host, strconv.Itoa(int(port))))
+		ln, err = o.listenAt(ctx, lc, port)
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	if err != nil {

@@ -19,19 +19,18 @@ var ErrInUse = errors.New("all of them are in use: widen it, or end the programs
 // port if there is no range.
 func TCP(ctx context.Context, lc net.ListenConfig, at netip.AddrPort, in config.Ports) (ln net.Listener, err error) {
 	err = First(in, at.Port(), func(port uint16) (bool, error) {
-		ln, err = lc.Listen(ctx, Network(at.Addr()), netip.AddrPortFrom(at.Addr(), port).String())
+		ln, err = At(ctx, lc, netip.AddrPortFrom(at.Addr(), port))
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	return ln, err
 }
 
-// Network returns the network of an address for package net, which would else listen on IPv6, too, at
-// 0.0.0.0.
-func Network(at netip.Addr) string {
-	if at.Is4() {
-		return "tcp4"
+// At listens at an address. Package net alone would listen on IPv6, too, at 0.0.0.0.
+func At(ctx context.Context, lc net.ListenConfig, at netip.AddrPort) (net.Listener, error) {
+	if at.Addr().Is4() {
+		return lc.Listen(ctx, "tcp4", at.String())
 	}
-	return "tcp"
+	return lc.Listen(ctx, "tcp", at.String())
 }
 
 // First calls open with port or, if port is 0 and there is a range, with the ports of the range in

@@ -53,7 +53,7 @@ type Server struct {
 
 // Serve begins to serve /metrics, /healthz and /readyz.
 func Serve(s Settings) (*Server, error) {
-	ln, err := net.Listen(listen.Network(s.Listen.Addr()), s.Listen.String())
+	ln, err := listen.At(context.Background(), net.ListenConfig{}, s.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}

@@ -85,7 +85,7 @@ func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	if err := CheckListen(at); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen(listen.Network(at.Addr()), at.String())
+	ln, err := listen.At(context.Background(), net.ListenConfig{}, at)
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}

@@ -32,6 +32,9 @@ func TestRunDirsListsTheLiving(t *testing.T) {
 	}
 	all[1].lock.Close() // as the kernel does for a process that was killed
 	parent := filepath.Dir(all[0].Path)
+	if dirs := RunDirs(parent+"/", uid); len(dirs) != 3 {
+		t.Errorf("by the name of the folder itself: %q", dirs)
+	}
 	busy, err := lock(filepath.Join(parent, "lock"), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
