@@ -28,11 +28,12 @@ var naming = map[string]string{
 
 // namingFiles are files elsewhere that may name transports, each with the reason.
 var namingFiles = map[string]string{
-	"cmd/impi-node/builtin.go": "the list of those that are built in",
-	"cmd/impi-node/cert.go":    "an example of a job file for the certificates that it has made",
-	"config/schema.go":         "examples of what an operator writes",
-	"config/transport.go":      "an example of a variable: libfabric has a provider called tcp",
-	"plugins/sdk/hand.go":      "an example of a job file in the help of a plugin",
+	"cmd/impi-node/builtin.go":  "the list of those that are built in",
+	"cmd/impi-node/cert.go":     "an example of a job file for the certificates that it has made",
+	"config/schema.go":          "examples of what an operator writes",
+	"config/transport.go":       "an example of a variable: libfabric has a provider called tcp",
+	"internal/listen/listen.go": "the network of an address, as package net calls it",
+	"plugins/sdk/hand.go":       "an example of a job file in the help of a plugin",
 }
 
 func mayName(f *GoFile) bool {
