@@ -23,11 +23,12 @@ it has found something new. [campaign.json](campaign.json) has what this page is
 `
 
 var about = map[string]struct{ text, unit, goal string }{
-	Seeds:  {"[the simulator](simulator.md) runs jobs with losses, cuts and stalls; nothing may be lost, doubled or overtaken, and nobody may hang", "seeds", "1,000,000"},
-	Worlds: {"the same with jobs that meet, spawn and part", "seeds", ""},
-	Calls:  {"in a job of two sites of two procs, one system call of one process fails, or a write is short; the job must succeed or say what went wrong, within 90 s, and leave nothing behind", "points", "each"},
-	Fuzz:   {"[fuzz targets](testing.md#fuzzing), the one with the least time first", "s", "24 h for each"},
-	Kills:  {"jobs of two sites of two procs of which one to three processes are killed at any time; they must end within 90 s, and nothing may be left", "jobs", "6 h"},
+	Seeds:   {"[the simulator](simulator.md) runs jobs with losses, cuts and stalls; nothing may be lost, doubled or overtaken, and nobody may hang", "seeds", "1,000,000"},
+	Worlds:  {"the same with jobs that meet, spawn and part", "seeds", ""},
+	Survive: {"the same with two jobs that meet and go on without the procs that they lose, or to which links are cut", "seeds", ""},
+	Calls:   {"in a job of two sites of two procs, one system call of one process fails, or a write is short; the job must succeed or say what went wrong, within 90 s, and leave nothing behind", "points", "each"},
+	Fuzz:    {"[fuzz targets](testing.md#fuzzing), the one with the least time first", "s", "24 h for each"},
+	Kills:   {"jobs of two sites of two procs of which one to three processes are killed at any time; they must end within 90 s, and nothing may be left", "jobs", "6 h"},
 }
 
 // WritePage writes the page.
@@ -55,7 +56,7 @@ func (r *Record) WritePage(w io.Writer) error {
 
 func (p *Piece) extent() string {
 	switch p.Kind {
-	case Seeds, Worlds:
+	case Seeds, Worlds, Survive:
 		return thousands(p.From) + " to " + thousands(p.To-1)
 	case Calls:
 		return fmt.Sprintf("%s of about %s points; %s of these calls were not made in the run that was to fail them", thousands(p.To-p.From), thousands(p.Of), thousands(p.Missed))

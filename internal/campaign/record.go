@@ -18,15 +18,16 @@ import (
 
 // Kinds of searches.
 const (
-	Seeds  = "seeds"  // of the simulator
-	Worlds = "worlds" // the simulator's seeds of several jobs that meet
-	Calls  = "calls"  // system calls that fail
-	Fuzz   = "fuzz"   // seconds of fuzzing
-	Kills  = "kills"  // jobs of which processes are killed
+	Seeds   = "seeds"   // of the simulator
+	Worlds  = "worlds"  // the simulator's seeds of several jobs that meet
+	Survive = "survive" // the simulator's seeds of two jobs that go on without lost procs
+	Calls   = "calls"   // system calls that fail
+	Fuzz    = "fuzz"    // seconds of fuzzing
+	Kills   = "kills"   // jobs of which processes are killed
 )
 
 // Kinds lists the kinds of searches in the order of the page.
-var Kinds = []string{Seeds, Worlds, Calls, Fuzz, Kills}
+var Kinds = []string{Seeds, Worlds, Survive, Calls, Fuzz, Kills}
 
 // Record contains all searches that were done.
 type Record struct {

@@ -22,7 +22,7 @@ import (
 
 func (c *searches) open(ctx context.Context, kind string) (search, error) {
 	switch kind {
-	case campaign.Seeds, campaign.Worlds:
+	case campaign.Seeds, campaign.Worlds, campaign.Survive:
 		return &seeds{c, kind}, nil
 	case campaign.Fuzz:
 		return newFuzzing(ctx, c)
@@ -55,12 +55,12 @@ func (s *seeds) piece(ctx context.Context, left time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, left)
 	defer stop()
 	first := s.record.Next(s.kind)
-	limits := sim.Limits{Worlds: s.kind == campaign.Worlds}
+	limits := sim.Limits{Worlds: s.kind == campaign.Worlds, Survive: s.kind == campaign.Survive}
 	t := sim.Sweep{First: first, Count: atOnce, Workers: s.workers, Limits: limits, Twice: 16}.Run(ctx)
 	for _, f := range t.Findings {
 		what := fmt.Sprintf("impi-sim -seed %d", f.Seed)
-		if limits.Worlds {
-			what = fmt.Sprintf("impi-sim -worlds -seed %d", f.Seed)
+		if s.kind != campaign.Seeds {
+			what = fmt.Sprintf("impi-sim -%s -seed %d", s.kind, f.Seed) // the kinds are called as its flags
 		}
 		s.find(s.kind, what, f.Failure.Error(), "")
 	}
