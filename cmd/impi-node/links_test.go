@@ -297,7 +297,7 @@ func TestLinksCommandLine(t *testing.T) {
 			t.Errorf("%q: status %d: %s", args, status, out)
 		}
 	}
-	if status, _, errs := impiNode(t, "", "links", "-run-dir", t.TempDir()); status != statusNoJob || !strings.Contains(errs, "no job runs") {
+	if status, _, errs := impiNode(t, "", "links", "-run-dir", t.TempDir()); status != statusNoJob || !strings.Contains(errs, "no job of this user runs") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
