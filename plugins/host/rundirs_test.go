@@ -30,11 +30,11 @@ func TestRunDirsListsTheLiving(t *testing.T) {
 	if dirs := RunDirs(base, uid); len(dirs) != 3 {
 		t.Errorf("%q", dirs)
 	}
-	all[1].lock.Close() // as the kernel does for a process that was killed
 	parent := filepath.Dir(all[0].Path)
 	if dirs := RunDirs(parent+"/", uid); len(dirs) != 3 {
 		t.Errorf("by the name of the folder itself: %q", dirs)
 	}
+	all[1].lock.Close() // as the kernel does for a process that was killed
 	busy, err := lock(filepath.Join(parent, "lock"), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
