@@ -223,7 +223,7 @@ func (r *raw) openKey() string {
 
 func (r *raw) key(env environment) (text, from string, err error) {
 	if r.keyFile != "" {
-		b, err := plainfile.Read(r.keyFile, maxSmallFile)
+		b, err := plainfile.ReadPipe(r.keyFile, maxSmallFile) // a secret may come from a program: -key-file <(...)
 		if err != nil {
 			return "", "", fmt.Errorf("-key-file: %w", err)
 		}

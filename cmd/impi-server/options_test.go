@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +47,19 @@ func TestParseAuth(t *testing.T) {
 		if err != nil || o.auth != c.want {
 			t.Errorf("%s: %+v, %v", c.args, o, err)
 		}
+	}
+}
+
+// A key may come from a program that keeps secrets, by a pipe.
+func TestKeyByPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "key")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = os.WriteFile(pipe, []byte("7\n"), 0o600) }()
+	o, err := parse([]string{"-clients", "2", "-key-file", pipe}, env())
+	if err != nil || !o.auth.HasKey || o.auth.Key != 7 {
+		t.Errorf("%+v, %v", o, err)
 	}
 }
 
