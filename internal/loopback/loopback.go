@@ -3,9 +3,12 @@
 package loopback
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -17,14 +20,24 @@ func Address() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 64 | byte(pid>>16)&63, byte(pid >> 8), byte(pid)})
 }
 
-// Free returns a port of Address that nobody listens on.
+// The ports of Free are below those that the kernel gives to who asks for any: a program that listens
+// at all addresses would get one of these, which is then taken at Address, too.
+const firstPort, endPort = 10000, 32768
+
+var tried atomic.Uint32
+
+// Free returns a port of Address that nobody listens on, another one each time.
 func Free() (netip.AddrPort, error) {
-	l, err := net.Listen("tcp", netip.AddrPortFrom(Address(), 0).String())
-	if err != nil {
-		return netip.AddrPort{}, err
+	for {
+		at := netip.AddrPortFrom(Address(), uint16(firstPort+tried.Add(1)%(endPort-firstPort)))
+		l, err := net.Listen("tcp", at.String())
+		if err == nil {
+			return at, l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return netip.AddrPort{}, err
+		}
 	}
-	at := netip.MustParseAddrPort(l.Addr().String())
-	return at, l.Close()
 }
 
 // Unused is Free for a test: it returns an address where nothing listens.
