@@ -283,7 +283,7 @@ type deathbed struct {
 	said wireup.Message
 }
 
-func (d *deathbed) Exit(code int) {
+func (d *deathbed) Exit(code int, _ string) {
 	d.code = code
 	runtime.Goexit()
 }

@@ -29,7 +29,7 @@ type still struct{}
 func (still) NewSet() (machine.Set, error)                  { return still{}, nil }
 func (still) Now() time.Time                                { return time.Time{} }
 func (still) AfterFunc(time.Duration, func()) machine.Timer { return still{} }
-func (still) Exit(int)                                      { panic("a proc ends") }
+func (still) Exit(int, string)                              { panic("a proc ends") }
 func (still) Add(int, uint32, link.Interest) error          { return nil }
 func (still) Modify(int, uint32, link.Interest) error       { return nil }
 func (still) Remove(int) error                              { return nil }

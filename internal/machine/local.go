@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -39,7 +40,17 @@ func (Local) Now() time.Time { return time.Now() }
 func (Local) SharesMemory() {}
 
 // Exit ends the program.
-func (Local) Exit(code int) { os.Exit(code) }
+func (Local) Exit(code int, why string) {
+	Report(why)
+	os.Exit(code)
+}
+
+// Report says why a proc ends, if that is not empty.
+func Report(why string) {
+	if why != "" {
+		fmt.Fprintln(os.Stderr, "impi:", why)
+	}
+}
 
 // localSet is an epoll set with an eventfd in it.
 type localSet struct {

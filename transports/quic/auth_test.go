@@ -203,7 +203,7 @@ func TestSettingsJudgeTheFiles(t *testing.T) {
 	}{
 		"NoFile":     {map[string]any{"cert": "/nowhere.pem"}, "cert", "there is no file /nowhere.pem"},
 		"Nothing":    {map[string]any{"ca": ""}, "ca", "no file is given"},
-		"Folder":     {map[string]any{"key": t.TempDir()}, "key", "is not a file"},
+		"Folder":     {map[string]any{"key": t.TempDir()}, "key", "it is a folder"},
 		"NoPEM":      {map[string]any{"cert": pkitest.Write(t, []byte("hello"))}, "cert", "does not begin with a certificate"},
 		"EmptyCA":    {map[string]any{"ca": pkitest.Write(t, nil)}, "ca", "no certificate"},
 		"SiteAsCA":   {map[string]any{"ca": good["cert"]}, "ca", "which is no CA"},

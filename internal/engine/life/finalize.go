@@ -88,7 +88,7 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 		return nil, fmt.Errorf("waiting for the job to start: %w", err)
 	case m.Kind == wireup.KindDown:
 		wireup.CloseAll(fds)
-		here.Exit(cmp.Or(m.Code, proc.ExitDown)) // the node reports the reason
+		here.Exit(cmp.Or(m.Code, proc.ExitDown), "") // the node reports the reason
 	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 3 || len(fds) > 3 != m.Board:
 		wireup.CloseAll(fds)
 		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 3: %w",

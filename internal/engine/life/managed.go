@@ -15,9 +15,10 @@ type managed struct {
 }
 
 // Exit ends the program, and makes the process manager end the other procs with the same status.
-func (m managed) Exit(code int) {
+func (m managed) Exit(code int, why string) {
+	machine.Report(why) // before the process manager ends this one, too
 	m.self.Abort(code)
-	m.Local.Exit(code)
+	m.Local.Exit(code, "")
 }
 
 // joinManaged joins the job of the processes that the process manager has started. A process that

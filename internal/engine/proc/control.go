@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -137,7 +136,7 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 		nc.p.Driver.Wake()
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
-		nc.exit(cmp.Or(m.Code, ExitDown))
+		nc.exit(cmp.Or(m.Code, ExitDown), "")
 	case wireup.KindStats:
 		if nc.asked.CompareAndSwap(false, true) {
 			go nc.describe(m.Calls) // it takes the lock
@@ -149,11 +148,11 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 // ExitDown is the exit status of a proc that ends because the job does, if the node sends none.
 const ExitDown = 1
 
-func (nc *nodeControl) exit(code int) {
+func (nc *nodeControl) exit(code int, why string) {
 	if nc.Last != nil {
 		close(nc.Last)
 	}
-	nc.p.Machine.Exit(code)
+	nc.p.Machine.Exit(code, why)
 }
 
 // nodeGone ends a proc whose node has died, since nobody else would end it.
@@ -161,8 +160,7 @@ func (nc *nodeControl) nodeGone(err error) {
 	if Phase(nc.p.State.Load()) >= Finalizing {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", nc.p.Job.Rank, err)
-	nc.exit(ExitDown)
+	nc.exit(ExitDown, fmt.Sprintf("rank %d: the node of this rank is gone (%v); ending", nc.p.Job.Rank, err))
 }
 
 func (nc *nodeControl) takeDeliveries() (progress bool) {

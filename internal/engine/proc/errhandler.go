@@ -176,8 +176,7 @@ func (p *Process) Fatal(object string, err error) {
 		p.Abort(code, why)
 		return
 	}
-	fmt.Fprintln(os.Stderr, "impi:", why)
-	p.Machine.Exit(code)
+	p.Machine.Exit(code, why)
 }
 
 // ErrorComm returns the communicator whose handler is called for errors of calls without a

@@ -147,7 +147,7 @@ func (p *Process) Abort(code int, why string) {
 		case <-time.After(lastTime):
 		}
 	}
-	p.Machine.Exit(code)
+	p.Machine.Exit(code, "") // the node says why
 }
 
 // Library names this MPI library and its version.

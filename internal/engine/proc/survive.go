@@ -3,7 +3,6 @@ package proc
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 
@@ -385,8 +384,7 @@ func (s *Survival) Excluded(why string) {
 	if Phase(s.p.State.Load()) >= quiet {
 		return // all others have passed the last agreement that needs it
 	}
-	fmt.Fprintf(os.Stderr, "impi: rank %d: the others go on without this rank (%s); ending\n", s.p.Job.Rank, why)
-	s.p.Node.exit(ExitDown)
+	s.p.Node.exit(ExitDown, fmt.Sprintf("rank %d: the others go on without this rank (%s); ending", s.p.Job.Rank, why))
 }
 
 func (s *Survival) losePeer(peer message.Peer, why error) {

@@ -219,7 +219,7 @@ func (p *proc) Watch(l link.Link, session []byte) link.Link {
 }
 
 // Exit ends the proc.
-func (p *proc) Exit(int) { p.task.Kill() }
+func (p *proc) Exit(int, string) { p.task.Kill() }
 
 // Send sends a message from the proc to its node.
 func (p *proc) Send(m wireup.Message) error {
