@@ -78,6 +78,7 @@ func Rules() []Rule {
 		{"rooms", Rooms},
 		{"face", Face},
 		{"test-habits", HabitsOfTests},
+		{"contract-skips", ContractSkips},
 		{"error-classes", ErrorClasses},
 		{"machine-paths", MachinePaths},
 		{"semantics", Semantics},

@@ -207,6 +207,18 @@ var examples = map[string][]example{
 		{"long file", one("a/a.go", "package a"+strings.Repeat("\n", MaxFile+1)), []string{"a/a.go: 551 lines"}},
 		{"long function", one("a/a.go", "package a\nfunc f() {"+strings.Repeat("\n", MaxFunction)+"}"), []string{"a/a.go:2: f has 71 lines"}},
 	},
+	"contract-skips": {
+		{"good", map[string]string{
+			contractDir + "/a.go":      "package t\nfunc f(e E) { e.Skipf(\"%q is a %s\", 1, 2)\ne.Skipf(\"count: %v\", err)\ne.Fatalf(\"none\") }",
+			contractDir + "/a_test.go": "package t\nfunc g(e E) { e.Skipf(\"other\") }",
+			skipsFile:                  "# other\nx.TestA/b   \\S+ is a\n",
+		}, nil},
+		{"not allowed", map[string]string{
+			contractDir + "/a.go": "package t\nfunc f(e E) {\ne.Skipf(\"links have %s\", 1)\n}",
+			skipsFile:             "# links have\nx.TestA/b  links have no\n",
+		}, []string{contractDir + "/a.go:3: .ci/skips does not allow"}},
+		{"no file", one(contractDir+"/a.go", "package t\nfunc f(e E) { e.Skipf(\"other\") }"), []string{"a.go:2"}},
+	},
 	"copies": {
 		{"good", map[string]string{
 			"a/a.go":            "package a\n" + lines("f", MaxCopied-2) + lines("other", MaxCopied-1),
