@@ -46,7 +46,8 @@ type env struct {
 	wait    time.Duration // limit of every wait of the case
 	workDir string
 	crashes *crashes
-	speed   *Speed // that P-SPEED-01 has found
+	started time.Duration // how long the slowest start by host took
+	speed   *Speed        // that P-SPEED-01 has found
 }
 
 // Fatalf fails the case. The message has its number and its rule, if it is one.
@@ -66,8 +67,10 @@ func (e *env) must(err error) {
 // patience is how long cases wait, as long as none has hung.
 const patience = 30 * time.Second
 
-func (e *env) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), e.wait)
+func (e *env) context() context.Context { return e.contextOf(e.wait) }
+
+func (e *env) contextOf(limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	e.Cleanup(cancel)
 	e.crashes.endWith(cancel)
 	return ctx
@@ -124,8 +127,10 @@ func (e *env) host() *host.Plugin {
 			e.crashes.add(crashIn(strings.Split(died.Output, "\n")))
 		}
 	}
+	begun := time.Now()
 	p, err := host.Start(e.context(), c)
 	e.must(err)
+	e.started = max(e.started, time.Since(begun))
 	e.Cleanup(func() { _ = p.Close() })
 	return p
 }

@@ -127,18 +127,27 @@ func killed(e *env) {
 // comeBack dials a listener whose plugin has been killed until a link is made, and
 // accepts it. Links whose diallers have gone may come before it.
 func (e *env) comeBack(from *host.Plugin, ln transports.Listener) {
-	ctx := e.context()
+	whole, most := returnLimits(e.wait, e.started)
+	ctx := e.contextOf(whole)
 	// A dial that was lost with the process before is never accepted: the first try is short.
-	for limit, try := time.Second, uint64(1); ; limit, try = min(2*limit, e.wait/6), try+1 {
+	for limit, try := time.Second, uint64(1); ; limit, try = min(2*limit, most), try+1 {
 		err := again(ctx, limit, try, from.Transport(), ln)
 		if err == nil {
 			return
 		}
 		if ctx.Err() != nil {
-			e.Fatalf("%v later the listener %s is not back: %v", e.wait, ln.Address(), err)
+			e.Fatalf("%v later the listener %s is not back, and a start of the plugin takes %v: %v",
+				whole, ln.Address(), e.started.Round(time.Millisecond), err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// returnLimits returns how long a listener may take to be back, and a try to dial it, if cases wait
+// for wait and a start of the plugin takes started. On a busy machine starts take many seconds, and
+// there are up to four in turn: both sides were killed, and each again while it started.
+func returnLimits(wait, started time.Duration) (whole, try time.Duration) {
+	return min(wait+4*started, 5*wait/2), max(wait/6, min(2*started, wait))
 }
 
 // again makes a link that works both ways. It sends try, which distinguishes the link from those of

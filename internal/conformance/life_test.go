@@ -52,3 +52,22 @@ func (never) Accept(ctx context.Context) (link.Link, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+// A listener gets more time on a machine where a start takes long, within the limit of a case, and
+// no less where a start is quick.
+func TestReturnLimits(t *testing.T) {
+	s := time.Second
+	for _, c := range []struct{ wait, started, whole, try time.Duration }{
+		{30 * s, 0, 30 * s, 5 * s},
+		{30 * s, s, 34 * s, 5 * s},
+		{30 * s, 10 * s, 70 * s, 20 * s}, // two starts within one try
+		{30 * s, 29 * s, 75 * s, 30 * s},
+	} {
+		if whole, try := returnLimits(c.wait, c.started); whole != c.whole || try != c.try {
+			t.Errorf("a start takes %v: %v and %v, want %v and %v", c.started, whole, try, c.whole, c.try)
+		}
+	}
+	if whole, _ := returnLimits(patience, patience); whole+patience > (trust{most: patience}).limit() {
+		t.Errorf("%v and the dials before do not fit in a case of %v", whole, trust{most: patience}.limit())
+	}
+}
