@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -154,7 +155,7 @@ func TestProcsAreLetIn(t *testing.T) {
 		got <- r
 	}()
 	say := func(m wireup.Message) *wireup.Conn {
-		c, err := wireup.Attach(p.Socket)
+		c, _, err := wireup.Attach(p.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,6 +191,29 @@ func TestProcsAreLetIn(t *testing.T) {
 		if m, _, err := c.Recv(); err != nil || m.Code != i {
 			t.Errorf("rank %d gets %+v, %v", i+1, m, err)
 		}
+	}
+}
+
+// A rank that may outlive the one that has started their node leaves after the node.
+func TestFinalizeFollowsTheNode(t *testing.T) {
+	node := exec.Command("cat")
+	in, err := node.StdinPipe()
+	if err := errors.Join(err, node.Start()); err != nil {
+		t.Fatal(err)
+	}
+	m := &Managed{nodeEnd: watch(node.Process.Pid)}
+	if m.nodeEnd == nil {
+		t.Fatal("no pidfd of a child")
+	}
+	left := make(chan error, 1)
+	go func() { left <- m.Finalize() }()
+	select {
+	case err := <-left:
+		t.Errorf("it has left, %v, and the node lives", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := errors.Join(in.Close(), node.Wait(), <-left); err != nil {
+		t.Error(err)
 	}
 }
 

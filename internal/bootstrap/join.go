@@ -53,7 +53,8 @@ type Managed struct {
 	Control *wireup.Conn // to its node; nil: the process is alone, without a node
 	node    *line        // to the node that the process has started; nil in other ranks
 
-	survives bool // the job continues without procs that are lost
+	survives bool     // the job continues without procs that are lost
+	nodeEnd  *os.File // pidfd of the node in a job that survives; nil in the rank that has started it
 
 	mu      sync.Mutex
 	manager manager // nil after the manager got the message that the process is done
@@ -156,8 +157,12 @@ func (m *Managed) join() error {
 		return err
 	}
 	m.survives = place.Survive
-	if m.Control, err = wireup.Attach(place.Socket); err != nil {
+	var pid int
+	if m.Control, pid, err = wireup.Attach(place.Socket); err != nil {
 		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
+	}
+	if m.survives && m.node == nil {
+		m.nodeEnd = watch(pid)
 	}
 	return m.Control.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(me.Rank), Code: me.AppNum})
 }
@@ -259,9 +264,36 @@ func (m *Managed) tellPlaces(blocks []Block) error {
 	return nil
 }
 
+// watch returns a file that is readable when a process has ended, or nil where the system has none.
+func watch(pid int) *os.File {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "process")
+}
+
+// awaitNode waits for the end of a node that another process has started.
+func (m *Managed) awaitNode() {
+	if m.nodeEnd == nil {
+		return
+	}
+	fds := []unix.PollFd{{Fd: int32(m.nodeEnd.Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	_ = m.nodeEnd.Close()
+	m.nodeEnd = nil
+}
+
 // Finalize leaves the job, once the process has told its node that it is done: the process that has
-// started the node waits for its end, so that nothing is left when all processes have ended.
+// started the node waits for its end, so that nothing is left when all processes have ended. In a
+// job that survives losses all processes wait for the ends of their nodes: that process may be lost, and
+// the last words of its node with it, as a process manager may end a step when its processes have ended.
 func (m *Managed) Finalize() error {
+	m.awaitNode()
 	var o outcome
 	if m.node != nil {
 		if err := m.node.receive(&o, maxPlace); err != nil {

@@ -114,7 +114,7 @@ func fakeProc() (rank int, c *wireup.Conn) {
 	check(err)
 	size, err := strconv.Atoi(os.Getenv(fakeSize))
 	check(err)
-	c, err = wireup.Attach(place.Socket)
+	c, _, err = wireup.Attach(place.Socket)
 	check(err)
 	check(c.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(rank), Size: size, Library: "Fake MPI v1.2.3, package: none"}))
 	check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: "fake"}))

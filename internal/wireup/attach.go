@@ -39,17 +39,17 @@ func ListenAttach(name string) (AttachListener, error) {
 
 func abstract(name string) *net.UnixAddr { return &net.UnixAddr{Name: "@" + name, Net: "unixpacket"} }
 
-// Attach connects to a node's listener, which must be of the same user. The caller sends KindAttach
-// next.
-func Attach(name string) (*Conn, error) {
+// Attach connects to a node's listener, which must be of the same user; pid is the node's process. The
+// caller sends KindAttach next.
+func Attach(name string) (conn *Conn, pid int, err error) {
 	c, err := net.DialUnix("unixpacket", nil, abstract(name))
 	if err != nil {
-		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
+		return nil, 0, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
 	}
-	if _, err := peerOf(c); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if pid, err = peerOf(c); err != nil {
+		return nil, 0, errors.Join(err, c.Close())
 	}
-	return newConn(c), nil
+	return newConn(c), pid, nil
 }
 
 // Admit receives the KindAttach of a proc that has connected. It takes over the connection.

@@ -74,9 +74,9 @@ func TestAttachListener(t *testing.T) {
 		{Message{Kind: KindAttach, Version: Version + 1, Peer: 3}, false},
 		{Message{Kind: KindHello, Version: Version, Peer: 3}, false},
 	} {
-		proc, err := Attach(name)
-		if err != nil {
-			t.Fatal(err)
+		proc, pid, err := Attach(name)
+		if err != nil || pid != os.Getpid() {
+			t.Fatal(pid, err)
 		}
 		if err := proc.Send(c.m); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestAttachListener(t *testing.T) {
 		}
 		_ = proc.Close()
 	}
-	if _, err := Attach(AttachName()); err == nil {
+	if _, _, err := Attach(AttachName()); err == nil {
 		t.Error("a name at which nobody listens can be connected to")
 	}
 }

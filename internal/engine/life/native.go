@@ -19,7 +19,7 @@ func joinNative(place native.Place) (*proc.Process, error) {
 		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
 	}
 	native.Forget()
-	control, err := wireup.Attach(place.Socket)
+	control, _, err := wireup.Attach(place.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("the node of rank %d of site %s: %w: has the site's launcher started this process on a machine that is no host of the site?", library.Rank, place.Site, err)
 	}
