@@ -97,8 +97,17 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 }
 
 // Buffered reports whether Recv can return data or an error without reading from the link below; a
-// poll set does not detect this.
-func (l *Link) Buffered() bool { return l.in.buffered() }
+// poll set does not detect this. It must not overlap with Recv.
+func (l *Link) Buffered() bool {
+	if !l.taking.begin() {
+		return true // Recv returns link.ErrClosed
+	}
+	is := l.in.buffered()
+	if l.taking.end() {
+		l.in.release()
+	}
+	return is
+}
 
 // BufferedOnly makes the next Recv return only buffered data, without reading from the link below:
 // so a driver can stop after the bytes that were already read.
@@ -109,7 +118,7 @@ func (l *Link) Handle() int { return l.below.Handle() }
 
 // Arm arms the link below, unless something can be received without it.
 func (l *Link) Arm(want link.Interest) bool {
-	return want&link.Readable != 0 && l.in.buffered() || l.below.Arm(want)
+	return want&link.Readable != 0 && l.Buffered() || l.below.Arm(want)
 }
 
 // Limits returns the limits of the link below.
