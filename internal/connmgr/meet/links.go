@@ -53,7 +53,10 @@ func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Accep
 	x := dynamic.WorldPair{Local: dynamic.Member{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.Member{World: hello.World, Rank: hello.Src}}
 	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
 	phase := ending.Starting
-	if p != nil {
+	switch {
+	case p != nil && p.Over(): // a link that nobody takes would leave the other end waiting for a word
+		phase = ending.Finished
+	case p != nil:
 		phase = p.Phase()
 	}
 	var verdict dynamic.Verdict

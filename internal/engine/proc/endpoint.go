@@ -490,7 +490,7 @@ func (es *endpoints) PassBarrier() {
 	for _, b := range breaks {
 		b.q.Lose(b.cause)
 	}
-	es.p.Survival.clearSuspicions()
+	es.p.lifeChecks.clearSuspicions()
 }
 
 // tellLost tells the node that a link to a proc of this job is lost, before the program is told: if

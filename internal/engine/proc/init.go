@@ -49,7 +49,8 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 	p.Node.p, p.Node.Control = p, control
 	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p = p, p, p, p
 	if job.Survive {
-		p.Survival = &Survival{p: p, comms: make(map[wire.ContextID]*Comm), freed: make(map[wire.ContextID]bool), gone: make(map[message.Peer]bool), suspected: make(map[message.Peer]*suspicion), cut: make(map[message.Peer]bool)}
+		p.Survival = &Survival{p: p, comms: make(map[wire.ContextID]*Comm), freed: make(map[wire.ContextID]bool), gone: make(map[message.Peer]bool)}
+		p.lifeChecks = newLifeChecks(p)
 	}
 	p.Trace = tracing{job: job, directory: r.directory, node: control}
 	p.Members = r

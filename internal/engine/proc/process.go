@@ -61,7 +61,8 @@ type Process struct {
 	FastPath    *fastPath // nil: no C code sends and receives without calling Go
 	Native      *Native   // nil: the site has no MPI of its own
 	Trace       tracing
-	Survival    *Survival // nil: the job ends with its first lost proc
+	Survival    *Survival   // nil: the job ends with its first lost proc
+	lifeChecks  *lifeChecks // nil like Survival
 }
 
 // Delivery is a message of the node about a link: it contains the link, or the reason why there is

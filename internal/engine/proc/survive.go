@@ -24,10 +24,6 @@ type Survival struct {
 	unmet  []*Comm               // with members in other worlds to which links must still be requested
 	gone   map[message.Peer]bool // procs of other worlds that are in Finalize, or gone when this one is in it
 
-	suspected  map[message.Peer]*suspicion // procs of other worlds to which the link has broken
-	cut        map[message.Peer]bool       // those to which a link has ever broken
-	lifeChecks []*lifeCheck
-
 	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery
 	words    []word // words that are being received
@@ -323,19 +319,6 @@ func (s *Survival) cares(peer message.Peer) bool {
 	return s.outlives(w) && w.Uses.Load() > 0
 }
 
-// suspectsSome reports whether a suspicion is of a proc of w.
-func (s *Survival) suspectsSome(w *MetWorld) bool {
-	if s == nil {
-		return false
-	}
-	for peer := range s.suspected {
-		if w.has(comm.Proc(peer)) {
-			return true
-		}
-	}
-	return false
-}
-
 // broke has a proc be lost soon.
 func (s *Survival) broke(peer message.Peer, why string) {
 	s.broken = append(s.broken, outsider{peer, why})
@@ -355,7 +338,7 @@ func (s *Survival) meet() {
 			continue
 		}
 		for _, peer := range s.outsiders(c) {
-			if w := s.p.Worlds.WorldOf(comm.Proc(peer)); !w.opening[peer] && s.suspected[peer] == nil && s.p.Endpoints.endpointOf(peer) == nil {
+			if w := s.p.Worlds.WorldOf(comm.Proc(peer)); !w.opening[peer] && s.p.lifeChecks.suspected[peer] == nil && s.p.Endpoints.endpointOf(peer) == nil {
 				s.p.Worlds.openForeign(peer)
 			}
 		}
@@ -389,6 +372,7 @@ func (s *Survival) Excluded(why string) {
 
 func (s *Survival) losePeer(peer message.Peer, why error) {
 	es := &s.p.Endpoints
+	linked := es.endpointOf(peer)
 	for _, q := range es.List {
 		for i := 0; i < mostReads && q != nil && q.Peer == peer && es.List[q.ID] == q && q.Receive(); i++ {
 		}
@@ -408,7 +392,8 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 			es.breaks = append(es.breaks, b)
 		}
 	}
-	s.clearSuspicion(peer, why)
+	s.p.lifeChecks.mustKnow(peer, linked)
+	s.p.lifeChecks.clearSuspicion(peer, why)
 	s.p.Eng.PeerDown(peer, why)
 	for _, c := range s.Comms() {
 		if c.Holds(peer) {
@@ -518,7 +503,8 @@ func (s *Survival) Barrier() error {
 		}
 		p.Eng.Release(r) // ignored: a proc is lost, or the job has ended
 	}
-	for slices.ContainsFunc(others, func(peer message.Peer) bool { return !s.gone[peer] && !s.Has(peer) }) && p.Failure == nil {
+	waits := func(peer message.Peer) bool { return !s.gone[peer] && !s.Has(peer) }
+	for (slices.ContainsFunc(others, waits) || len(s.p.lifeChecks.untold) > 0) && p.Failure == nil {
 		p.AwaitProgress()
 	}
 	return p.Failure

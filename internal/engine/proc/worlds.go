@@ -244,7 +244,7 @@ func (ws *worlds) forget(w *MetWorld) {
 			return
 		}
 	}
-	if ws.p.Survival.suspectsSome(w) {
+	if ws.p.lifeChecks.asks(w) {
 		return
 	}
 	ws.p.Eng.ForgetWorld(message.Peer(w.First))
@@ -375,7 +375,7 @@ func (ws *worlds) takeForeign(d Delivery) {
 }
 
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
-	if ws.p.Survival.inquires(d, peer) {
+	if ws.p.lifeChecks.inquires(d, peer) {
 		return
 	}
 	if d.L == nil {
@@ -424,7 +424,7 @@ func (d *Delivery) close() {
 func (q *Endpoint) loseForeign(cause error) {
 	p := q.p
 	p.Disconnects.forgetLink(q)
-	if q.closing == staying && !q.superseded && p.Survival.suspects(q, cause) {
+	if q.closing == staying && !q.superseded && p.lifeChecks.suspects(q, cause) {
 		return
 	}
 	q.detachForeign(cause)
