@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -166,14 +167,9 @@ func (d *decoder) guess(b *block, a *hclsyntax.Attribute, body *hclsyntax.Body) 
 
 // attributes returns the attributes of body in the order of the file.
 func attributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
-	list := make([]*hclsyntax.Attribute, 0, len(body.Attributes))
-	for _, a := range body.Attributes {
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b *hclsyntax.Attribute) int {
+	return slices.SortedFunc(maps.Values(body.Attributes), func(a, b *hclsyntax.Attribute) int {
 		return a.NameRange.Start.Byte - b.NameRange.Start.Byte
 	})
-	return list
 }
 
 func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -98,10 +99,7 @@ type Interface struct {
 
 // String returns the network in the form of a job file.
 func (n Network) String() string {
-	if n.Interface != "" {
-		return n.Interface
-	}
-	return n.Prefix.String()
+	return cmp.Or(n.Interface, n.Prefix.String())
 }
 
 // Choose returns the address that a host uses, out of all addresses of its machine. known is the

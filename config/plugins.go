@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/netip"
 	"net/url"
@@ -62,11 +63,7 @@ func LoadPlugins(path string) (*Plugins, Diagnostics) {
 
 // Accepts reports whether p's constraint allows a version.
 func (p *Plugin) Accepts(v *version.Version) bool {
-	text := p.Version
-	if text == "" {
-		text = ">= 0.0.0" // excludes pre-releases
-	}
-	c, err := version.NewConstraint(text)
+	c, err := version.NewConstraint(cmp.Or(p.Version, ">= 0.0.0")) // the latter excludes pre-releases
 	return err == nil && c.Check(v)
 }
 

@@ -258,10 +258,7 @@ type Host struct {
 
 // String returns the name of the host in messages: its address as in the file.
 func (h Host) String() string {
-	if h.Name != "" {
-		return h.Name
-	}
-	return h.Address.String()
+	return cmp.Or(h.Name, h.Address.String())
 }
 
 // Program is what each proc of a site runs.

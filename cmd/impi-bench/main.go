@@ -12,11 +12,9 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -82,7 +80,7 @@ func run(args []string) int {
 
 func measured(bench func(ctx context.Context, out io.Writer) error) func([]string, io.Writer, io.Writer) (int, error) {
 	return func(_ []string, out, _ io.Writer) (int, error) {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := cmdline.Interruptible()
 		defer stop()
 		return 0, bench(ctx, out)
 	}

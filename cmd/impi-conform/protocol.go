@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -120,7 +118,7 @@ func (r *trial) try(_ []string, out, errOut io.Writer) (int, error) {
 	if r.list {
 		return listProtocol(r.options, out), nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cmdline.Interruptible()
 	defer stop()
 	found, err := r.run(ctx, out, errOut)
 	switch {

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance"
@@ -91,7 +87,7 @@ func valueOf(s string) any {
 }
 
 func (r *request) judge(_ []string, out, errOut io.Writer) (int, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cmdline.Interruptible()
 	defer stop()
 	table := r.table(out, errOut)
 	if !r.quiet {

@@ -45,12 +45,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 }
 
 func takesPlugins(s config.Site) bool {
-	for _, t := range s.Transports {
-		if !t.Builtin && wanted(s, t.Name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Transports, func(t config.Transport) bool { return !t.Builtin && wanted(s, t.Name) })
 }
 
 // sharedPorts counts, at each address, what takes one of the ports in the attribute ports.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -217,10 +218,7 @@ func (l *lookup) here(sites []config.Site) (here []config.Site) {
 // that all names have if possible. The resolver's order is ignored, because it differs between
 // machines.
 func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
-	var all [][]netip.Addr
-	for _, addrs := range l.known {
-		all = append(all, addrs)
-	}
+	all := slices.Collect(maps.Values(l.known))
 	for _, s := range sites {
 		for _, h := range s.Hosts {
 			if h.Address.IsValid() {

@@ -65,12 +65,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if f.Node == nil { // this node did not answer; without a job only -all selects it
 		return f.Err != nil && (f.About.Job != "" || o.all)
 	}
-	for _, t := range f.Node.Transports {
-		if t.Name == transport {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Node.Transports, func(t links.Transport) bool { return t.Name == transport })
 }
 
 func whichJob(jobs [][]links.Found, transport string) error {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -165,7 +163,7 @@ func pluginsTry(o *pluginOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := cmdline.Interruptible()
 	defer stop()
 	s := conformance.Subject{Name: p.Name, NoMTLS: o.noMTLS}
 	if !p.Builtin {

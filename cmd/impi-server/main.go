@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -137,10 +138,7 @@ func (o *options) reload(log hclog.Logger) {
 
 // longest returns -resume for package rendezvous: -1 stands for 0, which there means the default.
 func (o *options) longest() time.Duration {
-	if o.resume == 0 {
-		return -1
-	}
-	return o.resume
+	return cmp.Or(o.resume, -1)
 }
 
 // listenAt listens at a port of -host, which is an address, a name or empty.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -73,9 +74,7 @@ func (c *Config) check() error {
 	if c.AckMark < 1 || c.AckMark > c.HiWater {
 		return fmt.Errorf("%w: ackmark %d, hiwater %d: must be 1 <= ackmark <= hiwater", ErrConfig, c.AckMark, c.HiWater)
 	}
-	if c.ChunkSize == 0 {
-		c.ChunkSize = DefaultChunkSize
-	}
+	c.ChunkSize = cmp.Or(c.ChunkSize, DefaultChunkSize)
 	if c.ChunkSize < minChunkSize || c.ChunkSize > math.MaxInt32 {
 		return fmt.Errorf("%w: chunk size %d: must be %d or more", ErrConfig, c.ChunkSize, minChunkSize)
 	}

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -112,12 +114,7 @@ func (h *DanceHost) at(from wire.HostID) bool {
 	if a == h.Address.Addr() {
 		return true
 	}
-	for _, p := range h.From {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.From, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 func (h *DanceHost) remedy() string {
@@ -184,9 +181,7 @@ func (d *Dance) Closed(conn int, cause error) {
 	}
 	g := d.conns[i]
 	d.conns = slices.Delete(d.conns, i, i+1)
-	if cause == nil {
-		cause = io.EOF
-	}
+	cause = cmp.Or(cause, io.EOF)
 	err := fmt.Errorf("%w: the greeting %w after %d of %d bytes: %w", ErrGreeting, ErrTruncated, g.n, GreetingSize, cause)
 	if g.proving {
 		err = fmt.Errorf("%w: it has not proven who it is: %w", ErrGreeting, cause)

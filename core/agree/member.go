@@ -1,6 +1,7 @@
 package agree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,12 +106,8 @@ func New(c Config) (*Member, error) {
 	if c.Sites == nil {
 		c.Sites = make([]int, c.Size)
 	}
-	if c.Fan == 0 {
-		c.Fan = DefaultFan
-	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
-	}
+	c.Fan = cmp.Or(c.Fan, DefaultFan)
+	c.Window = cmp.Or(c.Window, DefaultWindow)
 	m := &Member{me: c.Me, size: c.Size, window: c.Window, tree: newTree(c.Sites, c.Fan), agreements: make(map[uint64]*agreement)}
 	m.place()
 	return m, nil

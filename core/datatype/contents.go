@@ -3,6 +3,7 @@ package datatype
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Combiner is the constructor of a datatype (MPI-4.1, 5.1.13). The values are those of MPI's ABI.
@@ -66,12 +67,7 @@ func (d *def) counted() bool {
 		return d.large
 	}
 	ints, _ := d.arguments()
-	for _, v := range ints {
-		if v > math.MaxInt32 || v < math.MinInt32 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ints, func(v int64) bool { return v > math.MaxInt32 || v < math.MinInt32 })
 }
 
 // Large reports whether t's arguments are given as large counts: after WithLarge, or if

@@ -139,12 +139,7 @@ func isName(s string) bool {
 	if s == "" || len(s) > MaxName || s[0] < 'a' || s[0] > 'z' {
 		return false
 	}
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' })
 }
 
 // isPlain reports whether s is printable text without spaces.
@@ -152,12 +147,7 @@ func isPlain(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
 	}
-	for _, r := range s {
-		if r == ' ' || !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
 // NodeOf returns the Node of a card that ParseCard accepts. The result shares text's memory, which

@@ -3,6 +3,7 @@ package dynamic
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -259,12 +260,7 @@ func (p *Ports[O, C]) Tick(now time.Time) {
 
 // names returns the names of the open ports in order, so that equal inputs give equal steps.
 func (p *Ports[O, C]) names() []World {
-	names := make([]World, 0, len(p.open))
-	for name := range p.open {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(v, w World) int { return bytes.Compare(v[:], w[:]) })
-	return names
+	return slices.SortedFunc(maps.Keys(p.open), func(v, w World) int { return bytes.Compare(v[:], w[:]) })
 }
 
 func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {

@@ -1,6 +1,9 @@
 package dynamic
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The limits of a search.
 const (
@@ -276,12 +279,7 @@ func (s *Search) rest(now time.Time) SearchStep {
 }
 
 func (s *Search) allImpossible() bool {
-	for _, m := range s.missed {
-		if m.Fault&Impossible == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.missed, func(m FailedWay) bool { return m.Fault&Impossible == 0 })
 }
 
 func (s *Search) refused(v Verdict) SearchStep {

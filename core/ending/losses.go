@@ -1,6 +1,7 @@
 package ending
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -65,8 +66,6 @@ func (l *Losses) Failure() *Failure {
 	}
 	first := l.all[0]
 	f := &Failure{Text: WithContinuation(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Weight: Died, Lost: l.procs}
-	if f.Status == 0 {
-		f.Status = StatusRemote
-	}
+	f.Status = cmp.Or(f.Status, StatusRemote)
 	return f
 }

@@ -1,6 +1,7 @@
 package ending
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -67,9 +68,7 @@ func (p *Proc) unlinked(peer, why string) *Failure {
 // before.
 func (p *Proc) failure(text string, status int, at time.Time) *Failure {
 	f := &Failure{Text: text, Status: status, Weight: Died, Proc: p.Number + 1, At: at}
-	if f.Status == 0 {
-		f.Status = 1
-	}
+	f.Status = cmp.Or(f.Status, 1)
 	if p.Loss != "" {
 		f.Text += ", after " + p.Loss
 		f.Weight = Consequence

@@ -1,6 +1,7 @@
 package mpierr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -79,9 +80,7 @@ func (c *Codes) add(class Class) (Class, error) {
 		return 0, fmt.Errorf("%w: all were given out", ErrCode)
 	}
 	c.last++
-	if class == 0 {
-		class = c.last
-	}
+	class = cmp.Or(class, c.last)
 	c.own[c.last] = &ownCode{class: class}
 	return c.last, nil
 }

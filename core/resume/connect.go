@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -188,9 +189,7 @@ func (l *state) install(lower link.Link) {
 
 // lose closes the underlying link; another one may replace it.
 func (l *state) lose(why error) {
-	if why == nil {
-		why = link.ErrBroken
-	}
+	why = cmp.Or(why, link.ErrBroken)
 	l.install(nil)
 	l.cause = l.wrap(why)
 }
@@ -200,9 +199,7 @@ func (l *state) fail(why error) {
 	if l.closed || l.err != nil {
 		return
 	}
-	if why == nil {
-		why = link.ErrBroken
-	}
+	why = cmp.Or(why, link.ErrBroken)
 	if !errors.Is(why, link.ErrBroken) {
 		why = fmt.Errorf("%w: %w", link.ErrBroken, why)
 	}

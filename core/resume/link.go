@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -139,15 +140,9 @@ func (l *Link) Init(c Config) {
 	if c.Window < 0 || c.Window > MaxWindow || c.Ack < 0 || c.Frame < 0 {
 		panic(fmt.Sprintf("resume: window of %d bytes, ack after %d, frames of %d", c.Window, c.Ack, c.Frame))
 	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
-	}
-	if c.Frame == 0 {
-		c.Frame = DefaultFrame
-	}
-	if c.Handle == 0 {
-		c.Handle = link.NoHandle
-	}
+	c.Window = cmp.Or(c.Window, DefaultWindow)
+	c.Frame = cmp.Or(c.Frame, DefaultFrame)
+	c.Handle = cmp.Or(c.Handle, link.NoHandle)
 	l.config = c
 	l.quick = l.memory[:]
 	binary.BigEndian.PutUint32(l.quick, plainData)

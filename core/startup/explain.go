@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,8 +82,5 @@ func Printable(b []byte) string {
 		}
 		return '?'
 	}, strings.ToValidUTF8(string(b), "?"))
-	if s == "" {
-		return "nothing"
-	}
-	return s
+	return cmp.Or(s, "nothing")
 }

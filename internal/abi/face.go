@@ -259,9 +259,7 @@ func (f faceFn) call() string {
 	if f.form == "b" {
 		name += "Items"
 	}
-	if callee == "" {
-		callee = f.room + "." + name
-	}
+	callee = cmp.Or(callee, f.room+"."+name)
 	switch {
 	case f.form == "p":
 		args = append(args, "p")

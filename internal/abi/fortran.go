@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -247,10 +248,7 @@ func (p *procedure) length(name string) string {
 		}
 		return "*count"
 	}
-	n := lengths[p.Name+"."+name]
-	if n == "" {
-		n = lengths[name]
-	}
+	n := cmp.Or(lengths[p.Name+"."+name], lengths[name])
 	neighbor := "0"
 	if strings.Contains(strings.ToLower(p.Name), "neighbor") {
 		neighbor = "1"

@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"cmp"
 	"fmt"
 	"go/format"
 	"path"
@@ -129,12 +130,6 @@ func timedArgs(f Function) string {
 		}
 		return ""
 	}
-	or := func(s, otherwise string) string {
-		if s == "" {
-			return otherwise
-		}
-		return s
-	}
 	size := "-1"
 	for _, x := range [][2]string{{"count", "datatype"}, {"sendcount", "sendtype"}, {"origin_count", "origin_datatype"}} {
 		if n, t := has("", x[0]), has("MPI_Datatype", x[1]); n != "" && t != "" {
@@ -152,7 +147,7 @@ func timedArgs(f Function) string {
 	if has("int", "dest") != "" && has("int", "sendtag") != "" && has("int", "source") != "" {
 		return exchange + size + ", " + comm
 	}
-	return fmt.Sprintf("%s, %s, %s, %s", or(has("int", "dest", "source", "root", "target_rank"), "NOBODY"), or(has("int", "sendtag", "tag"), "NO_TAG"), size, comm)
+	return fmt.Sprintf("%s, %s, %s, %s", cmp.Or(has("int", "dest", "source", "root", "target_rank"), "NOBODY"), cmp.Or(has("int", "sendtag", "tag"), "NO_TAG"), size, comm)
 }
 
 // timedGo returns the Go constant for the call that a function or method of core/mpi is, or nothing.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/internal/rpc"
@@ -39,10 +41,7 @@ func (h *Host) Renew() {
 		h.up.wantsRenewal()
 	}
 	h.mu.Lock()
-	var below []*rpc.Moving
-	for _, m := range h.moving {
-		below = append(below, m)
-	}
+	below := slices.Collect(maps.Values(h.moving))
 	h.mu.Unlock()
 	for _, m := range below {
 		h.begin(func() { _ = m.Ask() }) // in a goroutine, as the other end may not read; a broken connection is noticed elsewhere

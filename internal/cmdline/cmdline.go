@@ -3,9 +3,13 @@
 package cmdline
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 )
 
 // WantsHelp reports whether the first argument asks for help.
@@ -16,6 +20,19 @@ func WantsVersion(args []string) bool { return first(args, "version", "-version"
 
 func first(args []string, words ...string) bool {
 	return len(args) > 0 && slices.Contains(words, args[0])
+}
+
+// Interruptible returns a context that ends when SIGINT or SIGTERM comes. After stop these signals end
+// the process again.
+func Interruptible() (ctx context.Context, stop func()) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+}
+
+// Main runs a program that SIGINT and SIGTERM interrupt, and ends the process with the status that it
+// returns.
+func Main(run func(ctx context.Context) int) {
+	ctx, _ := Interruptible()
+	os.Exit(run(ctx))
 }
 
 // WriteJSON writes v as what -json asks for: one indented value.

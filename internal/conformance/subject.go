@@ -107,9 +107,7 @@ func (s Subject) misnamed() string {
 // config is how a node would start the plugin. The data plane is fixed, unless plane is empty.
 func (s Subject) config(plane transports.DataPlane) host.Config {
 	name := s.Name
-	if name == "" { // not known yet, and only for messages
-		name = strings.TrimPrefix(filepath.Base(s.Path), host.Prefix)
-	}
+	name = cmp.Or(name, strings.TrimPrefix(filepath.Base(s.Path), host.Prefix))
 	if s.Name == "" && !pluginlock.ValidName(name) { // a file may be called anything
 		name = "unnamed"
 	}

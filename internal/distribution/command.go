@@ -1,17 +1,16 @@
 package distribution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -42,7 +41,7 @@ func Commands() []*cmdline.Command {
 			add(c.Flags)
 		}
 		c.Run = func(args []string, out, errs io.Writer) (int, error) {
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := cmdline.Interruptible()
 			defer stop()
 			return run(ctx, args, out, errs)
 		}
@@ -171,11 +170,7 @@ func (o *options) publish(ctx context.Context, args []string, out, errs io.Write
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tVERSION\tPLATFORM\tBYTES\tSHA256\tKEY")
 	for _, b := range list {
-		key := b.Key
-		if key == "" {
-			key = "unsigned"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", b.Name, b.Version, b.Platform, b.Size, b.SHA256, key)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", b.Name, b.Version, b.Platform, b.Size, b.SHA256, cmp.Or(b.Key, "unsigned"))
 	}
 	if err := t.Flush(); err != nil {
 		return statusBad, err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,12 +77,7 @@ func isLocal(host string, local func(netip.Addr) bool) bool {
 }
 
 func fromHere(from []string, local func(netip.Addr) bool) bool {
-	for _, f := range from {
-		if isLocal(f, local) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(from, func(f string) bool { return isLocal(f, local) })
 }
 
 func dial(ctx context.Context, r firewall.Rule) Check {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,18 +130,14 @@ func Read(path string) (*Report, error) {
 }
 
 // classes are the classes of calls that some rank has made, those with most time first.
-func (r *Report) classes() (names []string) {
+func (r *Report) classes() []string {
 	sums := r.byClass()
-	for name := range sums {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
 		if sums[a] != sums[b] {
 			return int(min(max(sums[b]-sums[a], -1), 1))
 		}
 		return strings.Compare(a, b)
 	})
-	return names
 }
 
 // longest are the calls in which all ranks were longest, of which each rank's time is known.
@@ -201,11 +198,7 @@ func (r *Report) matrix() (rows []row) {
 		at[[2]int{s.From, s.To}] = s
 		in[s.From], in[s.To] = true, true
 	}
-	var all []int
-	for n := range in {
-		all = append(all, n)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(in))
 	for _, from := range all {
 		x := row{From: from}
 		for _, to := range all {

@@ -3,7 +3,9 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,10 +53,7 @@ func (a *Adopter) Close() {
 func (a *Adopter) followed() (list []*Process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range a.all {
-		list = append(list, p)
-	}
-	return list
+	return slices.Collect(maps.Values(a.all))
 }
 
 // Adopt follows a process. Signals go to it alone, as its group is not its own.

@@ -33,10 +33,7 @@ func (j *Job) siteOf(rank int) string {
 
 // Label returns the name of a site, also of one that the job file does not name.
 func (s Site) Label() string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return "client " + itoa(s.Client)
+	return cmp.Or(s.Name, "client "+itoa(s.Client))
 }
 
 func rankOf(s State) int {

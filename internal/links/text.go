@@ -290,10 +290,7 @@ func (p *Pair) speed() (half, rate string) {
 }
 
 func (s *Speed) describe() string {
-	if s.Problem != "" {
-		return s.Problem
-	}
-	return fmt.Sprintf("it can be reached: %s, %s", Duration(s.HalfTrip), quantity.Text(s.Rate, "B/s"))
+	return cmp.Or(s.Problem, fmt.Sprintf("it can be reached: %s, %s", Duration(s.HalfTrip), quantity.Text(s.Rate, "B/s")))
 }
 
 func (p *Pair) state(now time.Time) string {

@@ -158,12 +158,9 @@ func isLink(fd int) bool {
 	if err1 != nil || err2 != nil || !ok1 || !ok2 || x.Addr == y.Addr {
 		return false
 	}
-	for _, at := range []*unix.SockaddrInet4{x, y} {
-		if at.Port == serverPort || at.Port == headPort || at.Addr[0] == 127 && at.Addr[3] < 2 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]*unix.SockaddrInet4{x, y}, func(at *unix.SockaddrInet4) bool {
+		return at.Port == serverPort || at.Port == headPort || at.Addr[0] == 127 && at.Addr[3] < 2
+	})
 }
 
 func disconnect(fd int) error {

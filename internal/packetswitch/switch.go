@@ -5,6 +5,7 @@
 package packetswitch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -69,9 +70,7 @@ type Switch struct {
 // New makes a switch; Run drives it.
 func New(c Config) (*Switch, error) {
 	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), done: make(chan struct{})}
-	if s.Patience == 0 {
-		s.Patience = Lingering
-	}
+	s.Patience = cmp.Or(s.Patience, Lingering)
 	if s.Machine == nil {
 		s.Machine = machine.Local{}
 	}

@@ -17,7 +17,8 @@ const LinesPerCitation = 100
 var protocol = []string{
 	"core/agent", "core/coll", "core/comm", "core/datatype", "core/dynamic", "core/flow", "core/match",
 	"core/message", "core/rma", "core/spawn", "core/startup", "core/wire",
-	"internal/engine/construct", "internal/engine/file", "internal/engine/meet", "internal/engine/p2p", "internal/engine/window",
+	"internal/engine/collective", "internal/engine/construct", "internal/engine/file", "internal/engine/life", "internal/engine/meet",
+	"internal/engine/object", "internal/engine/p2p", "internal/engine/tool", "internal/engine/window",
 }
 
 // impiSections are what comments call the sections of IMPI 0.0, by chapter: the published text

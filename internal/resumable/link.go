@@ -7,6 +7,7 @@
 package resumable
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -112,9 +113,7 @@ func New(c Config) *Link {
 // frame is the most bytes in a frame: a frame should be long, but several must fit into a
 // window, so that they are acknowledged before it is full.
 func frame(window int) int {
-	if window == 0 {
-		window = resume.DefaultWindow
-	}
+	window = cmp.Or(window, resume.DefaultWindow)
 	return max(1, window/4)
 }
 

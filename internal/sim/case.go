@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -166,8 +167,5 @@ func (c *Case) params() startup.Params {
 }
 
 func (c *Case) chunk() int {
-	if c.Chunk == 0 {
-		return agent.DefaultChunkSize
-	}
-	return c.Chunk
+	return cmp.Or(c.Chunk, agent.DefaultChunkSize)
 }

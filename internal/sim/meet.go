@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -128,9 +129,7 @@ func (w *callWatch) Received(to *kernel.End, n int) {
 	data := w.wait[i][:n]
 	w.wait[i] = w.wait[i][n:]
 	w.taken[i].add(data, func(tag wire.Tag) {
-		if tag == 0 {
-			tag = 5
-		}
+		tag = cmp.Or(tag, 5)
 		w.s.reach(w.procs[i], int(tag)+1)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -51,10 +52,5 @@ func (a Allowed) Faults(list []Skip, soaking bool) []Skip {
 }
 
 func (a Allowed) allows(s Skip) bool {
-	for _, r := range a {
-		if r.test.MatchString(s.Test) && r.reason.MatchString(s.Reason) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(r rule) bool { return r.test.MatchString(s.Test) && r.reason.MatchString(s.Reason) })
 }

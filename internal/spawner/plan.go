@@ -1,6 +1,7 @@
 package spawner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -49,10 +50,7 @@ func (d *Spawner) plan(ctx context.Context, world string, by *procs.Proc, comman
 
 // namesOf returns what the info key host lists, or the key hosts, which other MPIs have for it.
 func namesOf(info map[string]string) (names []string, problem string) {
-	list := info["host"]
-	if list == "" {
-		list = info["hosts"]
-	}
+	list := cmp.Or(info["host"], info["hosts"])
 	if list == "" {
 		return nil, ""
 	}

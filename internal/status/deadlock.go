@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,12 +194,8 @@ func findHolders(j *links.Job) {
 // waitsElsewhere reports whether a call waits for procs of other worlds, whoever its partners are.
 func waitsElsewhere(c links.Call) bool {
 	name := strings.ToLower(c.Name)
-	for _, word := range []string{"accept", "connect", "spawn", "join", "session"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"accept", "connect", "spawn", "join", "session"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
 func finalizes(c links.Call) bool { return strings.Contains(strings.ToLower(c.Name), "finalize") }
@@ -209,11 +206,7 @@ const whySyncAck = "SYNCACK"
 // cycle returns procs each of which waits for the next one, and the last one for the first. A proc
 // that waits for any proc counts as waiting for all.
 func cycle(procs map[int]*links.Blocked) []int {
-	ranks := make([]int, 0, len(procs))
-	for r := range procs {
-		ranks = append(ranks, r)
-	}
-	slices.Sort(ranks)
+	ranks := slices.Sorted(maps.Keys(procs))
 	done := make(map[int]bool)
 	var way []int
 	var visit func(rank int) []int

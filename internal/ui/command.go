@@ -8,10 +8,8 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -57,7 +55,7 @@ func Command() *cmdline.Command {
 }
 
 func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cmdline.Interruptible()
 	defer stop()
 	look := o.look()
 	first, cancel := context.WithTimeout(ctx, lookLimit)

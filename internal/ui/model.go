@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -245,10 +246,7 @@ func byHost(s *status.Job, hosts int) matrix {
 			cells[[2]int{x.To, x.From}] = cell{From: x.To, To: x.From, Bytes: x.Received, Pairs: x.Pairs, HalfTrip: microseconds(x.RTT / 2)}
 		}
 	}
-	m.Cells = make([]cell, 0, len(cells))
-	for _, c := range cells {
-		m.Cells = append(m.Cells, c)
-	}
+	m.Cells = slices.AppendSeq(make([]cell, 0, len(cells)), maps.Values(cells))
 	slices.SortFunc(m.Cells, func(a, b cell) int { return cmp.Or(a.From-b.From, a.To-b.To) })
 	return m.bounded()
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -70,10 +71,5 @@ func (e *Error) Unwrap() []error {
 // retryable reports whether the same call may succeed later although the operator changes
 // nothing.
 func retryable(err error) bool {
-	for _, kind := range []error{ErrCrashed, ErrHung, ErrBackoff, ErrFailed} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{ErrCrashed, ErrHung, ErrBackoff, ErrFailed}, func(kind error) bool { return errors.Is(err, kind) })
 }

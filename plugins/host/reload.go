@@ -1,6 +1,10 @@
 package host
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // Reload replaces the plugin's process by a new one, started from the file that its path
 // names now; a pinned checksum applies to that file too. Dials use the new process as soon
@@ -81,9 +85,5 @@ func (p *Plugin) move(ctx context.Context, old, next *instance) (late []*listene
 func (p *Plugin) open() []*listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	open := make([]*listener, 0, len(p.listeners))
-	for l := range p.listeners {
-		open = append(open, l)
-	}
-	return open
+	return slices.Collect(maps.Keys(p.listeners))
 }

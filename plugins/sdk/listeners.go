@@ -3,9 +3,11 @@ package sdk
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,10 +166,7 @@ func (s *server) stopListen(id uint64) {
 
 func (s *server) stopListeners() {
 	s.mu.Lock()
-	ids := make([]uint64, 0, len(s.listeners))
-	for id := range s.listeners {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(s.listeners))
 	s.mu.Unlock()
 	for _, id := range ids {
 		s.stopListen(id)

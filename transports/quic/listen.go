@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -349,9 +351,5 @@ func (l *listener) end() {
 func (l *listener) connections() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]*connection, 0, len(l.conns))
-	for c := range l.conns {
-		list = append(list, c)
-	}
-	return list
+	return slices.Collect(maps.Keys(l.conns))
 }

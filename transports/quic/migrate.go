@@ -6,6 +6,7 @@ import (
 	"log"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -59,12 +60,8 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, er
 
 // lostNetwork reports whether an error is about the network, not about the packet.
 func lostNetwork(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EADDRNOTAVAIL, syscall.EINVAL} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	lost := []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EADDRNOTAVAIL, syscall.EINVAL}
+	return slices.ContainsFunc(lost, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // rebind gives the socket another port, and another address if its own has gone.

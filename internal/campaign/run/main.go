@@ -10,15 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/campaign"
 	"github.com/openimpi/impi/internal/campaign/inject"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/provenance"
 )
 
@@ -27,9 +26,7 @@ var help string
 
 func main() {
 	inject.Shim()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stderr))
+	cmdline.Main(func(ctx context.Context) int { return run(ctx, os.Args[1:], os.Stderr) })
 }
 
 type options struct {

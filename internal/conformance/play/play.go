@@ -2,6 +2,7 @@ package play
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -226,8 +227,5 @@ func (p *player) keep(m *said, w script.Words) {
 }
 
 func what(w script.Words) string {
-	if w.Quote != "" {
-		return w.Quote
-	}
-	return fmt.Sprintf("the packet %q", w.Rest)
+	return cmp.Or(w.Quote, fmt.Sprintf("the packet %q", w.Rest))
 }

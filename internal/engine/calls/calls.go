@@ -4,6 +4,7 @@ package calls
 import (
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -84,12 +85,8 @@ func waiting(trace string) (c Call, ok bool) {
 
 // isRuntime reports whether a function is one in which this library sleeps.
 func isRuntime(name string) bool {
-	for _, p := range []string{"runtime.", "sync.", "syscall.", "internal/", "golang.org/x/sys/"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"runtime.", "sync.", "syscall.", "internal/", "golang.org/x/sys/"}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // goName turns core/mpi.(*Comm).Barrier into mpi.Comm.Barrier.

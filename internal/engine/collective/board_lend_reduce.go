@@ -15,7 +15,7 @@ import (
 
 // allreduceLent is Allreduce where members lend their operands: each combines its part of all of them,
 // lends the result in a second step, and all copy the parts. An element is combined by one member, so
-// all get the same to the last bit.
+// all get the same to the last bit, as Allreduce promises (MPI-4.1, 6.9.6).
 func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if s.C.Size() == 2 && block <= mostByPair {
 		return allreduceLentPair(s, a, t, block)

@@ -5,8 +5,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// reducePieces is the reduction of long vectors by a commutative operation. All members post each
-// piece. Each combines its part of all of them in its own post, from where the members that get the
+// reducePieces is the reduction of long vectors by a commutative operation, whose operands may be combined
+// in any order (MPI-4.1, 6.9.1). All members post each piece. Each combines its part of all of them in its own post, from where the members that get the
 // result collect the parts. An element is combined by one member, so all get the same to the last
 // bit.
 func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {

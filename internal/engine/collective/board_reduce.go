@@ -6,7 +6,8 @@ import (
 )
 
 // boardReduce is Reduce and Allreduce: each member has posted its operand, and those that get the
-// result combine all operands in the order of the ranks, so all compute the same to the last bit.
+// result combine all operands in the order of the ranks, which operations that do not commute need
+// (MPI-4.1, 6.9.1). So all compute the same to the last bit.
 func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me, all := s.C.Rank(), a.What == allreduce
 	if !all && me != a.Root {
@@ -34,7 +35,7 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// boardReduceScatter is ReduceScatterBlock: each member has posted its operand, of which each combines its
+// boardReduceScatter is ReduceScatterBlock (MPI-4.1, 6.10.1): each member has posted its operand, of which each combines its
 // part as boardReduce does.
 func boardReduceScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	n, me := s.C.Size(), s.C.Rank()

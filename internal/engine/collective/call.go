@@ -14,28 +14,28 @@ const Root = coll.Root
 
 type operation uint8
 
-// The operations.
+// The operations, with the sections that define them.
 const (
-	OpBarrier operation = iota
-	OpBcast
-	gather
+	OpBarrier operation = iota // MPI-4.1, 6.3
+	OpBcast                    // MPI-4.1, 6.4
+	gather                     // MPI-4.1, 6.5
 	gatherv
-	scatter
+	scatter // MPI-4.1, 6.6
 	scatterv
-	allgather
+	allgather // MPI-4.1, 6.7
 	allgatherv
-	alltoall
+	alltoall // MPI-4.1, 6.8
 	alltoallv
 	alltoallw
-	reduce
-	allreduce
-	reduceScatter
-	reduceScatterBlock
-	scan
-	exscan
-	neighborAllgather
+	reduce             // MPI-4.1, 6.9.1
+	allreduce          // MPI-4.1, 6.9.6
+	reduceScatter      // MPI-4.1, 6.10.2
+	reduceScatterBlock // MPI-4.1, 6.10.1
+	scan               // MPI-4.1, 6.11.1
+	exscan             // MPI-4.1, 6.11.2
+	neighborAllgather  // MPI-4.1, 8.6.1
 	neighborAllgatherv
-	neighborAlltoall
+	neighborAlltoall // MPI-4.1, 8.6.2
 	neighborAlltoallv
 	neighborAlltoallw
 )
@@ -148,8 +148,8 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	return r
 }
 
-// amount returns the number of bytes that must be the same at all n members; me is this member's
-// rank.
+// amount returns the number of bytes that must be the same at all n members: what is sent must be as
+// long as what is received (MPI-4.1, 6.1). me is this member's rank.
 func (a *Call) amount(n, me int) uint64 {
 	block := func(each, all []byte, place bool) uint64 {
 		if each == nil && place {
@@ -230,8 +230,8 @@ func Execute(c *proc.Comm, a *Call) error {
 	return x.run(x.Plan(a))
 }
 
-// startCall begins a collective operation. fn is the name of the function that the program has
-// called.
+// startCall begins a nonblocking operation (MPI-4.1, 6.12). fn is the name of the function that the
+// program has called.
 func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	if q, ok := startOnBoard(c, fn, a, nil); ok {
 		return q, nil

@@ -13,8 +13,8 @@ type checking struct {
 	then   func(verdict error)
 }
 
-// compare plans a comparison of the members' calls before the operation, if CheckVariable is set
-// and all members run this library. planned is the planner's error at this member: with a
+// compare plans a comparison of the members' calls, which must be the same and in the same order
+// (MPI-4.1, 6.14), before the operation, if CheckVariable is set and all members run this library. planned is the planner's error at this member: with a
 // comparison all members get an error then.
 func (x *collective) compare(call coll.Call, planned error) error {
 	cs := &x.c.State().Colls

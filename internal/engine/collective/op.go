@@ -10,12 +10,15 @@ import (
 // Op is a reduction operation (MPI-4.1, 6.9.1). Ops are equal if they are the same one.
 type Op = *datatype.Op
 
+// NewOp makes an operation of a function that the program has for elements of one kind. It must be
+// associative (MPI-4.1, 6.9.5).
 func NewOp[T proc.Type](f func(in, inout []T), commutative bool) Op {
 	return datatype.NewOp(func(in, inout []byte, _ int, _ datatype.Kind) {
 		f(datatype.View[T](in), datatype.View[T](inout))
 	}, commutative, datatype.KindOf[T]())
 }
 
+// ReduceLocal combines in with inout at this proc alone, into inout (MPI-4.1, 6.9.7).
 func ReduceLocal(in, inout proc.Buffer, op Op) error {
 	for _, b := range []*proc.Buffer{&in, &inout} {
 		if err := b.Check(); err != nil {

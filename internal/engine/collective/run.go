@@ -38,7 +38,8 @@ type collective struct {
 	busy     bool // a goroutine works for it without the lock
 }
 
-// part is one message of the current round. A receive expects exactly want bytes.
+// part is one message of the current round. A receive expects exactly want bytes: unlike other
+// receives it may not get fewer (MPI-4.1, 6.1).
 type part struct {
 	r    *message.Request
 	want int

@@ -335,7 +335,7 @@ func (s *staging) root(root int) (is, other bool) {
 	return root == s.c.Rank(), true
 }
 
-// only sets an error on an intercommunicator, where the function fn does not exist.
+// only sets an error on an intercommunicator, where the function fn does not exist (MPI-4.1, 6.2.2).
 func (s *staging) only(fn string) {
 	if s.err == nil && s.c.Inter() {
 		s.fail(fmt.Errorf("%w: %s on an intercommunicator", comm.ErrComm, fn))

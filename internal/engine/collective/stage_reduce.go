@@ -10,7 +10,7 @@ import (
 )
 
 // operation sets the operation of a reduction of items of t. A user's operation for any datatype
-// gets items with their gaps, as they are in the program's memory.
+// gets items with their gaps, as they are in the program's memory (MPI-4.1, 6.9.5).
 func (s *staging) operation(op Op, t *proc.Datatype) {
 	if s.err == nil {
 		s.err = op.CheckType(t)
@@ -92,7 +92,7 @@ func (s *staging) reduce(send, recv proc.Buffer, op Op, root int) {
 	}
 }
 
-// takenBy returns a kind that op is defined for, for a member without operands.
+// takenBy returns a kind that op is defined for (MPI-4.1, 6.9.2), for a member without operands.
 func takenBy(op Op) datatype.Kind {
 	for k := datatype.Byte; k.Valid(); k++ {
 		if op.Check(k) == nil {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -319,9 +320,7 @@ func (f *File) Info() (*proc.Info, error) {
 		return nil, err
 	}
 	h := f.hints()
-	if h.stripe == 0 {
-		h.stripe = f.disk.fs.block
-	}
+	h.stripe = cmp.Or(h.stripe, f.disk.fs.block)
 	return i, errors.Join(h.tell(i), i.Set(hintNodes, strconv.Itoa(len(f.chosen))), i.Set(hintAggregates, rankList(f.chosen)))
 }
 

@@ -23,6 +23,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
+// Init makes this proc one of its job, or of a job of its own if nobody has launched it (MPI-4.1,
+// 11.2.1).
 func Init() error {
 	proc.TheLock.Lock()
 	defer proc.TheLock.Unlock()
@@ -127,6 +129,7 @@ func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Pro
 	return p, nil
 }
 
+// Finalize ends what Init has begun (MPI-4.1, 11.2.2). It returns when no other proc needs this one.
 func Finalize() error {
 	proc.TheLock.Lock()
 	p := proc.ThisProcess
@@ -155,6 +158,7 @@ func finalizeProc(p *proc.Process) error {
 		return proc.ErrFinalized
 	}
 	begun := time.Now()
+	// Before anything else, so that the functions which delete them can use MPI (MPI-4.1, 11.2.4).
 	if err := object.DeleteAttrs(p.Comms.Self); err != nil {
 		return err
 	}

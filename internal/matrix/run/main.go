@@ -9,13 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -26,11 +24,7 @@ import (
 //go:embed help.txt
 var help string
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx))
-}
+func main() { cmdline.Main(run) }
 
 func run(ctx context.Context) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)

@@ -112,10 +112,7 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 		}
 	}
 	wg.Wait()
-	for _, x := range all {
-		others = append(others, x...)
-	}
-	return others
+	return slices.Concat(all...)
 }
 
 // ofOtherSite asks another site, by one of its first hosts that has procs and answers.

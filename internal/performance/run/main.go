@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/performance"
 	"github.com/openimpi/impi/internal/provenance"
 )
@@ -28,11 +28,7 @@ import (
 //go:embed help.txt
 var help string
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx))
-}
+func main() { cmdline.Main(run) }
 
 func run(ctx context.Context) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)

@@ -1,5 +1,7 @@
 package check
 
+import "slices"
+
 // takeFini judges a FINI whose header is just complete.
 //
 // IMPI ch.3, Finalization: a host sends one by each channel, after all its procs
@@ -42,10 +44,5 @@ func (s *stream) takeFail(p *packet, h []byte) error {
 }
 
 func zero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 })
 }

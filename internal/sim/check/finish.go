@@ -1,5 +1,7 @@
 package check
 
+import "slices"
+
 // Finish checks the final state when nothing happens any more. clean means that the job ended in
 // order: then everything that was sent and could arrive must have arrived, and every request must
 // be answered. For a job that ended by a fault Finish only repeats what was found before.
@@ -84,12 +86,7 @@ func (c *Checker) hurt(q *pair) bool {
 	if q.route.a.from.Kind == KindProc && q.route.b.from.Kind == KindProc {
 		return false
 	}
-	for _, l := range []*link{c.hosts[g].channels[h], c.procs[q.dest].link} {
-		if l != nil && l.cut {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*link{c.hosts[g].channels[h], c.procs[q.dest].link}, func(l *link) bool { return l != nil && l.cut })
 }
 
 func (c *Checker) delivered(q *pair) error {

@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -144,9 +145,7 @@ type AgentObserver interface {
 }
 
 func (c *Config) withDefaults() {
-	if c.Limit == 0 {
-		c.Limit = time.Minute
-	}
+	c.Limit = cmp.Or(c.Limit, time.Minute)
 	if c.Resume != nil {
 		c.Resume = c.Resume.withDefaults()
 	}
@@ -154,9 +153,7 @@ func (c *Config) withDefaults() {
 		c.Auth.None = true
 	}
 	for _, s := range []*kernel.LinkSpec{&c.Links.Server, &c.Links.Proc, &c.Links.Channel, &c.Links.Direct} {
-		if s.Capacity == 0 {
-			s.Capacity = 64 << 10
-		}
+		s.Capacity = cmp.Or(s.Capacity, 64<<10)
 	}
 	for i := range c.Sites {
 		if c.Sites[i].Params == (startup.Params{}) {

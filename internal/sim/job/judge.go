@@ -40,12 +40,7 @@ func (w *World) broken() {
 }
 
 func (w *World) ready() bool {
-	for _, p := range w.procs {
-		if p == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(w.procs, nil)
 }
 
 func (w *World) judge() error {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"time"
@@ -28,15 +29,9 @@ type Resume struct {
 
 func (r *Resume) withDefaults() *Resume {
 	c := *r
-	if c.Window == 0 {
-		c.Window = 4 << 10
-	}
-	if c.Again == 0 {
-		c.Again = 10 * time.Millisecond
-	}
-	if c.Limit == 0 {
-		c.Limit = time.Second
-	}
+	c.Window = cmp.Or(c.Window, 4<<10)
+	c.Again = cmp.Or(c.Again, 10*time.Millisecond)
+	c.Limit = cmp.Or(c.Limit, time.Second)
 	return &c
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -63,9 +64,7 @@ type Counts struct {
 
 // NewWorlds makes the place where jobs meet.
 func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
-	if cfg.Link.Capacity == 0 {
-		cfg.Link.Capacity = 64 << 10
-	}
+	cfg.Link.Capacity = cmp.Or(cfg.Link.Capacity, 64<<10)
 	a := &Worlds{k: k, cfg: cfg, byName: make(map[dynamic.World]*World)}
 	a.shared = a.newNameServer()
 	return a

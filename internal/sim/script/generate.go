@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -86,15 +87,9 @@ func Generate(t *rapid.T, o Options) *Program {
 }
 
 func (o Options) withDefaults() Options {
-	if o.DataLen == 0 {
-		o.DataLen = 1024
-	}
-	if o.Steps == 0 {
-		o.Steps = 100
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = min(max(200, 4*o.DataLen+16), 1<<20)
-	}
+	o.DataLen = cmp.Or(o.DataLen, 1024)
+	o.Steps = cmp.Or(o.Steps, 100)
+	o.MaxBytes = cmp.Or(o.MaxBytes, min(max(200, 4*o.DataLen+16), 1<<20))
 	if len(o.Worlds) == 0 {
 		o.Worlds = []int{o.Procs}
 	}

@@ -1,6 +1,9 @@
 package script
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 func (g *generator) collective() {
 	c := g.any()
@@ -49,12 +52,7 @@ func (g *generator) op(k Kind) Op {
 	if k.takes(OpAffine) && g.One(3) { // few kinds of element have OpAffine
 		return OpAffine
 	}
-	var ops []Op
-	for op := range kinds[k].ops {
-		ops = append(ops, op)
-	}
-	slices.Sort(ops)
-	return Pick(g.Draws, ops...)
+	return Pick(g.Draws, slices.Sorted(maps.Keys(kinds[k].ops))...)
 }
 
 const maxComms = 8 // at the same time

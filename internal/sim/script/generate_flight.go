@@ -1,5 +1,7 @@
 package script
 
+import "slices"
+
 type flight struct {
 	m                Message
 	sending, posting bool // begun
@@ -66,12 +68,7 @@ func (f *flight) maySend() bool {
 	if f.m.Mode == Ready && !f.known || f.sending {
 		return false
 	}
-	for _, before := range f.earlier {
-		if !before.sending || f.m.SendSlot != 0 && !before.sent {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.earlier, func(before *flight) bool { return !before.sending || f.m.SendSlot != 0 && !before.sent })
 }
 
 func (f *flight) mayPost() bool {
@@ -85,12 +82,7 @@ func (f *flight) mayPost() bool {
 			}
 		}
 	}
-	for _, o := range f.queue {
-		if !o.posting || f.m.RecvSlot != 0 && !o.received {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.queue, func(o *flight) bool { return !o.posting || f.m.RecvSlot != 0 && !o.received })
 }
 
 // leaves reports whether the send can be waited for.

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -308,9 +309,7 @@ func (h *host) tellBelow(w *proto.Down) {
 }
 
 func (h *host) lost(who int, why error) {
-	if why == nil {
-		why = errEnded
-	}
+	why = cmp.Or(why, errEnded)
 	h.with(func(m *membership.Member, now time.Time) { m.Disconnected(who, why, now) })
 }
 

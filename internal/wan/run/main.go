@@ -11,14 +11,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/wan/measure"
 )
@@ -26,11 +25,7 @@ import (
 //go:embed help.txt
 var help string
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx))
-}
+func main() { cmdline.Main(run) }
 
 func run(ctx context.Context) int {
 	o, out, data, err := parse(os.Args[1:])

@@ -3,6 +3,7 @@
 package tun
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -49,9 +50,7 @@ type Options struct {
 // New makes the ports and lines between them. Run forwards packets, Close removes the devices.
 func New(ports []Port, o Options) (n *Network, err error) {
 	n = &Network{mtu: o.MTU, byAddress: make(map[uint32]int), begun: time.Now(), wake: -1}
-	if n.mtu == 0 {
-		n.mtu = MTU
-	}
+	n.mtu = cmp.Or(n.mtu, MTU)
 	defer func() {
 		if err != nil {
 			n.Close()

@@ -6,6 +6,7 @@ package transports
 import (
 	"context"
 	"net"
+	"slices"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
@@ -142,12 +143,7 @@ type Capabilities struct {
 
 // Has reports whether f is among the features.
 func (c Capabilities) Has(f Feature) bool {
-	for _, x := range c.Features {
-		if x == f {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Features, f)
 }
 
 // DataPlane is how a link's bytes get from the proc to the wire (docs/plugin-protocol.md).

@@ -3,6 +3,7 @@ package socket
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -111,10 +112,6 @@ func mute(i *unix.TCPInfo, limit time.Duration) bool {
 // answer. When the kernel gives up, it returns the last error that it got from the network,
 // if any.
 func silent(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	lost := []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN}
+	return slices.ContainsFunc(lost, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }

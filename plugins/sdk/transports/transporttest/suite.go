@@ -10,6 +10,7 @@ package transporttest
 
 import (
 	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,11 +76,7 @@ func (c Case) Run(t T, h Harness) {
 
 // Cases returns the whole suite, in the order in which it is best read.
 func Cases() []Case {
-	var all []Case
-	for _, part := range [][]Case{aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, cutCases, lossCases, listenCases, loadCases, leakCases, socketCases} {
-		all = append(all, part...)
-	}
-	return all
+	return slices.Concat(aboutCases, dataCases, sizeCases, pressureCases, readyCases, closeCases, cutCases, lossCases, listenCases, loadCases, leakCases, socketCases)
 }
 
 // Run runs the whole suite, each case as a subtest on a harness of its own. open
