@@ -133,12 +133,8 @@ func (b *builder) report() (r Report) {
 		return r
 	}
 	r.Pos, r.Dir = in.at("path"), b.dir
-	rest := strings.NewReplacer("%j", "", "%s", "", "%p", "", "%%", "").Replace(r.Path)
-	if i := strings.IndexByte(rest, '%'); i >= 0 {
-		b.fault(r.Pos, quote(rest[i:min(len(rest), i+2)])+" means nothing in a path", `there are %j for the job's name, %s for the site's, %p for the process ID and %% for %: path = "job-%j.html"`)
-	}
-	if strings.HasSuffix(r.Path, "/") {
-		b.fault(r.Pos, "it is a folder", `write a file's name: path = "`+r.Path+`job-%j.html"`)
+	if problem, remedy := reportFault(r.Path); problem != "" {
+		b.fault(r.Pos, problem, remedy)
 	}
 	return r
 }

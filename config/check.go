@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -107,20 +106,11 @@ func (b *builder) checkFile(pos Pos, path, example string) bool {
 
 // checkFolder returns true if it has reported that there is no folder for a file.
 func (b *builder) checkFolder(pos Pos, path string) bool {
-	dir := filepath.Dir(path)
-	if strings.Contains(dir, "%") {
-		return false // the folder depends on the rank or the job
+	problem := folderFault(path)
+	if problem != "" {
+		b.fault(pos, problem, "make it, or write another path; a relative one starts from the folder of the job file")
 	}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		b.fault(pos, "there is no folder "+quote(dir)+" for this file", "make it, or write another path; a relative one starts from the folder of the job file")
-	case err == nil && !info.IsDir():
-		b.fault(pos, quote(dir)+" is not a folder", "write another path; a relative one starts from the folder of the job file")
-	default:
-		return false // a folder that cannot be examined may belong to another user
-	}
-	return true
+	return problem != ""
 }
 
 // NotRegular returns what kind of file is at a path, if it is not a regular file. Symbolic links

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -196,4 +199,84 @@ func (s Site) usualTransports() []string {
 		}
 	}
 	return names
+}
+
+// Records are what the flags of a job without a file say of metrics and of files that it leaves. What
+// is empty is not wanted.
+type Records struct {
+	Metrics string // address with a port, as listen of a metrics block
+	Report  string // absolute path, as that of a report block
+	Calls   string // absolute path, as calls of a trace block
+}
+
+// Record makes a job without a file serve metrics and leave files. Errors name the flag. With files, it
+// examines the places of the files on this machine.
+func (j *Job) Record(r Records, files bool) error {
+	s := &j.Sites[0]
+	if r.Metrics != "" {
+		at, err := netip.ParseAddrPort(r.Metrics)
+		if err != nil || at.Addr().Zone() != "" || at.Addr().IsMulticast() {
+			return fmt.Errorf(`-metrics %q is no IP address with a port: write 127.0.0.1:9464, or 0.0.0.0:9464 for all addresses of the machine`, r.Metrics)
+		}
+		s.Metrics.Listen, s.Metrics.Pos = netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), Pos{File: "-metrics"}
+	}
+	if r.Report != "" {
+		if problem, remedy := reportFault(r.Report); problem != "" {
+			return fmt.Errorf("-report %q: %s: %s", r.Report, problem, remedy)
+		}
+		j.Report = Report{Path: r.Report, Pos: Pos{File: "-report"}}
+		if err := flagFile("-report", j.Report.Name(j.Name(), s.Name, 1), files); err != nil {
+			return err
+		}
+	}
+	if r.Calls != "" {
+		if s.Procs() > 1 && !strings.Contains(r.Calls, "%r") {
+			return fmt.Errorf("-trace-calls %q: several procs would write their calls to one file: put %%r, the rank, into the name, as in calls-%%r.json", r.Calls)
+		}
+		s.Trace.Calls = r.Calls
+		return flagFile("-trace-calls", strings.ReplaceAll(r.Calls, "%r", "0"), files)
+	}
+	return nil
+}
+
+func flagFile(flag, path string, look bool) error {
+	if !look {
+		return nil
+	}
+	if err := NotRegular(path); err != nil {
+		return fmt.Errorf("%s: %w: write the name of a file that is not there yet, or of a regular one", flag, err)
+	}
+	if problem := folderFault(path); problem != "" {
+		return fmt.Errorf("%s: %s: make it, or write another path", flag, problem)
+	}
+	return nil
+}
+
+// reportFault says what is wrong with the path of a report; the problem is empty if nothing is.
+func reportFault(path string) (problem, remedy string) {
+	rest := strings.NewReplacer("%j", "", "%s", "", "%p", "", "%%", "").Replace(path)
+	if i := strings.IndexByte(rest, '%'); i >= 0 {
+		return quote(rest[i:min(len(rest), i+2)]) + " means nothing in a path", "there are %j for the job's name, %s for the site's, %p for the process ID and %% for %, as in job-%j.html"
+	}
+	if strings.HasSuffix(path, "/") {
+		return "it is a folder", "write a file's name, as " + path + "job-%j.html"
+	}
+	return "", ""
+}
+
+// folderFault says what is wrong with the folder of a file. One that cannot be examined may belong to
+// another user, and one with a % depends on the rank or the job.
+func folderFault(path string) (problem string) {
+	dir := filepath.Dir(path)
+	if strings.Contains(dir, "%") {
+		return ""
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no folder " + quote(dir) + " for this file"
+	case err == nil && !info.IsDir():
+		return quote(dir) + " is not a folder"
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,6 +34,8 @@ type options struct {
 	bind     string
 	progress string
 
+	metrics, report, calls string // what of a job without a file is recorded; paths are absolute
+
 	container bool // site and host were chosen by this container's index
 }
 
@@ -51,6 +54,9 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "")
 	f.StringVar(&o.bind, "bind", "", "`"+strings.Join(config.Bindings, "|")+"`")
 	f.StringVar(&o.progress, "progress", "", "")
+	f.StringVar(&o.metrics, "metrics", "", "")
+	f.StringVar(&o.report, "report", "", cmdline.File)
+	f.StringVar(&o.calls, "trace-calls", "", cmdline.File)
 	return f
 }
 
@@ -73,13 +79,33 @@ func (o *options) complete(command []string) error {
 		}
 		o.typed = append(o.typed, *value)
 	}
-	return o.check()
+	return errors.Join(fromHere(&o.report, "%%"), fromHere(&o.calls, "%"), o.check())
+}
+
+// fromHere makes a path absolute, as nodes on other machines may start elsewhere. percent is how the
+// path has the sign in the names of folders.
+func fromHere(path *string, percent string) error {
+	if *path == "" || filepath.IsAbs(*path) {
+		return nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	*path = strings.ReplaceAll(dir, "%", percent) + "/" + *path
+	return nil
 }
 
 func (o *options) check() error {
 	switch {
 	case o.programs != "" && (o.file != "" || o.procs != 0 || len(o.command) > 0):
 		return errors.New("-programs says what to run: leave out -config, -n and what follows the flags")
+	case o.file != "" && o.metrics != "":
+		return errors.New(`the job file says what serves metrics: leave out -metrics, and write metrics { listen = "127.0.0.1:9464" } there`)
+	case o.file != "" && o.report != "":
+		return errors.New(`the job file says where a report goes: leave out -report, and write report { path = "job-%j.html" } there`)
+	case o.file != "" && o.calls != "":
+		return errors.New(`the job file says where calls are traced: leave out -trace-calls, and write trace { calls = "calls-%r.json" } there`)
 	case o.on != "" && o.file != "":
 		return errors.New("the job file names the hosts: leave out -on")
 	case o.programs != "" && o.site != "":
@@ -159,6 +185,11 @@ func (o *options) args(p nodeSpec) []string {
 	}
 	if o.progress != "" {
 		args = append(args, "-progress", o.progress)
+	}
+	for _, x := range [][2]string{{"-metrics", o.metrics}, {"-report", o.report}, {"-trace-calls", o.calls}} {
+		if x[1] != "" {
+			args = append(args, x[0], x[1])
+		}
 	}
 	return args
 }

@@ -58,12 +58,18 @@ func startJob(t *testing.T, procs int, args ...string) *running {
 // startProgram is startJob for any program that says ready.
 func startProgram(t *testing.T, program string, procs int, args ...string) *running {
 	t.Helper()
+	return startProgramAt(t, runBase(t), program, procs, args...)
+}
+
+// runBase makes a folder for run directories, whose path is short enough for sockets.
+func runBase(t *testing.T) string {
+	t.Helper()
 	base, err := os.MkdirTemp("/tmp", "impi")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	return startProgramAt(t, base, program, procs, args...)
+	return base
 }
 
 // startProgramAt is startProgram with run directories in base.

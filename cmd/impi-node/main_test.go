@@ -161,6 +161,14 @@ func program(mode string) {
 		}
 		os.Stdout.WriteString("ready\n")
 		hang()
+	case "cycle":
+		if err := cycle(); err != nil {
+			panic(err)
+		}
+	case "cycle over worlds":
+		if err := cycleOverWorlds(); err != nil {
+			panic(err)
+		}
 	case "family":
 		if err := family(); err != nil {
 			panic(err)

@@ -125,6 +125,14 @@ func fault(err error) config.Diagnostics {
 
 // withoutFile makes the job for a command line without a job file. Hosts may lack their addresses.
 func withoutFile(o *options) (*config.Job, config.Diagnostics) {
+	job, found := programsOf(o)
+	if job != nil && !found.HasErrors() {
+		found = fault(job.Record(config.Records{Metrics: o.metrics, Report: o.report, Calls: o.calls}, o.host == ""))
+	}
+	return job, found
+}
+
+func programsOf(o *options) (*config.Job, config.Diagnostics) {
 	if o.programs != "" || o.on != "" {
 		job, err := ofParts(o)
 		return job, fault(err)

@@ -38,17 +38,19 @@ type endpoint struct {
 	died  bool // a host: HostDied was emitted, and GoOnWithout was not called
 	own   bool
 
-	in       input
-	out      queue
-	urgent   queue // PROTOACKs and other urgent packets
-	batch    [][]byte
-	touched  bool
-	err      error  // reason why nothing more is read: a *ProtocolError or a *FailedError
-	failText []byte // bytes so far of the PkFail or PkLost that is being read
+	in      input
+	out     queue
+	urgent  queue // PROTOACKs and other urgent packets
+	batch   [][]byte
+	touched bool
+	err     error    // reason why nothing more is read: a *ProtocolError or a *FailedError
+	inquiry *inquiry // a host: what the nodes at both ends ask each other; nil: nothing so far
 }
 
-func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }
-func (p *endpoint) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
+func (p *endpoint) isProc() bool { return p.peer.Rank != NoRank }
+func (p *endpoint) hasOutput() bool {
+	return p.out.n > 0 || p.urgent.n > 0 || p.inquiry != nil && p.inquiry.bytes > 0
+}
 
 // accepts reports whether the agent queues packets for the endpoint; packets for other endpoints
 // are dropped.

@@ -143,6 +143,12 @@ func (c *Channels) secretWith(x wire.ClientRank) (secret dynamic.Token, ok bool)
 	return c.c.Own, x == c.c.Job.Self && c.c.Own != dynamic.Token{}
 }
 
+// Proves reports whether the hosts of a client prove who they are on the channels to this site.
+func (c *Channels) Proves(x wire.ClientRank) bool {
+	_, ok := c.secretWith(x)
+	return ok
+}
+
 func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	x := c.c.Job.Hosts[h]
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}

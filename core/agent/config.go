@@ -36,6 +36,9 @@ type Host struct {
 	// Survives is true if the host accepts PkLost, as this one does.
 	Survives bool
 
+	// Asks is true if the host accepts PkAsk and answers it, as this one does.
+	Asks bool
+
 	// Unlinked is true if there is no channel to the host, as IMPI allows for two hosts of one
 	// client. A packet for it is a protocol error.
 	Unlinked bool

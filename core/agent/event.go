@@ -42,9 +42,13 @@ const (
 	// RanksLost: the host has reported by PkLost which procs are lost (Lost), and the job
 	// continues.
 	RanksLost
+	// Asked: the node at the other end of a channel asks something: Number and Data. Reply answers.
+	Asked
+	// Answered: the answer to question Number is Data. If that is empty there will be none.
+	Answered
 )
 
-var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted", "ranks lost"}
+var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted", "ranks lost", "asked", "answered"}
 
 // String returns the name of the kind.
 func (k EventKind) String() string {
@@ -61,6 +65,9 @@ type Event struct {
 	Link LinkID // ChannelDone, HostFinished: the link; else NoLink
 	Err  error  // HostDied, ProcLost: never nil
 	Lost wire.Lost
+
+	Number uint64 // Asked, Answered: of the question
+	Data   []byte // Asked, Answered: the question or the answer
 }
 
 // String returns the event as one line.
@@ -106,7 +113,7 @@ func (a *Agent) Stats() Stats {
 	s := a.stats
 	for _, p := range a.endpoints {
 		if p != nil {
-			s.Queued += p.out.bytes + p.urgent.bytes
+			s.Queued += p.out.bytes + p.urgent.bytes + p.inquiry.waits()
 			if p.meant && p.ended && p.state == waiting && !a.silent {
 				s.Ends += wire.HeaderSize
 			}

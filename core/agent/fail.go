@@ -36,17 +36,18 @@ func (a *Agent) Fail(text string) (told []LinkID) {
 	return told
 }
 
-// tells begins to read a PkFail or a PkLost of n bytes. They may come after FINI: procs may fail after
-// Finalize.
+// tells begins to read the n bytes of a packet of a type that IMPI does not have, at most most. PkFail
+// and PkLost may come after FINI: procs may fail after Finalize.
 func (p *endpoint) tells(n, most uint32) *ProtocolError {
 	if n > most {
-		return p.violation("pk_len", n, "a reason has at most %d bytes", most)
+		return p.violation("pk_len", n, "a packet of this type has at most %d bytes", most)
 	}
+	p.inquiries()
 	p.in.size += int(n)
 	p.in.left = p.in.size
 	return nil
 }
 
 func (p *endpoint) failed() error {
-	return &FailedError{Peer: p.peer, Text: startup.Printable(p.failText[wire.HeaderSize:])}
+	return &FailedError{Peer: p.peer, Text: startup.Printable(p.inquiry.special[wire.HeaderSize:])}
 }

@@ -73,6 +73,7 @@ func (a *Agent) fini(p *endpoint) *ProtocolError {
 	}
 	p.done = true
 	a.emit(Event{Kind: HostFinished, Peer: p.peer, Link: p.link})
+	endInquiry(a, p)
 	a.channelDone(p)
 	return nil
 }
@@ -97,7 +98,9 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	a.links[l] = nil
 	p.link, p.state = NoLink, gone
 	p.in.abandon(&a.pool)
-	a.stats.Discarded += uint64(p.out.clear(&a.pool) + p.urgent.clear(&a.pool))
+	a.stats.Discarded += uint64(p.out.clear(&a.pool) + p.urgent.clear(&a.pool) + p.inquiry.waits())
+	endInquiry(a, p)
+	p.inquiry = nil
 	if a.silent && !p.isProc() && errors.Is(cause, errNoFini) {
 		p.done = true
 		a.emit(Event{Kind: HostFinished, Peer: p.peer, Link: NoLink})

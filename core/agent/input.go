@@ -125,8 +125,8 @@ func (a *Agent) parse(p *endpoint) (err error) {
 			}
 		}
 		n := min(in.left, in.end-in.pos)
-		if in.kind == wire.PkFail || in.kind == wire.PkLost {
-			p.failText = append(p.failText, in.c.buf[in.pos:in.pos+n]...)
+		if in.kind > wire.PkFini {
+			p.inquiry.special = append(p.inquiry.special, in.c.buf[in.pos:in.pos+n]...)
 		}
 		in.pos += n
 		in.left -= n
@@ -138,8 +138,8 @@ func (a *Agent) parse(p *endpoint) (err error) {
 			err = p.failed()
 			break
 		}
-		if in.kind == wire.PkLost {
-			if wrong := takeLost(a, p); wrong != nil {
+		if in.kind > wire.PkFini {
+			if wrong := p.takeOurs(a); wrong != nil {
 				err = wrong
 				break
 			}
@@ -151,7 +151,7 @@ func (a *Agent) parse(p *endpoint) (err error) {
 
 func (a *Agent) packet(in *input) {
 	switch {
-	case in.kind == wire.PkFini, in.kind == wire.PkFail, in.kind == wire.PkLost:
+	case in.kind >= wire.PkFini:
 		a.flush(in)
 		in.run = in.pos
 	case in.kind == wire.PkProtoAck && in.mustPass():

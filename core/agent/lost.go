@@ -34,12 +34,11 @@ func TellLost(a *Agent, l wire.Lost) {
 // takeLost takes what a host has said by PkLost, a type that IMPI does not have (IMPI ch.3, Packet
 // Protocol).
 func takeLost(a *Agent, p *endpoint) *ProtocolError {
-	l, ok := wire.ParseLost(p.failText[wire.HeaderSize:], a.procs.procs.Len())
+	l, ok := wire.ParseLost(p.inquiry.special[wire.HeaderSize:], a.procs.procs.Len())
 	if !ok {
-		return p.violation("pk_len", len(p.failText)-wire.HeaderSize, "it does not say which procs of this job are lost")
+		return p.violation("pk_len", len(p.inquiry.special)-wire.HeaderSize, "it does not say which procs of this job are lost")
 	}
 	l.Text = startup.Printable([]byte(l.Text))
-	p.failText = p.failText[:0]
 	a.emit(Event{Kind: RanksLost, Peer: p.peer, Link: NoLink, Lost: l})
 	return nil
 }

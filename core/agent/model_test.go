@@ -25,7 +25,7 @@ type model struct {
 	acks map[[2]int]int
 }
 
-// TestSwitchEqualsModel lets random jobs talk over links of random pace and
+// TestSwitchEqualsModel lets random jobs inquiry over links of random pace and
 // checks that each packet arrives once, whole, at the right link, in the order of
 // its pair; and that no memory is held in the end.
 func TestSwitchEqualsModel(t *testing.T) {

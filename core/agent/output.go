@@ -17,19 +17,30 @@ func (a *Agent) HasOutput(l LinkID) bool {
 // next Output of this link.
 //
 // IMPI ch.3, Packet Protocol: PROTOACKs go ahead of queued data. They are put between two
-// runs, so that at most one chunk or packet is before them.
+// runs, so that at most one chunk or packet is before them. So is what nodes ask each other.
 func (a *Agent) Output(l LinkID) [][]byte {
 	p := a.lookup(l)
 	if p == nil {
 		return nil
 	}
-	if n := p.out.n + p.urgent.n; n > cap(p.batch) && cap(p.batch) < maxBatch {
+	n := p.out.n + p.urgent.n
+	if p.inquiry != nil {
+		n += len(p.inquiry.out)
+	}
+	if n > cap(p.batch) && cap(p.batch) < maxBatch {
 		p.batch = make([][]byte, 0, batchFor(n))
 	}
 	p.out.lent, p.urgent.lent = 0, 0
 	k := p.out.partial()
-	b := p.out.lend(p.batch[:0], 0, k)
+	b := p.batch[:0]
+	if p.inquiry != nil {
+		b = p.inquiry.begun(b)
+	}
+	b = p.out.lend(b, 0, k)
 	b = p.urgent.lend(b, 0, p.urgent.n)
+	if p.inquiry != nil {
+		b = p.inquiry.lend(b)
+	}
 	p.batch = p.out.lend(b, k, p.out.n)
 	return p.batch
 }
@@ -53,8 +64,15 @@ func (a *Agent) Sent(l LinkID, n int) {
 	}
 	lentOut, lentUrgent := p.out.lent, p.urgent.lent
 	p.out.lent, p.urgent.lent = 0, 0
+	others := 0
+	if p.inquiry != nil {
+		n, others = p.inquiry.sentBegun(n)
+	}
 	n, gone := p.out.sent(&a.pool, n, min(p.out.partial(), lentOut))
 	n, _ = p.urgent.sent(&a.pool, n, lentUrgent)
+	if others > 0 {
+		n = p.inquiry.sent(n, others)
+	}
 	n, _ = p.out.sent(&a.pool, n, lentOut-gone)
 	if n > 0 {
 		panic(fmt.Sprintf("agent: Sent: %d bytes more than Output gave", n))

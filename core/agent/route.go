@@ -29,11 +29,10 @@ func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 		}
 		in.size += int(n)
 	}
-	if in.kind == wire.PkFail && !p.isProc() && a.hosts[p.peer.Host].Fails {
-		return p.tells(binary.BigEndian.Uint32(h[atLen:]), wire.MaxFail)
-	}
-	if in.kind == wire.PkLost && !p.isProc() && a.hosts[p.peer.Host].Survives {
-		return p.tells(binary.BigEndian.Uint32(h[atLen:]), wire.MaxLost)
+	if in.kind > wire.PkFini {
+		if most, ok := ofOurs(a, p); ok {
+			return p.tells(binary.BigEndian.Uint32(h[atLen:]), most)
+		}
 	}
 	in.left = in.size
 	if in.kind == wire.PkFini && !a.silent {

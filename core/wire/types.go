@@ -95,6 +95,27 @@ const PkFail PacketType = 0x10001
 // continues without them. Its pk_len bytes are those of AppendLost.
 const PkLost PacketType = 0x10002
 
+// The types by which the nodes at both ends of a channel ask each other, between own hosts that list
+// AskVersion. Their srqid is the number of the question, by the host that asks.
+const (
+	// PkAsk is a question. Its pk_len bytes, at most MaxQuestion, follow.
+	PkAsk PacketType = 0x10003
+	// PkTell is a part of an answer. Its pk_len bytes, at most MaxAnswerPart, follow; msglen is the
+	// length of the whole answer, 0 if there is none.
+	PkTell PacketType = 0x10004
+	// PkTold goes back to who answers. Its msglen is how many bytes of the answer have come. Not more
+	// than AnswerWindow bytes may be on their way beyond that.
+	PkTold PacketType = 0x10005
+)
+
+// Bounds of questions and answers over a channel, in bytes.
+const (
+	MaxQuestion   = 16 << 10
+	MaxAnswerPart = 16 << 10
+	AnswerWindow  = 8 * MaxAnswerPart
+	MaxAnswer     = 16 << 20
+)
+
 var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
 
 // String returns the name that the standard uses, without its prefix.
@@ -107,6 +128,12 @@ func (t PacketType) String() string {
 		return "FAIL"
 	case PkLost:
 		return "LOST"
+	case PkAsk:
+		return "ASK"
+	case PkTell:
+		return "TELL"
+	case PkTold:
+		return "TOLD"
 	default:
 	}
 	return "TYPE(" + strconv.FormatUint(uint64(t), 10) + ")"

@@ -32,6 +32,9 @@ var (
 	// SurviveVersion is listed by own clients that continue without procs that are lost, and accept
 	// PkLost (docs/decisions/0058-jobs-outlive-their-procs.md).
 	SurviveVersion = Version{0, 0x10006}
+	// AskVersion is listed by own clients whose nodes answer each other over channels: PkAsk
+	// (docs/decisions/0078-questions-over-channels.md).
+	AskVersion = Version{0, 0x10007}
 )
 
 // Less reports whether v is the lower version.

@@ -340,7 +340,8 @@ const (
 type Partner struct {
 	What       string `json:"what"`                  // "recv", "send", "collective": that it comes to an operation; or a Wants constant
 	Any        bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
-	OtherWorld bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
+	OtherWorld bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning without World
+	World      string `json:"world,omitempty"`       // the name of that world, in which Peer is its rank
 	Peer       int    `json:"peer"`                  // its rank in the world
 	Tag        int    `json:"tag"`                   // -1: any
 	Comm       string `json:"comm,omitempty"`        // or the window

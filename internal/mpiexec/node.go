@@ -28,6 +28,11 @@ func (r *Run) Args() ([]string, error) {
 	if r.Progress != "" {
 		args = append(args, "-progress", r.Progress)
 	}
+	for _, x := range [][2]string{{"-metrics", r.Metrics}, {"-report", r.Report}, {"-trace-calls", r.Calls}} {
+		if x[1] != "" {
+			args = append(args, x[0], x[1])
+		}
+	}
 	if r.Engine != "" {
 		text, err := json.Marshal(Machines{r.Engine, r.Hosts})
 		if err != nil {

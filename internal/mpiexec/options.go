@@ -26,7 +26,7 @@ func (o *option) usage(name string) string {
 var options []option
 
 func init() {
-	options = slices.Concat(common, environment, places, binding, computing, output, tools, ignored, refused)
+	options = slices.Concat(common, environment, places, binding, computing, output, records, tools, ignored, refused)
 }
 
 var common = []option{
@@ -117,6 +117,12 @@ var binding = []option{
 
 var computing = []option{
 	{[]string{"-progress"}, []string{"TIME"}, "look after messages so often, as 1ms, while procs compute", take(func(p *parser) *string { return &p.run.Progress })},
+}
+
+var records = []option{
+	{[]string{"-metrics"}, []string{"ADDRESS"}, "each machine serves metrics for Prometheus there, as 127.0.0.1:9464", take(func(p *parser) *string { return &p.run.Metrics })},
+	{[]string{"-report"}, []string{"FILE"}, "a report about the job is written at its end, as job.html", take(func(p *parser) *string { return &p.run.Report })},
+	{[]string{"-trace-calls"}, []string{"FILE"}, "calls of MPI over time, as calls-%r.json; %r is the rank", take(func(p *parser) *string { return &p.run.Calls })},
 }
 
 func nothing(*parser, []string) error { return nil }

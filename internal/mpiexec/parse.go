@@ -20,6 +20,9 @@ type Run struct {
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
 	Bind     string    // core or none; empty: not given
+	Metrics  string    // where metrics are served; empty: nowhere
+	Report   string    // file of the report; empty: none
+	Calls    string    // files of the calls of MPI; empty: none
 	Progress string    // how often procs make progress while they compute; empty: not given
 	Engine   string    // by which Hosts are reached; empty: all runs on this machine
 	Hosts    []Host    // in the order of the ranks, with the procs of all programs

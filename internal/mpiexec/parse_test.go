@@ -53,6 +53,8 @@ func TestArgs(t *testing.T) {
 		"-bind-to=core ./a : -n 2 ./b":      `-no-prefix -bind core -programs [{"procs":1,"command":["./a"]},{"procs":2,"command":["./b"]}]`,
 		"-bind-to-core -n 2 ./a":            "-no-prefix -bind core -n 2 -- ./a",
 		"-n 2 --progress 1ms ./a":           "-no-prefix -progress 1ms -n 2 -- ./a",
+		"-metrics [::1]:1 --report r ./a":   "-no-prefix -metrics [::1]:1 -report r -n 1 -- ./a",
+		"-trace-calls c-%r -n 2 ./a":        "-no-prefix -trace-calls c-%r -n 2 -- ./a",
 		"-hostfile local -n 2 ./a":          "-no-prefix -n 2 -- ./a",
 		"-host here:4,localhost -n 2 ./a":   "-no-prefix -n 2 -- ./a",
 		"-H ::1 ./a":                        "-no-prefix -n 1 -- ./a",

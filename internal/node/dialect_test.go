@@ -211,7 +211,7 @@ func TestSitesWithSeveralVersions(t *testing.T) {
 	}
 	j := runs(t, job, allRight)
 	for i, list := range lists {
-		want := slices.Insert(slices.Clone(list), slices.Index(list, config.OwnVersion)+1, config.Version(wire.OnDemandVersion), config.Version(wire.FailVersion), config.Version(wire.LostVersion))
+		want := slices.Insert(slices.Clone(list), slices.Index(list, config.OwnVersion)+1, config.Version(wire.OnDemandVersion), config.Version(wire.FailVersion), config.Version(wire.LostVersion), config.Version(wire.AskVersion))
 		if have := fmt.Sprint(j.Clients[i].Versions); have != fmt.Sprint(want) {
 			t.Errorf("site %d lists %s, want %v", i, have, want)
 		}
@@ -225,7 +225,7 @@ func TestSitesWithSeveralVersions(t *testing.T) {
 			}
 		}
 	}
-	if !j.AllOwn || !slices.Equal(pairs, []string{"0.65541", "1.0", "0.65541"}) {
+	if !j.AllOwn || !slices.Equal(pairs, []string{"0.65543", "1.0", "0.65543"}) {
 		t.Errorf("all own: %v, pairs speak %v", j.AllOwn, pairs)
 	}
 }

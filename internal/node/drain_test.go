@@ -117,11 +117,13 @@ func TestDrainOfNothing(t *testing.T) {
 	}
 }
 
-// TestStatusWhileDrained: a node says that a transport is drained, and if it cannot ask another site for
-// that reason, which it tried for each of its hosts, says it once.
+// TestStatusWhileDrained: a node says that a transport is drained. If it cannot ask another site for
+// that reason, which it tried for each of its hosts, and that is of a release that it cannot ask over
+// channels, it says it once.
 func TestStatusWhileDrained(t *testing.T) {
 	job := route(testJob("linked", 1, 2), config.Route{Prefer: []string{"tcp"}, Direct: true})
 	job.Sites[1].Hosts = []config.Host{{Address: job.Sites[1].Hosts[0].Address, Procs: 1}, {Address: job.Sites[1].Hosts[0].Address, Procs: 1}}
+	job.Sites[1].Labels.Versions = manyVersions()
 	all := start(t, job)
 	_, _ = survey(t, all, links.Request{})
 	all[0].drain(t, links.OpDrain)
@@ -129,7 +131,7 @@ func TestStatusWhileDrained(t *testing.T) {
 	if a.Node == nil || len(a.Node.Transports) != 1 || !a.Node.Transports[0].Drained {
 		t.Errorf("%+v", a.Node)
 	}
-	const want = "not asked: only a transport leads there that is drained here, tcp (impi-node undrain ends that): run the command there too"
+	const want = "not asked: only a transport leads there that is drained here, tcp (impi-node undrain ends that), and its release of impi cannot be asked over the agents' channel: run the command there too"
 	if len(a.Others) != 1 || a.Others[0].Error != want || !a.Others[0].NotAsked {
 		t.Errorf("%+v", a.Others)
 	}

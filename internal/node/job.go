@@ -87,7 +87,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err != nil {
 			return err
 		}
-		c := packetswitch.Config{Agent: a, Spin: spin, Notify: n.noticed(h)}
+		c := packetswitch.Config{Agent: a, Spin: spin, Notify: n.noticed(h), Answer: answers(n)}
 		if member.Dialect(n.opt.Site) == wire.Draft {
 			c.Patience = n.opt.Job.Limits.Start
 		}
@@ -159,11 +159,26 @@ func takeFail(n *node, x wire.ClientRank) bool {
 	return x == n.job.Self || self.Lists(wire.FailVersion) && n.job.Clients[x].Lists(wire.FailVersion)
 }
 
+// takeAsk reports whether the hosts of another client may ask those of this node over channels, and are
+// asked: they prove who they are.
+func takeAsk(n *node, x wire.ClientRank) bool {
+	self := &n.job.Clients[n.job.Self]
+	return x != n.job.Self && self.Lists(wire.AskVersion) && n.job.Clients[x].Lists(wire.AskVersion) && n.channels.Proves(x)
+}
+
+func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
+	return func(from wire.HostRank, question []byte, reply func([]byte)) {
+		if !n.tasks.Go(func() { reply(n.control.ServeChannel(n.tasks, from, question)) }) {
+			reply(nil)
+		}
+	}
+}
+
 func (n *node) agentConfig(h *ownHost) agent.Config {
 	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
 	for i, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{
-			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), Survives: n.survival.on, OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
+			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), Survives: n.survival.on, Asks: takeAsk(n, x.Client), OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
 		})
 	}
 	return c

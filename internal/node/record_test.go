@@ -71,11 +71,29 @@ func TestReportOfAJob(t *testing.T) {
 	}
 }
 
+// TestReportOverChannels: heads that can ask each other over channels only do not wait for each other at
+// the end, when these are closed, for which they would have as long as a test.
+func TestReportOverChannels(t *testing.T) {
+	job := route(testJob("all", 2, 1), config.Route{Prefer: []string{"tcp"}})
+	job.Report.Path = filepath.Join(t.TempDir(), "r-%s.html")
+	all := start(t, job)
+	wantNone(t, all)
+	for i, s := range all {
+		if log := s.err.String(); strings.Contains(log, "the report will have nothing of a site") {
+			t.Errorf("site %d:\n%s", i, log)
+		}
+		if r, err := jobreport.Read(job.Report.Name(job.Name(), siteName(i), 2)); err != nil || len(r.Ranks) < job.Sites[i].Procs() {
+			t.Errorf("%v, %+v", err, r)
+		}
+	}
+}
+
 // TestReportOfSitesApart: heads that cannot ask each other say so at the start, and do not wait for each
 // other at the end, for which they would have as long as a test.
 func TestReportOfSitesApart(t *testing.T) {
 	job := route(testJob("all", 2, 1), config.Route{Prefer: []string{"tcp"}})
 	job.Report.Path = filepath.Join(t.TempDir(), "r-%s.html")
+	job.Sites[1].Labels.Versions = manyVersions()
 	all := start(t, job)
 	wantNone(t, all)
 	for i, s := range all {

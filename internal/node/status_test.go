@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/status"
 )
@@ -112,30 +114,82 @@ func TestStatusOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestStatusOfSitesApart: a site that packets of procs reach through the agents only cannot be asked. That is
-// said, and is not taken for silence.
-func TestStatusOfSitesApart(t *testing.T) {
-	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"tcp"}, Direct: false}))
-	for _, s := range all {
-		<-s.n.ready
-	}
-	asked := all[0].n
-	j := links.Merge(links.Survey(t.Context(), []string{asked.dir.Path}, patience, links.Request{Sites: true}))[0]
-	for _, s := range j.Sites {
-		if s.Here {
-			continue
+// TestStatusOverChannels: a site that procs reach through the agents only is asked over the channel
+// between those.
+func TestStatusOverChannels(t *testing.T) {
+	for name, change := range map[string]func(*config.Route){
+		"as it is": func(*config.Route) {}, "resumable": func(r *config.Route) { r.Resume = true },
+	} {
+		r := config.Route{Prefer: []string{"tcp"}, Direct: false}
+		change(&r)
+		all := start(t, route(testJob("blocked", 2, 2), r))
+		for _, s := range all {
+			<-s.n.ready
 		}
-		if s.Problem != "" || !s.Since.IsZero() || !strings.Contains(s.NotAsked, "direct = false") || len(s.Ranks) != 2 {
-			t.Errorf("%+v", s)
-		}
-		for _, p := range s.Ranks {
-			if p.State != links.ProcNotAsked || p.Silent != s.NotAsked {
-				t.Errorf("%+v", p)
+		for _, asked := range all {
+			j, _ := blockedTwice(t, asked.n.dir.Path)
+			for _, s := range j.Sites {
+				if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.Phase != links.PhaseRunning || !s.Answered() {
+					t.Errorf("%s: %+v", name, s)
+				}
+			}
+			still := func() bool {
+				j := blockedJob(t, asked.n.dir.Path)
+				moving := func(c links.Channel) bool { return c.UnderWay == nil || *c.UnderWay != 0 }
+				return len(j.Channels) == 2 && !slices.ContainsFunc(j.Channels, moving)
+			}
+			for over := time.Now().Add(patience); !still() && time.Now().Before(over); {
+			} // until the first packets of the barrier have arrived
+			for range 20 {
+				if !still() {
+					t.Fatalf("%s: what nodes ask each other is taken for packets", name)
+				}
 			}
 		}
 	}
-	if len(j.Sites) != 2 {
-		t.Errorf("%+v", j.Sites)
+}
+
+// manyVersions are as many as leave no room for wire.AskVersion.
+func manyVersions() (list []config.Version) {
+	list = []config.Version{{}, config.OwnVersion}
+	for i := range uint32(startup.MaxVersions - 2 - 3) {
+		list = append(list, config.Version{Major: 1, Minor: i})
+	}
+	return list
+}
+
+// TestStatusOfSitesApart: a site of a release that cannot be asked over channels, and that no link leads
+// to, is shown as not asked, with the reasons, and is not taken for silent. It is not sent what it does
+// not know, which would end the job.
+func TestStatusOfSitesApart(t *testing.T) {
+	job := route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"tcp"}, Direct: false})
+	job.Sites[1].Labels.Versions = manyVersions()
+	all := start(t, job)
+	for _, s := range all {
+		<-s.n.ready
+	}
+	if !all[0].n.job.Clients[0].Lists(wire.AskVersion) || all[0].n.job.Clients[1].Lists(wire.AskVersion) {
+		t.Fatalf("the sites list %v and %v", all[0].n.job.Clients[0].Versions, all[0].n.job.Clients[1].Versions)
+	}
+	for _, asked := range all {
+		j := links.Merge(links.Survey(t.Context(), []string{asked.n.dir.Path}, patience, links.Request{Sites: true}))[0]
+		const want = "not asked: no transport leads there, or the route has direct = false, and its release of impi cannot be asked over the agents' channel: run the command there too"
+		for _, s := range j.Sites {
+			if s.Here {
+				continue
+			}
+			if s.Problem != "" || !s.Since.IsZero() || s.NotAsked != want || len(s.Ranks) != 2 {
+				t.Errorf("%+v", s)
+			}
+			for _, p := range s.Ranks {
+				if p.State != links.ProcNotAsked || p.Silent != s.NotAsked {
+					t.Errorf("%+v", p)
+				}
+			}
+		}
+		if len(j.Sites) != 2 {
+			t.Errorf("%+v", j.Sites)
+		}
 	}
 }
 

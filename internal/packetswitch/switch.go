@@ -35,6 +35,10 @@ type Config struct {
 	// Notify is called by the loop with each event of the agent. It must not block.
 	Notify func(agent.Event)
 
+	// Answer is called by the loop with a question of the node of another host. It must not block,
+	// and reply must be called once. nil: no question gets an answer.
+	Answer func(from wire.HostRank, question []byte, reply func(answer []byte))
+
 	// Patience is the time that a channel that has ended here waits for the peer's end: Lingering,
 	// or longer if the peer does not announce its end before.
 	Patience time.Duration
@@ -58,6 +62,8 @@ type Switch struct {
 
 	channels []*Channel // resumable ones
 
+	answers map[asking]chan<- []byte // who waits for answers of other nodes
+
 	telling []*endpoint // channels whose peers are being sent a failure
 	told    func()      // called when they are closed
 
@@ -69,7 +75,7 @@ type Switch struct {
 
 // New makes a switch; Run drives it.
 func New(c Config) (*Switch, error) {
-	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), done: make(chan struct{})}
+	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), answers: make(map[asking]chan<- []byte), done: make(chan struct{})}
 	s.Patience = cmp.Or(s.Patience, Lingering)
 	if s.Machine == nil {
 		s.Machine = machine.Local{}
@@ -255,8 +261,16 @@ func (s *Switch) events() {
 		if !ok {
 			return
 		}
-		if ev.Kind == agent.ChannelDone {
+		switch ev.Kind {
+		case agent.ChannelDone:
 			s.endChannel(ev.Link)
+		case agent.Asked:
+			s.asked(ev)
+			continue
+		case agent.Answered:
+			s.answered(ev)
+			continue
+		default:
 		}
 		s.Notify(ev)
 	}
@@ -349,7 +363,7 @@ type ChannelState struct {
 	Ended   bool      // its peer has ended it, or it was lost
 	Channel *Channel  // nil if it is not resumable
 
-	Counted        bool // the byte counts are known, for the two switches alone
+	Counted        bool // the byte counts are known, for packets of the two switches alone
 	Sent, Received uint64
 	Packed         *compress.Counts // nil: not compressed
 }
@@ -367,7 +381,8 @@ func (s *Switch) Channels() (all []ChannelState) {
 		}
 		if k, ok := p.Link.(counter); ok {
 			sent, received := k.Counts()
-			c.Counted, c.Sent, c.Received = true, sent-p.before.sent, received-p.before.received
+			said, heard := agent.InquiryBytes(s.Agent, p.host)
+			c.Counted, c.Sent, c.Received = true, sent-p.before.sent-said, received-p.before.received-heard
 		}
 		all = append(all, c)
 	}

@@ -46,7 +46,7 @@ func newBenchOver(t *testing.T, spin string, pair func(*testing.T) (ours, theirs
 func idleBench(t *testing.T, spin string, pair func(*testing.T) (ours, theirs link.Link)) *bench {
 	t.Helper()
 	a, err := agent.New(agent.Config{
-		Hosts: []agent.Host{{Fails: true}, {Client: 1, Fails: true}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
+		Hosts: []agent.Host{{Fails: true, Asks: true}, {Client: 1, Fails: true, Asks: true}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
 		Procs: startup.ListProcs(startup.ProcInfo{ID: id(0)}, startup.ProcInfo{ID: id(1)}, startup.ProcInfo{ID: id(2), Host: 1}),
 	})
 	if err != nil {

@@ -181,6 +181,7 @@ func (o *options) ask() *Report {
 
 // AskNodes asks the nodes of run directories, each for at most limit, and returns their jobs.
 func AskNodes(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
+	began := time.Now()
 	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
 		x := Job{Job: j}
 		findHolders(&x.Job)
@@ -194,6 +195,8 @@ func AskNodes(ctx context.Context, dirs []string, limit time.Duration, r links.R
 	for i := range jobs {
 		jobs[i].Elsewhere = findElsewhere(&jobs[i].Job, names)
 	}
+	// The jobs were asked one after the other, so a proc must have waited since before that.
+	findJoint(jobs, stuckAfter+time.Since(began))
 	return jobs
 }
 

@@ -23,6 +23,11 @@ type Deadlock struct {
 	// Untold is the number of pairs of procs that no node reports, as there are too many: messages
 	// may be under way between them.
 	Untold int `json:"pairs_not_told,omitempty"`
+
+	// Jobs are the names of several jobs that wait for each other, if it is a deadlock over their
+	// worlds. Across is then the cycle. What is under way between the worlds is not known.
+	Jobs   []string `json:"jobs,omitempty"`
+	Across []Step   `json:"cycle_over_worlds,omitempty"`
 }
 
 // findDeadlock returns the deadlock of a job, or nil if there is none, a proc was not asked, or the job is
@@ -206,40 +211,19 @@ const whySyncAck = "SYNCACK"
 // cycle returns procs each of which waits for the next one, and the last one for the first. A proc
 // that waits for any proc counts as waiting for all.
 func cycle(procs map[int]*links.Blocked) []int {
-	ranks := slices.Sorted(maps.Keys(procs))
-	done := make(map[int]bool)
-	var way []int
-	var visit func(rank int) []int
-	visit = func(rank int) []int {
-		if i := slices.Index(way, rank); i >= 0 {
-			return slices.Clone(way[i:])
-		}
-		if done[rank] || procs[rank] == nil {
+	return circle(slices.Sorted(maps.Keys(procs)), func(rank int) (list []int) {
+		if procs[rank] == nil {
 			return nil
 		}
-		done[rank] = true
-		way = append(way, rank)
-		defer func() { way = way[:len(way)-1] }()
 		for _, p := range procs[rank].Partners {
-			if p.Any {
-				continue
-			}
-			of := []int{p.Peer}
-			if p.What == links.WantsLock {
-				of = p.Holders
-			}
-			for _, peer := range of {
-				if c := visit(peer); c != nil {
-					return c
-				}
+			switch {
+			case p.Any:
+			case p.What == links.WantsLock:
+				list = append(list, p.Holders...)
+			default:
+				list = append(list, p.Peer)
 			}
 		}
-		return nil
-	}
-	for _, r := range ranks {
-		if c := visit(r); c != nil {
-			return c
-		}
-	}
-	return nil
+		return list
+	})
 }

@@ -140,6 +140,9 @@ func (s *screen) summary(rows int) string {
 		at := len(list)
 		if j.Deadlock != nil {
 			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), name)
+			if len(j.Deadlock.Jobs) > 0 {
+				text = fmt.Sprintf("PROBABLE DEADLOCK for %s of jobs %s", ago(j.Deadlock.For), strings.Join(j.Deadlock.Jobs, " and "))
+			}
 			at = bad // first, as the line is cut where the screen ends
 			bad++
 		}

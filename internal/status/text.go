@@ -359,6 +359,14 @@ func linksInShort(j *Job) string {
 }
 
 func writeDeadlock(w io.Writer, d *Deadlock) {
+	if len(d.Jobs) > 0 {
+		fmt.Fprintf(w, "\n  probable deadlock over %d worlds: all procs of %s wait for others, for %s\n", len(d.Jobs), oneLine(strings.Join(d.Jobs, " and ")), ago(d.For))
+		if c := d.AcrossText(" --> "); c != "" {
+			fmt.Fprintf(w, "    %s\n", c)
+		}
+		fmt.Fprint(w, "    but what is under way between the worlds is not known\n")
+		return
+	}
 	fmt.Fprintf(w, "\n  probable deadlock: all procs wait for others, for %s\n", ago(d.For))
 	if d.Untold > 0 {
 		fmt.Fprintf(w, "    but of %d pairs of procs nothing is told, between which messages may be under way\n", d.Untold)

@@ -109,6 +109,9 @@ type cell struct {
 type stuck struct {
 	For   float64 `json:"for_s"`
 	Cycle []int   `json:"cycle,omitempty"`
+
+	Jobs   []string `json:"jobs,omitempty"`   // several jobs that wait for each other
+	Across string   `json:"across,omitempty"` // the cycle over their worlds
 }
 
 type line struct {
@@ -162,7 +165,7 @@ func jobOf(s *status.Job, now time.Time) job {
 		j.DrawBy = "host"
 	}
 	if d := s.Deadlock; d != nil {
-		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle}
+		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle, Jobs: d.Jobs, Across: d.AcrossText(" waits for ")}
 	}
 	for _, l := range s.Log {
 		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Site: l.Site, Event: l.IsEvent()})

@@ -89,9 +89,10 @@ type Lock struct {
 
 // Partner is another proc, and what is expected of it.
 type Partner struct {
-	What       string         `json:"what"`           // "recv", "send", "collective", or one of the Wants constants
-	Any        bool           `json:"any,omitempty"`  // recv: from any source; Peer has no meaning
-	OtherWorld bool           `json:"away,omitempty"` // the proc is of another world; Peer has no meaning
+	What       string         `json:"what"`            // "recv", "send", "collective", or one of the Wants constants
+	Any        bool           `json:"any,omitempty"`   // recv: from any source; Peer has no meaning
+	OtherWorld bool           `json:"away,omitempty"`  // the proc is of another world; Peer has no meaning without World
+	World      string         `json:"world,omitempty"` // the name of that world, in which Peer is its rank
 	Peer       wire.WorldRank `json:"peer"`
 	Tag        int            `json:"tag"`            // recv and send; AnyTag: any
 	Comm       string         `json:"comm,omitempty"` // communicator or window
@@ -111,6 +112,7 @@ func (w *Wait) Bound() {
 	for i := range w.Partners {
 		p := &w.Partners[i]
 		short(&p.What)
+		short(&p.World)
 		short(&p.Comm)
 		short(&p.Why)
 	}

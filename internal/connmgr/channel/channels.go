@@ -95,6 +95,12 @@ func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token,
 	return token, ok
 }
 
+// Proves reports whether the hosts of a client prove who they are on channels.
+func (c *Channels) Proves(x wire.ClientRank) (yes bool) {
+	c.with(func(m *agent.Channels) { yes = m.Proves(x) })
+	return yes
+}
+
 // KeepsListening reports whether one of the site's hosts is dialled again for a resumable channel.
 func (c *Channels) KeepsListening(host int) (yes bool) {
 	c.with(func(m *agent.Channels) { yes = m.KeepsListening(c.ends[host].Rank) })

@@ -163,8 +163,8 @@ func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 // member describes something that is wanted of a member of a window.
 func (nc *nodeControl) member(what string, of message.Peer, window string) wireup.Partner {
 	w := wireup.Partner{What: what, Peer: rank(of), Comm: "window " + window}
-	if w.OtherWorld = int(of) >= nc.p.Job.Size(); w.OtherWorld {
-		w.Peer = 0
+	if int(of) >= nc.p.Job.Size() {
+		nc.away(&w, of)
 	}
 	return w
 }
@@ -181,10 +181,11 @@ func (nc *nodeControl) ranks(of []message.Peer) (list []wire.WorldRank) {
 
 // fellow is a proc that another one waits for in an operation of all members of a communicator.
 func (nc *nodeControl) fellow(peer message.Peer, name string) wireup.Partner {
+	w := wireup.Partner{What: "collective", Peer: rank(peer), Comm: name}
 	if nc.p.Worlds.Foreign(peer) {
-		return wireup.Partner{What: "collective", OtherWorld: true, Comm: name}
+		nc.away(&w, peer)
 	}
-	return wireup.Partner{What: "collective", Peer: rank(peer), Comm: name}
+	return w
 }
 
 func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
@@ -198,8 +199,10 @@ func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 	if w.Any = x.Peer == message.NoPeer; w.Any {
 		w.Peer = 0
 	}
-	if w.OtherWorld = int(w.Peer) >= nc.p.Job.Size() || x.Env.Context >= comm.WideLimit; w.OtherWorld {
-		w.Peer = 0
+	if int(w.Peer) >= nc.p.Job.Size() {
+		nc.away(&w, x.Peer)
+	} else if x.Env.Context >= comm.WideLimit && w.Any {
+		w.OtherWorld = true
 	}
 	if x.Total >= 0 {
 		w.Why = x.Why

@@ -452,3 +452,12 @@ func (q *Endpoint) detachForeign(cause error) {
 		p.Worlds.forget(w)
 	}
 }
+
+// away makes w say that the proc is of another world, and of which one if that is known. The process is
+// locked.
+func (nc *nodeControl) away(w *wireup.Partner, peer message.Peer) {
+	w.OtherWorld, w.Peer = true, 0
+	if met := nc.p.Worlds.WorldOf(comm.Proc(peer)); met != nil && peer != message.NoPeer {
+		w.World, w.Peer = met.World.String(), wire.WorldRank(comm.Proc(peer)-met.First)
+	}
+}

@@ -424,7 +424,7 @@ func blocked(w *wireup.Wait) *links.Blocked {
 		b.Calls = append(b.Calls, links.Call(c))
 	}
 	for _, x := range w.Partners {
-		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, OtherWorld: x.OtherWorld, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
+		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, OtherWorld: x.OtherWorld, World: x.World, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
 	}
 	for _, l := range w.Locks {
 		b.Locks = append(b.Locks, links.Lock{Window: l.Window, Holders: plain(l.Holders), Waiters: plain(l.Waiters)})

@@ -2,18 +2,20 @@ package inspect
 
 import (
 	"context"
-	"slices"
 	"sync"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 )
 
 // finalAnswers has three sets of sites: those whose heads want to know how this site's procs have
-// ended, those that have ever asked, and those that know.
+// ended, those that have ever asked, and those that know; and a fourth one, of those that have
+// answered this one over a channel when they were asked last.
 type finalAnswers struct {
 	mu                 sync.Mutex
 	want, asked, known map[wire.ClientRank]bool
+	channel            map[wire.ClientRank]bool
 }
 
 func (l *finalAnswers) note(in *map[wire.ClientRank]bool, x wire.ClientRank) {
@@ -30,6 +32,24 @@ func (l *finalAnswers) wanted(x wire.ClientRank) { l.note(&l.want, x) }
 func (l *finalAnswers) askedBy(x wire.ClientRank) { l.note(&l.asked, x) }
 
 func (l *finalAnswers) heard(x wire.ClientRank) { l.note(&l.known, x) }
+
+// by records how a site was asked when it answered.
+func (l *finalAnswers) by(x wire.ClientRank, channel bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.channel, x); channel {
+		if l.channel == nil {
+			l.channel = make(map[wire.ClientRank]bool)
+		}
+		l.channel[x] = true
+	}
+}
+
+func (l *finalAnswers) isByChannel(x wire.ClientRank) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.channel[x]
+}
 
 // all reports whether all sites that want the last words and are not gone have them. gone reports
 // whether a site is gone, and is told whether it has ever asked.
@@ -53,18 +73,14 @@ func NoMoreQuestions(c *Control, gone func(client int, hasAsked bool) bool) bool
 }
 
 // Reachable returns the job's other own sites that this node can ask.
-func Reachable(c *Control) (sites []links.About) {
-	if !c.isReady() || len(c.Procs.All()) == 0 {
-		return nil
-	}
-	apart, w := Unreachable(c), c.Site.Routes.World
-	for i := range w.Clients {
-		x := &w.Clients[i]
-		if x.Own && x.Rank != w.Self && x.NProcs > 0 && !slices.ContainsFunc(apart, func(a links.About) bool { return a.Client == int(x.Rank) }) {
-			sites = append(sites, c.name(x))
-		}
-	}
-	return sites
+func Reachable(c *Control) []links.About {
+	return otherSites(c, func(x *startup.ClientInfo) bool { return hasLink(c, x) || asksByChannel(c, x) == nil })
+}
+
+// ReachableAtEnd returns those of them that can be asked when the procs of both sites have passed
+// MPI_Finalize, and channels have ended: those that do not answer over a channel alone.
+func ReachableAtEnd(c *Control) []links.About {
+	return otherSites(c, func(x *startup.ClientInfo) bool { return hasLink(c, x) && !c.last.isByChannel(x.Rank) })
 }
 
 // AskSite asks one of the sites that Reachable returned.

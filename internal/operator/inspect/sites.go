@@ -21,7 +21,7 @@ import (
 
 // Nodes of different sites can reach each other only in the ways that their procs can. So a node
 // asks another site over a link like that between two procs of the sites: it sends a links.Request
-// and receives a links.Answer.
+// and receives a links.Answer. If that cannot be, it asks over a channel.
 
 const (
 	maxQuestion = 16 << 10 // bytes
@@ -60,20 +60,26 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if err := (dial.Messages{Blocking: b, Most: maxQuestion}).Read(&r); err != nil {
 		return err
 	}
-	if r.Op != links.OpLinks || r.Host != "" {
-		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
-	}
 	if r.Account {
 		c.last.askedBy(c.Site.Routes.World.Procs.At(h.Src).Client)
 	}
-	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost, Log: r.Log})
-	shortenLogs(&answer)
+	answer := answerSite(ctx, c, r)
 	answer.Reports = c.Reports && r.Account
 	err = m.Write(answer)
 	if w := c.Site.Routes.World; err == nil && r.Account && isLast(answer, w.Clients[w.Self].NProcs) {
 		c.last.heard(w.Procs.At(h.Src).Client)
 	}
 	return err
+}
+
+// answerSite answers a request of the node of another site.
+func answerSite(ctx context.Context, c *Control, r links.Request) links.Answer {
+	if r.Op != links.OpLinks || r.Host != "" {
+		return links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)}
+	}
+	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost, Log: r.Log})
+	shortenLogs(&answer)
+	return answer
 }
 
 func shortenLogs(a *links.Answer) {
@@ -115,58 +121,111 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 	return slices.Concat(all...)
 }
 
-// ofOtherSite asks another site, by one of its first hosts that has procs and answers.
+// ofOtherSite asks another site, by one of its first hosts that has procs and answers, over a link
+// or else over a channel.
 func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.Other {
 	began, whole := time.Now(), place{int(x.Rank), anyHost}
-	var reasons []string
-	notAsked := true // there was no way to any host
-	for _, peer := range c.firstProcs(x) {
-		a, err := c.askNode(ctx, peer, r)
-		if err == nil && a.Node == nil {
-			err = errors.New("its node says nothing of its links")
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = links.ErrSilent
-		}
-		if err != nil {
-			notAsked = notAsked && errors.Is(err, links.ErrNotAsked)
-			if !slices.Contains(reasons, err.Error()) {
-				reasons = append(reasons, err.Error())
-			}
-			continue
-		}
-		if a.Reports {
-			c.last.wanted(x.Rank)
-		}
-		c.mute.answered(whole)
-		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
+	why := asksByChannel(c, x) // not
+	within, cancel := ctx, func() {}
+	if deadline, ok := ctx.Deadline(); ok && why == nil {
+		within, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 	}
-	o := links.Other{About: c.name(x), Error: strings.Join(reasons, "; "), NotAsked: notAsked}
-	if !notAsked {
-		o.Since = c.mute.since(whole, began)
+	a, no := askByLink(within, c, x, r)
+	cancel()
+	byChannel := a.Node == nil && why == nil && ctx.Err() == nil
+	if byChannel {
+		var err error
+		if a, err = askByChannel(ctx, c, x, r); err != nil || a.Node == nil {
+			no.add(err)
+		}
+	} else if a.Node == nil && why != nil && no.notAsked() {
+		no.add(fmt.Errorf("%w: %w", links.ErrNotAsked, why))
 	}
-	return []links.Other{o}
+	if a.Node == nil {
+		o := links.Other{About: c.name(x), Error: no.Error(), NotAsked: no.notAsked()}
+		if !o.NotAsked {
+			o.Since = c.mute.since(whole, began)
+		}
+		return []links.Other{o}
+	}
+	c.last.by(x.Rank, byChannel)
+	if a.Reports && !byChannel {
+		c.last.wanted(x.Rank)
+	}
+	c.mute.answered(whole)
+	return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
 }
 
-// Unreachable returns the job's other own sites that this node cannot ask.
-func Unreachable(c *Control) (sites []links.About) {
+// unanswered are the reasons why another site has not answered.
+type unanswered struct {
+	no     []string // there was no way to ask it
+	silent []string // it was asked
+}
+
+// add adds a reason. A nil error means that the answer had nothing of a node.
+func (u *unanswered) add(err error) {
+	list := &u.silent
+	switch {
+	case err == nil:
+		err = errors.New("its node says nothing of its links")
+	case errors.Is(err, context.DeadlineExceeded):
+		err = links.ErrSilent
+	case errors.Is(err, links.ErrNotAsked):
+		list = &u.no
+	}
+	text := strings.TrimPrefix(err.Error(), links.ErrNotAsked.Error()+": ")
+	if !slices.Contains(*list, text) {
+		*list = append(*list, text)
+	}
+}
+
+func (u *unanswered) notAsked() bool { return len(u.silent) == 0 }
+
+// Error returns the reasons. That there was no way counts only if there was none at all.
+func (u *unanswered) Error() string {
+	if u.notAsked() {
+		return fmt.Sprintf("%v: %s: run the command there too", links.ErrNotAsked, strings.Join(u.no, ", and "))
+	}
+	return strings.Join(u.silent, "; ")
+}
+
+// askByLink asks another site over a link like those of its procs.
+func askByLink(ctx context.Context, c *Control, x *startup.ClientInfo, r links.Request) (a links.Answer, no unanswered) {
+	for _, peer := range c.firstProcs(x) {
+		a, err := c.askNode(ctx, peer, r)
+		if err == nil && a.Node != nil {
+			return a, no
+		}
+		no.add(err)
+	}
+	return links.Answer{}, no
+}
+
+// hasLink reports whether a link could be made by which another site could be asked.
+func hasLink(c *Control, x *startup.ClientInfo) bool {
+	return slices.ContainsFunc(c.firstProcs(x), func(peer wire.WorldRank) bool {
+		return len(c.Direct.Ways(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
+	})
+}
+
+// otherSites returns the job's other own sites of which a condition holds.
+func otherSites(c *Control, holds func(*startup.ClientInfo) bool) (sites []links.About) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil
 	}
 	w := c.Site.Routes.World
 	for i := range w.Clients {
-		x := &w.Clients[i]
-		if !x.Own || x.Rank == w.Self || x.NProcs == 0 {
-			continue
-		}
-		can := func(peer wire.WorldRank) bool {
-			return len(c.Direct.Ways(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
-		}
-		if !slices.ContainsFunc(c.firstProcs(x), can) {
+		if x := &w.Clients[i]; x.Own && x.Rank != w.Self && x.NProcs > 0 && holds(x) {
 			sites = append(sites, c.name(x))
 		}
 	}
 	return sites
+}
+
+// Unreachable returns the job's other own sites that this node cannot ask, neither over links nor over
+// channels.
+func Unreachable(c *Control) []links.About {
+	return otherSites(c, func(x *startup.ClientInfo) bool { return !hasLink(c, x) && asksByChannel(c, x) != nil })
 }
 
 // believed are the hosts of another site that its answer may be about, without what this node knows
@@ -246,13 +305,13 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 	return a, err
 }
 
-// noWay says why another site cannot be asked. drained are the drained transports that lead there,
+// noWay says why another site cannot be asked over a link. drained are the drained transports that lead there,
 // if any.
 func noWay(drained []string) error {
 	if len(drained) > 0 {
-		return fmt.Errorf("%w: only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", links.ErrNotAsked, strings.Join(drained, ", "))
+		return fmt.Errorf("%w: only a transport leads there that is drained here, %s (impi-node undrain ends that)", links.ErrNotAsked, strings.Join(drained, ", "))
 	}
-	return fmt.Errorf("%w: no transport leads there, or the route has direct = false: run the command there too", links.ErrNotAsked)
+	return fmt.Errorf("%w: no transport leads there, or the route has direct = false", links.ErrNotAsked)
 }
 
 func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Way, r links.Request) (a links.Answer, err error) {

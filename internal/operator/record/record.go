@@ -107,7 +107,7 @@ func (r *Recorder) Begin(ctx context.Context, c *inspect.Control) {
 	}
 	r.control, r.ran = c, time.Now()
 	for _, s := range inspect.Unreachable(c) {
-		r.Log.Info("the report will have nothing of a site: no transport leads there, or its route has direct = false; its own head writes what it knows", "other", s.Site)
+		r.Log.Info("the report will have nothing of a site: no transport leads there, or its route has direct = false, and it cannot be asked over the agents' channel; its own head writes what it knows", "other", s.Site)
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.over = make(chan struct{})
@@ -199,7 +199,7 @@ func (r *Recorder) Last(ctx context.Context) {
 	r.lookHere(ctx) // finds how many procs each site has
 	self := int(r.Routes.World.Self)
 	wg.Go(func() { until(func() bool { return r.complete(self) }, func() { r.lookHere(ctx) }) })
-	for _, s := range inspect.Reachable(r.control) {
+	for _, s := range inspect.ReachableAtEnd(r.control) {
 		wg.Go(func() {
 			known := func() bool { return r.complete(s.Client) || r.gone(s.Client, true) }
 			if r.complete(s.Client) {

@@ -27,7 +27,7 @@ func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion && v != wire.LostVersion && v != wire.SurviveVersion {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion && v != wire.LostVersion && v != wire.SurviveVersion && v != wire.AskVersion {
 			c.Versions = append(c.Versions, v)
 		}
 	}
@@ -43,6 +43,7 @@ func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 	add(wire.FailVersion, c.Dialect != wire.Draft)
 	add(wire.LostVersion, c.Dialect != wire.Draft)
 	add(wire.SurviveVersion, survive)
+	add(wire.AskVersion, c.Dialect != wire.Draft)
 	for _, name := range site.Labels.Omit {
 		l, ok := wire.LabelCalled(name)
 		if !ok {

@@ -163,8 +163,9 @@ function draw() {
   document.title = `impi: ${job.name}`;
   const alarm = [];
   if (job.deadlock) {
-    const c = job.deadlock.cycle;
-    alarm.push("Probable deadlock for " + lasting(job.deadlock.for_s) + (c && c.length ? ": rank " + c.concat(c[0]).join(" waits for rank ") : ""));
+    const c = job.deadlock.cycle, jobs = job.deadlock.jobs;
+    const over = jobs ? " of jobs " + jobs.join(" and ") + (job.deadlock.across ? ": " + job.deadlock.across : "") : "";
+    alarm.push("Probable deadlock for " + lasting(job.deadlock.for_s) + over + (c && c.length ? ": rank " + c.concat(c[0]).join(" waits for rank ") : ""));
   }
   alarm.push(...job.problems, ...endOf(job).map((l) => l.text));
   $("alarm").hidden = !alarm.length;

@@ -1,0 +1,222 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// Step is a proc of one of several worlds that wait for each other.
+type Step struct {
+	Job  string `json:"job"` // name
+	ID   string `json:"id"`
+	Rank int    `json:"rank"`
+}
+
+// at is a proc of a job, by the job's place in a list.
+type at struct{ job, rank int }
+
+// findJoint sets the deadlock of jobs whose procs wait for each other over the bounds of their worlds.
+// There is none unless every proc of all of them has waited for so long (least), only for procs that
+// are known by name, all of which are in these jobs, and nothing is known to be under way.
+func findJoint(jobs []Job, least time.Duration) {
+	known := make(map[string]int) // by world
+	for i := range jobs {
+		if w := jobs[i].World; w != "" {
+			known[w] = i
+		}
+	}
+	waits := make([]map[int]*links.Blocked, len(jobs))
+	for i := range jobs {
+		if jobs[i].Elsewhere != nil {
+			waits[i] = waitsForNamed(&jobs[i].Job, least)
+		}
+	}
+	for i := range jobs {
+		if group := together(i, waits, known); len(group) > 1 && jobs[i].Deadlock == nil && !connecting(jobs, group) {
+			d := &Deadlock{For: -1, Across: cycleAcross(group, jobs, waits, known)}
+			for _, k := range group {
+				d.Jobs = append(d.Jobs, jobs[k].Name)
+				for _, b := range waits[k] {
+					if d.For < 0 || b.Time < d.For {
+						d.For = b.Time
+					}
+				}
+			}
+			for _, k := range group {
+				jobs[k].Deadlock, jobs[k].Elsewhere = d, nil
+			}
+		}
+	}
+}
+
+// waitsForNamed returns what all procs of a job wait for, or nil if one does not, or may be woken by
+// procs that it does not name. findElsewhere has found that all are there.
+func waitsForNamed(j *links.Job, least time.Duration) map[int]*links.Blocked {
+	procs := make(map[int]*links.Blocked)
+	leaving := 0
+	for i := range j.Sites {
+		for k := range j.Sites[i].Ranks {
+			p := &j.Sites[i].Ranks[k]
+			if over(p) {
+				continue
+			}
+			b := p.Blocked
+			if p.State != links.ProcRunning || !still(b) || b.Time < least || b.Left > 0 || len(b.Partners) == 0 || slices.ContainsFunc(b.Calls, waitsElsewhere) {
+				return nil
+			}
+			if slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.OtherWorld && p.Any }) {
+				return nil
+			}
+			if slices.ContainsFunc(b.Calls, finalizes) {
+				leaving++
+			}
+			procs[p.Rank] = b
+		}
+	}
+	for rank, b := range procs {
+		if !locksAreHeld(rank, b, procs) {
+			return nil
+		}
+	}
+	if leaving == len(procs) || len(underWay(j)) > 0 {
+		return nil
+	}
+	if hosts, more := Beyond(j); more {
+		untold := 0
+		if len(betweenHosts(hosts, &untold)) > 0 || untold > 0 {
+			return nil
+		}
+	}
+	return procs
+}
+
+// together returns the jobs that job first waits for, itself included, or nil if one of them is not
+// known, or does not wait.
+func together(first int, waits []map[int]*links.Blocked, known map[string]int) []int {
+	group := []int{first}
+	for n := 0; n < len(group); n++ {
+		if waits[group[n]] == nil {
+			return nil
+		}
+		for _, b := range waits[group[n]] {
+			for _, p := range b.Partners {
+				if !p.OtherWorld {
+					continue
+				}
+				i, ok := known[p.World]
+				if !ok {
+					return nil
+				}
+				if !slices.Contains(group, i) {
+					group = append(group, i)
+				}
+			}
+		}
+	}
+	slices.Sort(group)
+	return group
+}
+
+// connecting reports whether a link between procs of some jobs and other worlds is still being made, or
+// is lost.
+func connecting(jobs []Job, group []int) bool {
+	return slices.ContainsFunc(group, func(i int) bool {
+		return len(jobs[i].WorldLinks) >= links.MaxViews || slices.ContainsFunc(jobs[i].WorldLinks, func(l links.WorldLink) bool {
+			return l.State != links.StateLinked && l.State != links.StateEnded
+		})
+	})
+}
+
+// cycleAcross returns procs each of which waits for the next one, and the last one for the first, or nil
+// if only receives from any source close the circle.
+func cycleAcross(group []int, jobs []Job, waits []map[int]*links.Blocked, known map[string]int) (steps []Step) {
+	next := func(x at) (list []at) {
+		b := waits[x.job][x.rank]
+		if b == nil {
+			return nil
+		}
+		for _, p := range b.Partners {
+			switch {
+			case p.Any:
+			case p.OtherWorld:
+				list = append(list, at{known[p.World], p.Peer})
+			case p.What == links.WantsLock:
+				for _, h := range p.Holders {
+					list = append(list, at{x.job, h})
+				}
+			default:
+				list = append(list, at{x.job, p.Peer})
+			}
+		}
+		return list
+	}
+	var begin []at
+	for _, i := range group {
+		for rank := range waits[i] {
+			begin = append(begin, at{i, rank})
+		}
+	}
+	slices.SortFunc(begin, func(a, b at) int { return slices.Compare([]int{a.job, a.rank}, []int{b.job, b.rank}) })
+	for _, x := range circle(begin, next) {
+		steps = append(steps, Step{jobs[x.job].Name, jobs[x.job].ID, x.rank})
+	}
+	return steps
+}
+
+// circle returns things each of which leads to the next one, and the last one to the first.
+func circle[T comparable](begin []T, next func(T) []T) []T {
+	done := make(map[T]bool)
+	var way []T
+	var visit func(x T) []T
+	visit = func(x T) []T {
+		if i := slices.Index(way, x); i >= 0 {
+			return slices.Clone(way[i:])
+		}
+		if done[x] {
+			return nil
+		}
+		done[x] = true
+		way = append(way, x)
+		defer func() { way = way[:len(way)-1] }()
+		for _, y := range next(x) {
+			if c := visit(y); c != nil {
+				return c
+			}
+		}
+		return nil
+	}
+	for _, x := range begin {
+		if c := visit(x); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// AcrossText returns the cycle over several worlds as text, or "".
+func (d *Deadlock) AcrossText(arrow string) string {
+	if len(d.Across) == 0 {
+		return ""
+	}
+	twice := make(map[string]string) // IDs by names
+	for _, x := range d.Across {
+		if id, ok := twice[x.Job]; ok && id != x.ID {
+			twice[x.Job] = ""
+		} else if !ok {
+			twice[x.Job] = x.ID
+		}
+	}
+	var s []string
+	for _, x := range append(d.Across, d.Across[0]) {
+		name := x.Job
+		if twice[x.Job] == "" {
+			name += " (" + x.ID + ")"
+		}
+		s = append(s, fmt.Sprintf("rank %d of %s", x.Rank, oneLine(name)))
+	}
+	return strings.Join(s, arrow)
+}
