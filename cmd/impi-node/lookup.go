@@ -107,7 +107,7 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	if o.container {
 		l.self = o.host // which may still have the address of an earlier container
 	}
-	stop := report.WhileEvery(namesReport, log, start.Add(limit), l.waitsFor)
+	stop := report.LogWaitEvery(namesReport, log, start.Add(limit), l.waitsFor)
 	addresses, missing := l.run(ctx, sites, o.site == "")
 	stop()
 	found = l.diagnose(job, missing, limit, o.on != "", len(sites) > 1 && o.site == "")

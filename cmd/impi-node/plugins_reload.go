@@ -20,7 +20,7 @@ const reloadLimit = 25 * time.Second
 type reloaded struct {
 	PID  int    `json:"node_pid"`
 	Host string `json:"host,omitempty"` // of the node, if each host of its site has one
-	*links.Reload
+	*links.PluginReload
 	Error string `json:"error,omitempty"`
 }
 
@@ -28,10 +28,10 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
 	var results []reloaded
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
-	if o.job != "" && !slices.ContainsFunc(found, func(f links.Found) bool { return links.IsCalled(o.job, f.About.Job, f.About.ID) }) {
+	if o.job != "" && !slices.ContainsFunc(found, func(f links.FoundNode) bool { return links.IsCalled(o.job, f.About.Job, f.About.ID) }) {
 		return fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
 	}
-	found = slices.DeleteFunc(found, func(f links.Found) bool { return !o.concerns(&f, name) })
+	found = slices.DeleteFunc(found, func(f links.FoundNode) bool { return !o.concerns(&f, name) })
 	if len(found) == 0 {
 		return fmt.Errorf("no running job here has the transport %q; impi-node links lists the jobs", name)
 	}
@@ -58,7 +58,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	return nil
 }
 
-func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
+func (o *pluginOptions) concerns(f *links.FoundNode, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
 	}
@@ -68,7 +68,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	return slices.ContainsFunc(f.Node.Transports, func(t links.Transport) bool { return t.Name == transport })
 }
 
-func whichJob(jobs [][]links.Found, transport string) error {
+func whichJob(jobs [][]links.FoundNode, transport string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs here have the transport %q; choose one by -job ID, or all by -all:", len(jobs), transport)
 	for _, j := range jobs {
@@ -83,7 +83,7 @@ func whichJob(jobs [][]links.Found, transport string) error {
 	return errors.New(b.String())
 }
 
-func reloadAt(f *links.Found, r links.Request) reloaded {
+func reloadAt(f *links.FoundNode, r links.Request) reloaded {
 	a, err := f.Ask(reloadLimit, r)
 	if err == nil && a.Reload == nil {
 		err = errors.New("the node's answer says nothing about the reload")
@@ -91,7 +91,7 @@ func reloadAt(f *links.Found, r links.Request) reloaded {
 	if err != nil {
 		return reloaded{PID: f.About.PID, Host: f.About.Host, Error: err.Error()}
 	}
-	return reloaded{PID: f.About.PID, Host: f.About.Host, Reload: a.Reload}
+	return reloaded{PID: f.About.PID, Host: f.About.Host, PluginReload: a.Reload}
 }
 
 func printReloads(std streams, results []reloaded) {

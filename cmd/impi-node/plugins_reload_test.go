@@ -24,7 +24,7 @@ func TestPluginsReload(t *testing.T) {
 	}
 	for _, x := range got.Reloads {
 		if x.Error != "" || x.Before.PID == x.After.PID || x.After.PID == 0 || x.Transport != "tcp" {
-			t.Errorf("%+v %+v", x, x.Reload)
+			t.Errorf("%+v %+v", x, x.PluginReload)
 		}
 	}
 	status, out, errs = reload("tcp")

@@ -95,7 +95,7 @@ func (o *pluginOptions) ofJobs() bool { return o.job != "" || o.all }
 // sites that have a node here.
 func verifyJobs(o *pluginOptions, std streams) error {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
-	found = slices.DeleteFunc(found, func(f links.Found) bool { return !links.IsCalled(o.job, f.About.Job, f.About.ID) })
+	found = slices.DeleteFunc(found, func(f links.FoundNode) bool { return !links.IsCalled(o.job, f.About.Job, f.About.ID) })
 	if len(found) == 0 {
 		return fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
 	}
@@ -121,7 +121,7 @@ func verifyJobs(o *pluginOptions, std streams) error {
 	return nil
 }
 
-func verifyAt(f *links.Found) verified {
+func verifyAt(f *links.FoundNode) verified {
 	v := verified{Site: f.About.Site, PID: f.About.PID, Host: f.About.Host, Files: []links.File{}}
 	a, err := f.Ask(verifyLimit, links.Request{Op: links.OpVerify, Host: f.About.Host, Number: f.About.Number + 1})
 	if err == nil && a.Error != "" {

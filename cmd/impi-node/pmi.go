@@ -98,7 +98,7 @@ func managedOptions(n *bootstrap.Node) node.Options {
 	return node.Options{Job: job, Site: site}
 }
 
-func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
+func place(n *bootstrap.Node, places []bootstrap.NodeAddress, opt *node.Options) {
 	if len(places) == 1 {
 		drawKey(&opt.Site.Auth)
 		return

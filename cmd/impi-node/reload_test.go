@@ -83,7 +83,7 @@ func TestReload(t *testing.T) {
 	var got struct {
 		Reloads []struct {
 			Job, Site string
-			Hosts     []links.Reread
+			Hosts     []links.FileReload
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || status != statusBad || len(got.Reloads) != 2 || len(got.Reloads[1].Hosts) != 1 ||

@@ -195,7 +195,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	}, func(s syscall.Signal) {
 		if p.orphaned() {
 			time.Sleep(serverWord) // the head may send the reason
-			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: host %s has lost the node that started it", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
+			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: host %s has lost the node that started it", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Precedence: ending.Lost})
 			return
 		}
 		cancel(lifetime.Interrupt{Signal: s})

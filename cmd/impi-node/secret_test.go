@@ -162,7 +162,7 @@ func TestSecretsUnderSrun(t *testing.T) {
 func TestSecretsInLogsUnderPMI(t *testing.T) {
 	m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))"}
 	log, statuses := m.run("IMPI_LOG_LEVEL=trace")
-	var head bootstrap.Place
+	var head bootstrap.NodeAddress
 	if err := json.Unmarshal([]byte(m.values["impi-node-0"]), &head); err != nil || head.Secret == "" {
 		t.Fatalf("%v: there is no secret in %q, statuses %v", err, m.values, statuses)
 	}

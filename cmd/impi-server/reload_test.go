@@ -90,7 +90,7 @@ func joinBy(t *testing.T, address string, rank wire.ClientRank, id *rendezvous.I
 	t.Helper()
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.1"), wire.IPv4Compatible)
 	s, _, err := rendezvous.Join(t.Context(), rendezvous.Settings{
-		Server: address, Own: &rendezvous.Own{Identity: id, NeedTLS: true, Resume: time.Minute},
+		Server: address, Own: &rendezvous.OwnServer{Identity: id, NeedTLS: true, Resume: time.Minute},
 	}, startup.ClientConfig{
 		Rank: rank, Auth: startup.Auth{HasKey: true, Key: 77}, Params: startup.DefaultParams(),
 		Hosts: []startup.HostConfig{{Address: host, Port: 5000 + int(rank), Procs: []startup.ProcConfig{{ID: wire.Proc{Host: host, PID: 1 + int64(rank)}}}}},

@@ -32,7 +32,7 @@ func TestCertificatesOfTheServer(t *testing.T) {
 	r := relaytest.New(t, p.address, nil)
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.1"), wire.IPv4Compatible)
 	s, _, err := rendezvous.Join(t.Context(), rendezvous.Settings{
-		Server: r.Addr(), Own: &rendezvous.Own{Identity: id, NeedTLS: true, Resume: time.Minute},
+		Server: r.Addr(), Own: &rendezvous.OwnServer{Identity: id, NeedTLS: true, Resume: time.Minute},
 	}, startup.ClientConfig{
 		Auth: auth, Params: startup.DefaultParams(),
 		Hosts: []startup.HostConfig{{Address: host, Port: 5000, Procs: []startup.ProcConfig{{ID: wire.Proc{Host: host, PID: 1}}}}},

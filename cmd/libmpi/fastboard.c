@@ -3,7 +3,7 @@
 //
 // Each function does a call completely, or lets Go do it. Until all waits are over, it changes neither
 // the program's memory nor what this member knows of the board. What it has written to the board by
-// then Go writes again in the same turn, with the same bytes.
+// then Go writes again in the same step, with the same bytes.
 
 #define _GNU_SOURCE
 #include "onboard.h"
@@ -31,7 +31,7 @@ int impi_barrier(MPI_Comm comm)
 		return 0;
 	arrive(&o);
 	for (uint32_t m = 0; m < o.b->members; m++)
-		if (m != o.b->me && !reached(&o, m, progress(o.b, m), o.turn))
+		if (m != o.b->me && !reached(&o, m, progress(o.b, m), o.step))
 			return refuse();
 	return finish(&o);
 }
@@ -169,7 +169,7 @@ int impi_combine(struct op *o, loop *f, const void *own, void *recv, uint64_t n,
 	struct board *b = o->b;
 	uint64_t size = impi_width[(uintptr_t)type], count = n / size;
 	for (uint32_t m = b->members; m-- > 0;) {
-		const void *from = m == b->me ? own : data(b, m, o->turn, n);
+		const void *from = m == b->me ? own : data(b, m, o->step, n);
 		if (m == b->members - 1)
 			move(scratch, from, n);
 		else
@@ -226,7 +226,7 @@ int impi_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI
 	if (!post(&o, REDUCE_SCATTER_BLOCK, own, all) || !all_posted(&o, REDUCE_SCATTER_BLOCK, all))
 		return refuse();
 	for (uint32_t m = o.b->members; m-- > 0;) {
-		const char *from = (m == o.b->me ? own : data(o.b, m, o.turn, all)) + o.b->me * n;
+		const char *from = (m == o.b->me ? own : data(o.b, m, o.step, all)) + o.b->me * n;
 		if (m == o.b->members - 1)
 			move(scratch, from, n);
 		else

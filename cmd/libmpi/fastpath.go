@@ -14,10 +14,10 @@ enum {
 	atSpare = offsetof(struct fastpath, spare), atTop = offsetof(struct fastpath, top), atYields = offsetof(struct fastpath, yields), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
-	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
+	atLend = offsetof(struct board, lend), keySize = sizeof(struct memory_key),
 	atMoves = offsetof(struct fastpath, moves), teamSize = sizeof(struct team), atTeams = offsetof(struct fastpath, teams), atTeam = offsetof(struct comm, team),
 	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
-	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atTurn = offsetof(struct request, turn), atOp = offsetof(struct request, op),
+	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atStep = offsetof(struct request, step), atOp = offsetof(struct request, op),
 	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
 	atCarrier = offsetof(struct peer, carrier), atCarriers = offsetof(struct fastpath, carriers),
 	atUsed = offsetof(struct window, used), atIdle = offsetof(struct window, idle), atUnit = offsetof(struct target, unit), atLock = offsetof(struct target, lock), atOpen = offsetof(struct target, open),
@@ -73,18 +73,18 @@ var (
 	_ [C.atReview - unsafe.Offsetof(fastpath.Peer{}.Review)]struct{}
 	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
 	_ [C.atLend - unsafe.Offsetof(board.State{}.Lend)]struct{}
-	_ [C.offerSize - unsafe.Sizeof(board.Offer{})]struct{}
+	_ [C.keySize - unsafe.Sizeof(board.MemoryKey{})]struct{}
 	_ [C.windowSize - unsafe.Sizeof(fastpath.Window{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Window{}) - C.windowSize]struct{}
-	_ [C.teamSize - unsafe.Sizeof(fastpath.Team{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Team{}) - C.teamSize]struct{}
+	_ [C.teamSize - unsafe.Sizeof(fastpath.NativeComm{})]struct{}
+	_ [unsafe.Sizeof(fastpath.NativeComm{}) - C.teamSize]struct{}
 	_ [C.targetSize - unsafe.Sizeof(fastpath.Target{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Target{}) - C.targetSize]struct{}
 )
 
 // More offsets, and positions, which must be equal in Go and in C.
 const (
-	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atTurn ^ unsafe.Offsetof(fastpath.Request{}.Turn)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
+	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atStep ^ unsafe.Offsetof(fastpath.Request{}.Step)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
 	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
 	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
 	_ = -uint((C.atCarrier ^ unsafe.Offsetof(link.FastBoxes{}.Carrier)) | (C.atCarriers ^ unsafe.Offsetof(fastpath.Memory{}.Shorts)))
@@ -288,7 +288,7 @@ func tryWriting(p uintptr) {
 }
 
 //export fastPathRing
-func fastPathRing(slot int32) { proc.RingFastPath(int(slot)) }
+func fastPathRing(slot int32) { proc.WakeFastPathMembers(int(slot)) }
 
 //export fastPathReturned
 func fastPathReturned(slot int32, members, turn uint64, what uint32, lent uintptr, n uint64) int32 {
@@ -296,10 +296,10 @@ func fastPathReturned(slot int32, members, turn uint64, what uint32, lent uintpt
 }
 
 //export fastPathReview
-func fastPathReview() { proc.ReviewFastPath() }
+func fastPathReview() { proc.RenewFastPathAllowances() }
 
 //export fastPathHear
-func fastPathHear() { proc.HearFastPath() }
+func fastPathHear() { proc.ProgressFastPath() }
 
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }

@@ -60,7 +60,7 @@ struct request {
 	int32_t rank, tag, peer, next, source, from;
 	uint32_t bytes, what;
 	const void *send;
-	uint64_t turn;
+	uint64_t step;
 	int32_t board;
 	uint32_t kind, op, type;
 	void *loop;
@@ -83,7 +83,7 @@ enum { BARRIER = 0, BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL 
 // What is lent: from which length on is in each board.
 enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 4 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20, FOUND = 4, FAR_OWN = 1 << 20 };
 
-struct offer { uint64_t process, addr, key[2]; };
+struct memory_key { uint64_t process, addr, cookie[2]; };
 
 struct board {
 	char *slot, *areas;
@@ -91,7 +91,7 @@ struct board {
 	uint64_t written[ENTRIES], rooms[2], seen;
 	uint32_t members, me, backed[2], busy, ops, rechecks, unused;
 	uint64_t lend;
-	struct offer offers[MEMBERS];
+	struct memory_key keys[MEMBERS];
 };
 
 // A window of memory that MPI has allocated: see package internal/fastpath.

@@ -32,9 +32,9 @@ static inline void wake_later(struct op *o)
 static int vacant_soon(struct op *o, uint64_t n)
 {
 	struct board *b = o->b;
-	uint64_t was = b->written[index_of(o->turn) % ENTRIES], least = UINT64_MAX;
-	if (n > ROOM && b->rooms[index_of(o->turn) % 2] > was)
-		was = b->rooms[index_of(o->turn) % 2];
+	uint64_t was = b->written[index_of(o->step) % ENTRIES], least = UINT64_MAX;
+	if (n > ROOM && b->rooms[index_of(o->step) % 2] > was)
+		was = b->rooms[index_of(o->step) % 2];
 	if (was == 0 || b->seen > was)
 		return 1;
 	for (uint32_t m = 0; m < b->members; m++) {
@@ -79,7 +79,7 @@ static inline int small(struct op *o, uint64_t n, uint32_t count, uint32_t posts
 static inline int post_soon(struct op *o, uint64_t n)
 {
 	int32_t first = x->begun[o->b - x->boards].first;
-	if (first != NONE && index_of(o->turn) - index_of(x->table[first].turn) >= (n > ROOM ? 2 : ENTRIES))
+	if (first != NONE && index_of(o->step) - index_of(x->table[first].step) >= (n > ROOM ? 2 : ENTRIES))
 		return 0;
 	return (n <= INLINE || o->b->backed[n > ROOM]) && vacant_soon(o, n);
 }
@@ -115,7 +115,7 @@ static void note(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 	r->room = a->n;
 	r->send = a->send;
 	r->buf = a->recv;
-	r->turn = o->turn;
+	r->step = o->step;
 	r->board = slot;
 	r->type = (uint32_t)(uintptr_t)a->type;
 	r->kind = a->type == MPI_DATATYPE_NULL ? 0 : impi_kind[r->type];
@@ -361,7 +361,7 @@ static void over(struct op *o, struct request *r)
 	x->starts--;
 	r->state = DONE;
 	list->read |= o->read;
-	uint64_t at = list->first != NONE ? x->table[list->first].turn : GLANCE(o->b->number) << STEP_BITS | (list->read ? READ : 0);
+	uint64_t at = list->first != NONE ? x->table[list->first].step : GLANCE(o->b->number) << STEP_BITS | (list->read ? READ : 0);
 	if (at > GLANCE(*progress(o->b, o->b->me)))
 		atomic_exchange(progress(o->b, o->b->me), at);
 	if (list->first == NONE)
@@ -373,7 +373,7 @@ static void over(struct op *o, struct request *r)
 static inline void resume(struct op *o, struct request *r)
 {
 	o->b = &x->boards[r->board];
-	o->turn = r->turn;
+	o->step = r->step;
 	o->read = o->lent = 0;
 	o->to = o->block = 0;
 	o->later = 0;
@@ -393,7 +393,7 @@ int impi_await_start(struct request *r)
 	list->found += list->found < FOUND;
 	for (uint64_t left = needed(&o, r); left != 0; left &= left - 1) {
 		uint32_t m = (uint32_t)__builtin_ctzll(left);
-		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.turn)) < o.turn)
+		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.step)) < o.step)
 			list->found = 0;
 		if (!posted(&o, r->what, m, n))
 			return 0;
@@ -411,7 +411,7 @@ int impi_try_start(struct request *r)
 	uint64_t n = size_of(&o, r), left = needed(&o, r);
 	for (int i = x->polls < TEST_LOOKS ? x->polls : TEST_LOOKS; left != 0; i--) {
 		uint32_t m = (uint32_t)__builtin_ctzll(left);
-		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.turn)) >= o.turn) {
+		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.step)) >= o.step) {
 			if (!here(&o, r->what, m, n))
 				return UNKNOWN; // Go tells what is wrong
 			o.read |= n > INLINE;

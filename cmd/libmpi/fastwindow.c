@@ -259,7 +259,7 @@ int impi_fence(int assert, MPI_Win win)
 	if (!post(&o, ALLREDUCE, &none, sizeof none) || !all_posted(&o, ALLREDUCE, sizeof none))
 		return refuse();
 	for (uint32_t m = 0; m < o.b->members; m++)
-		if (memcmp(data(o.b, m, o.turn, sizeof none), &none, sizeof none) != 0)
+		if (memcmp(data(o.b, m, o.step, sizeof none), &none, sizeof none) != 0)
 			return refuse(); // Go tells what has failed
 	w->fenced = 1;
 	w->used = 0;

@@ -18,7 +18,7 @@
 // An operation under way.
 struct op {
 	struct board *b;
-	uint64_t turn;
+	uint64_t step;
 	uint64_t posted; // bytes; 0: none
 	int read;        // something in an area was read, or in a member's memory
 	int lent;        // what is posted is lent
@@ -32,17 +32,17 @@ struct op {
 
 static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
 
-static inline uint64_t index_of(uint64_t turn) { return turn >> STEP_BITS; }
+static inline uint64_t index_of(uint64_t step) { return step >> STEP_BITS; }
 
-static inline char *entry(struct board *b, uint32_t m, uint64_t turn) { return b->slot + SLOT_HEAD + m * MEMBER + ENTRIES_AT + index_of(turn) % ENTRIES * ENTRY; }
+static inline char *entry(struct board *b, uint32_t m, uint64_t step) { return b->slot + SLOT_HEAD + m * MEMBER + ENTRIES_AT + index_of(step) % ENTRIES * ENTRY; }
 
 // data returns the memory of the n bytes that a member posts.
-static inline char *data(struct board *b, uint32_t m, uint64_t turn, uint64_t n)
+static inline char *data(struct board *b, uint32_t m, uint64_t step, uint64_t n)
 {
 	if (n <= INLINE)
-		return entry(b, m, turn) + 16;
+		return entry(b, m, step) + 16;
 	char *area = b->areas + (uint64_t)m * AREA;
-	return n > ROOM ? area + ENTRIES * ROOM + index_of(turn) % 2 * HALF : area + index_of(turn) % ENTRIES * ROOM;
+	return n > ROOM ? area + ENTRIES * ROOM + index_of(step) % 2 * HALF : area + index_of(step) % ENTRIES * ROOM;
 }
 
 static inline uint64_t header(unsigned what, uint64_t n) { return (uint64_t)what << 56 | n; }
@@ -55,7 +55,7 @@ static inline int next_of(struct op *o)
 {
 	if (o->b->busy || o->b->ops % SELDOM == SELDOM - 1)
 		return 0;
-	o->turn = (GLANCE(o->b->number) + 1) << STEP_BITS;
+	o->step = (GLANCE(o->b->number) + 1) << STEP_BITS;
 	o->posted = 0;
 	o->read = o->lent = o->later = 0;
 	o->to = o->block = 0;
@@ -88,7 +88,7 @@ static inline int refuse(void)
 static inline void give_back(struct op *o)
 {
 	if (o->read)
-		atomic_exchange(progress(o->b, o->b->me), o->turn | READ);
+		atomic_exchange(progress(o->b, o->b->me), o->step | READ);
 	o->read = 0;
 }
 
@@ -101,7 +101,7 @@ static inline int returned(struct op *o)
 	for (uint64_t left = o->to; left != 0; left &= left - 1) {
 		uint32_t m = __builtin_ctzll(left);
 		_Atomic uint64_t *at = progress(o->b, m), *asked = at + ASKED_AT / sizeof *at;
-		if (!reached(o, m, at, o->turn | READ) || LOAD(*asked) == o->turn)
+		if (!reached(o, m, at, o->step | READ) || LOAD(*asked) == o->step)
 			return 0;
 	}
 	return 1;
@@ -112,11 +112,11 @@ static inline void tally(struct op *o, int posts)
 {
 	struct board *b = o->b;
 	if (posts) {
-		b->written[index_of(o->turn) % ENTRIES] = o->turn;
+		b->written[index_of(o->step) % ENTRIES] = o->step;
 		if (o->posted > ROOM)
-			b->rooms[index_of(o->turn) % 2] = o->turn;
+			b->rooms[index_of(o->step) % 2] = o->step;
 	}
-	atomic_store_explicit(&b->number, index_of(o->turn), memory_order_relaxed);
+	atomic_store_explicit(&b->number, index_of(o->step), memory_order_relaxed);
 	b->ops++;
 }
 
@@ -132,25 +132,25 @@ static inline int finish(struct op *o)
 	int over = returned(o);
 	leave();
 	if (!over)
-		return fastPathReturned(slot, o->to, o->turn, o->what, W(o->from), o->size);
+		return fastPathReturned(slot, o->to, o->step, o->what, W(o->from), o->size);
 	if (asleep)
 		fastPathRing(slot);
 	return 1;
 }
 
-// tell writes a turn where the others look for it. What comes next is a look whether one of them sleeps, which has
+// tell writes a step where the others look for it. What comes next is a look whether one of them sleeps, which has
 // to be after this can be seen, so that the exchange waits for that. A store does not, and the program goes on
 // meanwhile: a member that has just gone to sleep is then missed, but looks again a moment later.
 static inline void tell(struct op *o, _Atomic uint64_t *word)
 {
 	if (o->later)
-		STORE(*word, o->turn);
+		STORE(*word, o->step);
 	else
-		atomic_exchange(word, o->turn);
+		atomic_exchange(word, o->step);
 }
 
 // arrive says that this member has begun the operation.
-static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->turn); }
+static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->step); }
 
 // until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
 // out by its yields that other threads compute, and can wake those that sleep.
@@ -204,9 +204,9 @@ static inline int reached(struct op *o, uint32_t m, _Atomic uint64_t *word, uint
 static inline int vacant(struct op *o, uint64_t n)
 {
 	struct board *b = o->b;
-	uint64_t was = b->written[index_of(o->turn) % ENTRIES];
-	if (n > ROOM && b->rooms[index_of(o->turn) % 2] > was)
-		was = b->rooms[index_of(o->turn) % 2];
+	uint64_t was = b->written[index_of(o->step) % ENTRIES];
+	if (n > ROOM && b->rooms[index_of(o->step) % 2] > was)
+		was = b->rooms[index_of(o->step) % 2];
 	if (was == 0 || b->seen > was)
 		return 1;
 	uint64_t least = UINT64_MAX;
@@ -235,7 +235,7 @@ static inline void copy_out(char *to, const char *from, uint64_t n)
 static inline void publish(struct op *o, unsigned what, const void *from, uint64_t n)
 {
 	struct board *b = o->b;
-	char *to = data(b, b->me, o->turn, n);
+	char *to = data(b, b->me, o->step, n);
 	if (o->block == 0 || n <= INLINE)
 		copy_out(to, from, n);
 	else {
@@ -243,7 +243,7 @@ static inline void publish(struct op *o, unsigned what, const void *from, uint64
 		copy_out(to, from, at);
 		copy_out(to + behind, (const char *)from + behind, n - behind);
 	}
-	char *e = entry(b, b->me, o->turn);
+	char *e = entry(b, b->me, o->step);
 	*(uint64_t *)(e + 8) = header(what, n);
 	tell(o, (_Atomic uint64_t *)e);
 	o->posted = n;
@@ -266,10 +266,10 @@ static inline int give(struct op *o, unsigned what, const void *from, uint64_t n
 		return post(o, what, from, n);
 	if (!vacant(o, LEND_SIZE))
 		return 0;
-	char *e = entry(o->b, o->b->me, o->turn);
+	char *e = entry(o->b, o->b->me, o->step);
 	*(uint64_t *)(e + 16) = (uintptr_t)from;
 	*(uint64_t *)(e + 8) = header(what | LENT, n);
-	atomic_exchange((_Atomic uint64_t *)e, o->turn);
+	atomic_exchange((_Atomic uint64_t *)e, o->step);
 	o->posted = LEND_SIZE;
 	o->to = to;
 	o->what = what;
@@ -281,15 +281,15 @@ static inline int give(struct op *o, unsigned what, const void *from, uint64_t n
 // here reports whether a member has posted n bytes, or lends them.
 static inline int here(struct op *o, unsigned what, uint32_t m, uint64_t n)
 {
-	char *e = entry(o->b, m, o->turn);
-	return LOAD(*(_Atomic uint64_t *)e) == o->turn && *(uint64_t *)(e + 8) == header(o->lent ? what | LENT : what, n);
+	char *e = entry(o->b, m, o->step);
+	return LOAD(*(_Atomic uint64_t *)e) == o->step && *(uint64_t *)(e + 8) == header(o->lent ? what | LENT : what, n);
 }
 
 // posted waits until a member has posted n bytes, or lends them.
 static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
 {
-	char *e = entry(o->b, m, o->turn);
-	if (!reached(o, m, (_Atomic uint64_t *)e, o->turn) || !here(o, what, m, n))
+	char *e = entry(o->b, m, o->step);
+	if (!reached(o, m, (_Atomic uint64_t *)e, o->step) || !here(o, what, m, n))
 		return 0; // Go tells what is wrong
 	o->read |= o->lent || n > INLINE;
 	return 1;
@@ -304,12 +304,12 @@ extern char impi_between[PIECE + AHEAD_PAGE] __attribute__((visibility("hidden")
 static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t at, uint64_t whole)
 {
 	if (!o->lent) {
-		move(to, data(o->b, m, o->turn, whole) + at, n);
+		move(to, data(o->b, m, o->step, whole) + at, n);
 		return 1;
 	}
-	const struct offer *f = &o->b->offers[m];
+	const struct memory_key *f = &o->b->keys[m];
 	uint64_t found[2];
-	char *from = (char *)(uintptr_t)*(uint64_t *)(entry(o->b, m, o->turn) + 16) + at;
+	char *from = (char *)(uintptr_t)*(uint64_t *)(entry(o->b, m, o->step) + 16) + at;
 	int slow = n >= AHEAD_LEAST && impi_is_slow(to, from);
 	uint64_t most = slow ? PIECE : FETCH;
 	for (uint64_t done = 0, k; done < n; done += k) {
@@ -318,7 +318,7 @@ static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t 
 		struct iovec local[] = { { found, sizeof found }, { into, k } };
 		struct iovec remote[] = { { (void *)(uintptr_t)f->addr, sizeof found }, { from + done, k } };
 		ssize_t got = process_vm_readv((pid_t)f->process, local, 2, remote, 2, 0);
-		if (got != (ssize_t)(k + sizeof found) || found[0] != f->key[0] || found[1] != f->key[1] || GLANCE(x->leave_asked))
+		if (got != (ssize_t)(k + sizeof found) || found[0] != f->cookie[0] || found[1] != f->cookie[1] || GLANCE(x->leave_asked))
 			return 0;
 		if (slow)
 			memcpy((char *)to + done, into, k);

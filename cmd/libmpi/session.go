@@ -80,7 +80,7 @@ func leave(good bool) error {
 	switch {
 	case users.n == 1 && !good:
 		rested.world, rested.self = world.Swap(nil), self.Swap(nil)
-		proc.ForgetFastPath()
+		proc.ResetFastPathComms()
 		phase.Store(resting)
 		C.restsNow()
 	case users.n == 1:

@@ -35,7 +35,7 @@ type endpoint struct {
 	ended bool // a host: our FINI is queued
 	over  bool // a host: ChannelDone was returned by Next, or will be
 	meant bool // a host: its channel is made on demand, and exists or is being made
-	died  bool // a host: HostDied was emitted, and GoOnWithout was not called
+	died  bool // a host: HostDied was emitted, and ContinueWithout was not called
 	own   bool
 
 	in      input

@@ -80,7 +80,7 @@ func TestTouched(t *testing.T) {
 	}
 	want := func(links ...LinkID) {
 		t.Helper()
-		got := slices.Clone(r.Touched())
+		got := slices.Clone(r.GrownQueues())
 		if slices.Sort(got); !slices.Equal(got, links) {
 			t.Fatalf("touched %v, want %v", got, links)
 		}

@@ -16,7 +16,7 @@ func (r *rig) exchange(batch []byte) {
 		if err := r.Received(hostLink(1), n); err != nil {
 			r.t.Fatal(err)
 		}
-		for _, l := range r.Touched() {
+		for _, l := range r.GrownQueues() {
 			for r.HasOutput(l) {
 				n := 0
 				for _, b := range r.Output(l) {

@@ -240,20 +240,20 @@ func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) d
 	return dynamic.Accepted
 }
 
-// Place is the destination of a connection of a channel.
-type Place uint8
+// ArrivalTarget is the destination of a connection of a channel.
+type ArrivalTarget uint8
 
 // The places.
 const (
-	Nowhere   Place = iota // the connection is refused
-	NotReady               // the dialler was faster than this site: call Arrive again after Begin, End or Ready
-	ToDance                // pass the connection to Dance.ProvenElsewhere
-	ToChannel              // it replaces the last connection of a channel
-	ToHost                 // it becomes the channel to the host; call Drop if it is lost before it is used
+	Nowhere   ArrivalTarget = iota // the connection is refused
+	NotReady                       // the dialler was faster than this site: call Arrive again after Begin, End or Ready
+	ToDance                        // pass the connection to Dance.ProvenElsewhere
+	ToChannel                      // it replaces the last connection of a channel
+	ToHost                         // it becomes the channel to the host; call Drop if it is lost before it is used
 )
 
 // Arrive decides what to do with a connection that Admits has accepted.
-func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
+func (c *Channels) Arrive(hello dynamic.Hello) (ArrivalTarget, dynamic.Verdict) {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	dials, kept := c.kept[ends]
 	onDemand := c.OnDemand(ends.local, ends.peer)
@@ -280,12 +280,12 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 // Request is called for a host that needs a channel which is made on demand. It returns the search
 // that makes the channel, over that many ways and within limit, or nil if the channel exists or is
 // being made. The search may run only while the caller guards these Channels.
-func (c *Channels) Request(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
+func (c *Channels) Request(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.DialPlan {
 	ends := channelEnds{local, peer}
 	if !c.OnDemand(local, peer) || !c.pairs.Request(ends) {
 		return nil
 	}
-	return dynamic.OnDemandSearch(ways, &c.pairs, ends, limit)
+	return dynamic.OnDemandChannelPlan(ways, &c.pairs, ends, limit)
 }
 
 // Stop records that the search for a channel was given up before it had a result.
@@ -306,7 +306,7 @@ func (c *Channels) Drop(hello dynamic.Hello) {
 // Keep is called for each channel that the site's packet switches get. resumes reports whether the
 // channel outlives its connection; if so, session is its name, and dials reports whether this site
 // connects again.
-func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
+func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.SessionID, resumes, dials bool) {
 	ends := channelEnds{local, peer}
 	token, ok := c.token(ends)
 	if !ok || !c.c.Resumes(local, peer) {

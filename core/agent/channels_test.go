@@ -176,7 +176,7 @@ func TestChannelArrive(t *testing.T) {
 	j.Secret[0] = 1
 	j.Hosts = append(j.Hosts, startup.HostInfo{Client: 1, Port: 8})
 	c := channelsOf(j, dynamic.Token{})
-	want := func(when string, src wire.WorldRank, want Place) {
+	want := func(when string, src wire.WorldRank, want ArrivalTarget) {
 		t.Helper()
 		place, v := c.Arrive(dynamic.Hello{Src: src, Dst: 1, Hosts: true})
 		if place != want || (v == dynamic.Accepted) != (want != Nowhere) {
@@ -189,7 +189,7 @@ func TestChannelArrive(t *testing.T) {
 	}
 	want("in the dance", 2, ToDance)
 	c.End(1)
-	if s, resumes, dials := c.Keep(1, 2); !resumes || dials || s == (dynamic.Session{}) {
+	if s, resumes, dials := c.Keep(1, 2); !resumes || dials || s == (dynamic.SessionID{}) {
 		t.Errorf("channel 1 to 2: resumes %t, dials %t", resumes, dials)
 	}
 	if _, resumes, _ := c.Keep(1, 4); resumes {

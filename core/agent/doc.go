@@ -23,7 +23,7 @@
 // # Driving
 //
 // The driver's loop is: for a readable link, read into the memory of Input and call
-// Received; write each link of Touched with Output and Sent until the queue is empty or the
+// Received; write each link of GrownQueues with Output and Sent until the queue is empty or the
 // link is full, and a full link again when it is writable; act on each event of Next.
 // Reading never waits for writing: a proc or host whose packets cannot leave may still have
 // sent a PROTOACK that others wait for. So Input is nil only for a link that is closed or

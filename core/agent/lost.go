@@ -5,10 +5,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TellLost sends to all hosts that accept PkLost which procs are lost, after the packets that were
+// SendLost sends to all hosts that accept PkLost which procs are lost, after the packets that were
 // queued for them here: so everything that a lost proc has sent arrives first. Channels that are
 // made on demand are made for this.
-func TellLost(a *Agent, l wire.Lost) {
+func SendLost(a *Agent, l wire.Lost) {
 	l.Text = l.Text[:min(len(l.Text), wire.MaxFail, a.pool.size-wire.HeaderSize-wire.MaxLost+wire.MaxFail)] // must fit into a chunk
 	data := wire.AppendLost(nil, l)
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(data))
@@ -43,9 +43,9 @@ func takeLost(a *Agent, p *endpoint) *ProtocolError {
 	return nil
 }
 
-// GoOnWithout records that the job continues without host h: its channel counts as ended once
+// ContinueWithout records that the job continues without host h: its channel counts as ended once
 // HostDied was emitted, and no channel to it is made any more.
-func GoOnWithout(a *Agent, h wire.HostRank, why error) {
+func ContinueWithout(a *Agent, h wire.HostRank, why error) {
 	p := a.host(h)
 	if p.state == waiting && a.onDemand(p) && !p.meant {
 		p.state = gone

@@ -23,7 +23,7 @@ func TestLostIsHeard(t *testing.T) {
 	for step := range 700 {
 		from, to := newRig(t, surviveJob(0)).attachAll(), newRig(t, surviveJob(1)).attachAll()
 		from.must(from.feed(procLink(0), from.packet(wire.PkData, 0, 1, 50, 0), everything))
-		TellLost(from.Agent, l)
+		SendLost(from.Agent, l)
 		from.must(from.feed(procLink(0), from.packet(wire.PkData, 0, 1, 50, 1), everything))
 		if from.HasOutput(hostLink(2)) {
 			t.Fatal("who does not take it is told")
@@ -69,8 +69,8 @@ func TestGoOnWithout(t *testing.T) {
 		r := newRig(t, surviveJob(0)).attachAll()
 		r.Closed(hostLink(1), io.EOF)
 		if goesOn {
-			GoOnWithout(r.Agent, 1, io.EOF)
-			GoOnWithout(r.Agent, 1, io.EOF) // again
+			ContinueWithout(r.Agent, 1, io.EOF)
+			ContinueWithout(r.Agent, 1, io.EOF) // again
 		}
 		r.must(r.ProcDone(0))
 		r.output(hostLink(2))

@@ -139,7 +139,7 @@ func pace(rt *rapid.T, r *rig, in []*stream, got map[LinkID][]byte) {
 		if s.bytes = s.bytes[n:]; len(s.bytes) == 0 {
 			in = append(in[:i], in[i+1:]...)
 		}
-		for _, l := range r.Touched() {
+		for _, l := range r.GrownQueues() {
 			if !r.HasOutput(l) && len(got[l]) == 0 {
 				rt.Fatalf("link %d was touched, but has no output", l)
 			}

@@ -80,9 +80,9 @@ func (a *Agent) Sent(l LinkID, n int) {
 	a.channelDone(p)
 }
 
-// Touched returns the links whose queue has grown since the last call. The slice stays
-// valid until the next call of Touched.
-func (a *Agent) Touched() []LinkID {
+// GrownQueues returns the links whose queue has grown since the last call. The slice stays
+// valid until the next call of GrownQueues.
+func (a *Agent) GrownQueues() []LinkID {
 	a.given, a.touched = a.touched, a.given[:0]
 	for _, l := range a.given {
 		if p := a.lookup(l); p != nil {

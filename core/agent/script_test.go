@@ -46,7 +46,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	if s.rig == nil {
 		return out.String()
 	}
-	links := slices.Clone(s.Touched())
+	links := slices.Clone(s.GrownQueues())
 	slices.Sort(links)
 	for _, l := range links {
 		fmt.Fprintf(&out, "output for %s\n", linkName(l))

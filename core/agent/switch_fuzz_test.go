@@ -133,7 +133,7 @@ func (s *swarm) run() (steps int) {
 		for _, e := range s.events() {
 			_ = e.String()
 		}
-		for _, l := range s.Touched() {
+		for _, l := range s.GrownQueues() {
 			if s.lookup(l) == nil && !s.dead[l] {
 				s.t.Fatalf("link %d was touched and is not there", l)
 			}

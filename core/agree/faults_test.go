@@ -32,7 +32,7 @@ func TestModelFindsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := mutant.Bench{Faults: list, Tests: "./core/agree", Workers: 2, Report: t.Output()}
+	b := mutant.Harness{Faults: list, Tests: "./core/agree", Workers: 2, Report: t.Output()}
 	done, err := b.Build(t.Context())
 	if err != nil {
 		t.Fatal(err)

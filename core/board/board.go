@@ -146,13 +146,13 @@ func (b *Board) Take() (slot int, ok bool) {
 
 func (b *Board) free(slot int) { b.word(atTaken).And(^(uint64(1) << slot)) }
 
-// Place returns the part of member me in a slot of a communicator with that many members. The error
-// wraps ErrBoard if there are more members than procs, or no such slot.
-func (b *Board) Place(slot, members, me int) (*Place, error) {
+// Member returns the part of member me in a slot of a communicator with that many members. The
+// error wraps ErrBoard if there are more members than procs, or no such slot.
+func (b *Board) Member(slot, members, me int) (*Member, error) {
 	if slot < 0 || slot >= Slots || members < 1 || members > b.procs || me < 0 || me >= members {
 		return nil, fmt.Errorf("board: %w: member %d of %d in slot %d; there are %d slots for %d", ErrBoard, me, members, slot, Slots, b.procs)
 	}
-	p := &Place{b: b, slot: slot, n: members, me: me, base: headerSize + slot*slotSize(b.procs)}
+	p := &Member{b: b, slot: slot, n: members, me: me, base: headerSize + slot*slotSize(b.procs)}
 	p.State = &State{Members: uint32(members), Me: uint32(me), Slot: unsafe.Pointer(&b.mem[p.base]), Areas: unsafe.Pointer(&b.mem[p.area(0)])}
 	return p, nil
 }

@@ -52,7 +52,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	b := open(t, 2)
 	for _, x := range [][3]int{{-1, 2, 0}, {Slots, 2, 0}, {0, 3, 0}, {0, 0, 0}, {0, 2, 2}, {0, 2, -1}} {
-		if _, err := b.Place(x[0], x[1], x[2]); !errors.Is(err, ErrBoard) {
+		if _, err := b.Member(x[0], x[1], x[2]); !errors.Is(err, ErrBoard) {
 			t.Errorf("slot %d, %d members, member %d: %v", x[0], x[1], x[2], err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestLayout(t *testing.T) {
 	claim(1, 0, headerSize)
 	for slot := range Slots {
 		for m := range 3 {
-			p, err := b.Place(slot, 3, m)
+			p, err := b.Member(slot, 3, m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +105,8 @@ func TestSlots(t *testing.T) {
 		t.Fatalf("slot %d of a full board", s)
 	}
 	p, q := pair(t, b, 5)
-	p.Begin(NewTurn(0))
-	post(t, p, NewTurn(0), "x")
+	p.Begin(FirstStep(0))
+	post(t, p, FirstStep(0), "x")
 	p.Leave()
 	if s, ok := b.Take(); ok {
 		t.Fatalf("slot %d while a member has not left", s)
@@ -116,21 +116,21 @@ func TestSlots(t *testing.T) {
 		t.Fatalf("after all have left: slot %d, %v", s, ok)
 	}
 	p, q = pair(t, b, 5)
-	if w := q.Posted(Member(0), NewTurn(0)); w.Done() {
+	if w := q.Posted(SetOf(0), FirstStep(0)); w.Done() {
 		t.Error("the slot still has what the last communicator wrote")
 	}
-	if w := p.Arrived(Member(1), NewTurn(0)); w.Done() {
+	if w := p.Arrived(SetOf(1), FirstStep(0)); w.Done() {
 		t.Error("somebody has arrived from the last communicator")
 	}
 }
 
-func pair(tb testing.TB, b *Board, slot int) (p, q *Place) {
+func pair(tb testing.TB, b *Board, slot int) (p, q *Member) {
 	tb.Helper()
-	p, err := b.Place(slot, 2, 0)
+	p, err := b.Member(slot, 2, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if q, err = b.Place(slot, 2, 1); err != nil {
+	if q, err = b.Member(slot, 2, 1); err != nil {
 		tb.Fatal(err)
 	}
 	return p, q

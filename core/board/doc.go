@@ -18,10 +18,10 @@
 // A slot is the place of one communicator. It begins with two lines, which members sleep (a
 // bit for each) and how many have left, and has a part for each member:
 //
-//	0      8  how far the member is: a Turn
-//	8      8  the last Turn in which it could not read what others lent
+//	0      8  how far the member is: a Step
+//	8      8  the last Step in which it could not read what others lent
 //	16     8  who they were, a bit for each
-//	128       entries of 64 bytes: the Turn that it belongs to, what it is and how
+//	128       entries of 64 bytes: the Step that it belongs to, what it is and how
 //	          long (8 bits, 56 bits), and the data if they fit, or where in the
 //	          member's memory they are if it lends them
 //
@@ -29,18 +29,18 @@
 // for the short ones, one for each entry, and two halves for the long ones. Areas take no
 // memory before they are used.
 //
-// # Turns
+// # Steps
 //
-// All members number the operations of a communicator alike. A Turn is an operation's
+// All members number the operations of a communicator alike. A Step is an operation's
 // number and a step of it; steps come in pairs, of which only the first may post. A member
-// stores its turn when it begins an operation, and when it has read all that it needs of a
+// stores its step when it begins an operation, and when it has read all that it needs of a
 // step. In both cases it has read all that it needs of everything before. So a member that
-// wants to overwrite an entry knows from the others' turns whether they still have to read
+// wants to overwrite an entry knows from the others' steps whether they still have to read
 // it.
 //
-// A member that lends memory waits until the others' turns say that they have read it. One that
-// could not read it says so before it ends the turn. Then the lender posts the same bytes in further
-// steps of the operation, in pieces, for those that have asked.
+// A member that lends memory waits until the others' steps say that they have read it. One that
+// could not read it says so before it ends the step. Then the lender posts the same bytes in
+// further steps of the operation, in pieces, for those that have asked.
 //
 // # Trust
 //

@@ -11,24 +11,24 @@ func TestLend(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	long := []byte(pattern(roomSize+1, 1))
 	for i := range uint64(3 * entries) {
-		turn := NewTurn(i)
-		p.Begin(turn)
-		q.Begin(turn)
-		if w := p.Vacant(turn, LendSize); !w.Done() {
+		step := FirstStep(i)
+		p.Begin(step)
+		q.Begin(step)
+		if w := p.Vacant(step, LendSize); !w.Done() {
 			t.Fatalf("operation %d: no room though all was read", i)
 		}
-		p.LendOut(turn, 7, long)
-		if _, err := q.Read(0, turn, 7, len(long)); !isMismatch(err) {
+		p.PostLent(step, 7, long)
+		if _, err := q.Read(0, step, 7, len(long)); !isMismatch(err) {
 			t.Fatalf("what is lent was found on the board: %v", err)
 		}
-		if _, err := q.Lent(0, turn, 7, len(long)-1); !isMismatch(err) {
+		if _, err := q.LentAddr(0, step, 7, len(long)-1); !isMismatch(err) {
 			t.Fatalf("another length: %v", err)
 		}
-		addr, err := q.Lent(0, turn, 7, len(long))
+		addr, err := q.LentAddr(0, step, 7, len(long))
 		if err != nil || addr != uint64(uintptr(unsafe.Pointer(&long[0]))) {
 			t.Fatalf("operation %d: it is lent at %#x: %v", i, addr, err)
 		}
-		w := p.Taken(Member(1), turn)
+		w := p.Taken(SetOf(1), step)
 		if w.Done() {
 			t.Fatal("returned while it is read")
 		}
@@ -45,13 +45,13 @@ func isMismatch(err error) bool {
 
 func TestOffers(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
-	want := Offer{Process: 5, Addr: 1 << 40, Key: [2]uint64{1, 2}}
-	p.Begin(NewTurn(0))
-	p.PostOffer(NewTurn(0), 9, want)
-	if err := q.TakeOffer(0, NewTurn(0), 9); err != nil || q.Offers[0] != want {
-		t.Errorf("got %+v: %v", q.Offers[0], err)
+	want := MemoryKey{Process: 5, Addr: 1 << 40, Cookie: [2]uint64{1, 2}}
+	p.Begin(FirstStep(0))
+	p.PostKey(FirstStep(0), 9, want)
+	if err := q.ReadKey(0, FirstStep(0), 9); err != nil || q.Keys[0] != want {
+		t.Errorf("got %+v: %v", q.Keys[0], err)
 	}
-	if err := q.TakeOffer(0, NewTurn(1), 9); !errors.Is(err, ErrBoard) {
+	if err := q.ReadKey(0, FirstStep(1), 9); !errors.Is(err, ErrBoard) {
 		t.Errorf("of another operation: %v", err)
 	}
 }
@@ -61,38 +61,38 @@ func TestAsk(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	long := []byte(pattern(roomSize+1, 1))
 	for i := range uint64(3 * entries) {
-		turn := NewTurn(i)
-		p.Begin(turn)
-		q.Begin(turn)
-		p.LendOut(turn, 7, long)
-		q.LendOut(turn, 7, long)
-		if got := q.Lenders(turn, 7, len(long)); got != Member(0) {
+		step := FirstStep(i)
+		p.Begin(step)
+		q.Begin(step)
+		p.PostLent(step, 7, long)
+		q.PostLent(step, 7, long)
+		if got := q.Lenders(step, 7, len(long)); got != SetOf(0) {
 			t.Fatalf("lenders of the same: %b", got)
 		}
-		if got := q.Lenders(turn, 7, len(long)+1); got != 0 {
+		if got := q.Lenders(step, 7, len(long)+1); got != 0 {
 			t.Fatalf("lenders of more: %b", got)
 		}
 		asks := i%3 != 0
 		if asks {
-			q.Ask(turn, Member(0))
+			q.Ask(step, SetOf(0))
 		}
 		q.Done()
 		p.Done()
-		if w := p.Taken(Member(1), turn); !w.Done() {
+		if w := p.Taken(SetOf(1), step); !w.Done() {
 			t.Fatal("not returned by who has asked")
 		}
-		if got := p.Askers(turn, p.Others()); (got == Member(1)) != asks || q.Askers(turn, q.Others()) != 0 {
+		if got := p.Askers(step, p.Others()); (got == SetOf(1)) != asks || q.Askers(step, q.Others()) != 0 {
 			t.Fatalf("operation %d: asked by %b", i, got)
 		}
-		for step, k := turn, 0; asks && k < 2*entries+1; k++ {
+		for step, k := step, 0; asks && k < 2*entries+1; k++ {
 			step = step.Step(2)
 			p.Begin(step)
-			if w := p.VacantFor(step, len(long), turn, Member(1)); !w.Done() {
+			if w := p.VacantFor(step, len(long), step, SetOf(1)); !w.Done() {
 				t.Fatalf("step %d: no room though all was read", k)
 			}
 			copy(p.Room(step, len(long)), long)
 			p.Post(step, 7, len(long))
-			if w := p.VacantFor(step, len(long), turn, Member(1)); w.Done() {
+			if w := p.VacantFor(step, len(long), step, SetOf(1)); w.Done() {
 				t.Fatalf("step %d: written again before it was read", k)
 			}
 			q.Begin(step)
@@ -108,12 +108,12 @@ func TestAsk(t *testing.T) {
 func TestAskLeaves(t *testing.T) {
 	b := open(t, 2)
 	p, q := pair(t, b, 1)
-	q.Begin(NewTurn(0))
-	q.Ask(NewTurn(0), Member(0))
+	q.Begin(FirstStep(0))
+	q.Ask(FirstStep(0), SetOf(0))
 	p.Leave()
 	q.Leave()
 	p, _ = pair(t, b, 1)
-	if got := p.Askers(NewTurn(0), p.Others()); got != 0 {
+	if got := p.Askers(FirstStep(0), p.Others()); got != 0 {
 		t.Errorf("asked by %b", got)
 	}
 }

@@ -97,7 +97,7 @@ var compared = datatype.NewWholeOp(func(in, inout []byte, n int, _ datatype.Kind
 const CheckLen = 2 * verdictLen
 
 // Check plans the comparison of the members' calls, by the same messages for every operation. It
-// needs CheckLen bytes of memory, which Judge reads after the schedule has been executed.
+// needs CheckLen bytes of memory, which CompareCalls reads after the schedule has been executed.
 func (p *Planner) Check(s *Schedule, c *Call, memory []byte) {
 	r := reductions{p.begin(s, datatype.Byte), compared}
 	clear(memory[:CheckLen])
@@ -119,9 +119,9 @@ func (p *Planner) Check(s *Schedule, c *Call, memory []byte) {
 	s.finish()
 }
 
-// Judge returns ErrMismatch if the members' calls differ. Between the groups of an
+// CompareCalls returns ErrMismatch if the members' calls differ. Between the groups of an
 // intercommunicator it compares the name of the operation only.
-func (p *Planner) Judge(memory []byte) error {
+func (p *Planner) CompareCalls(memory []byte) error {
 	own, theirs := memory[:verdictLen], memory[verdictLen:CheckLen]
 	for side, v := range [][]byte{own, theirs} {
 		if v[differs] != 0 {

@@ -21,7 +21,7 @@ func verdicts(t *testing.T, j *job, call func(i int) Call) []error {
 	})
 	errs := make([]error, len(memory))
 	for i, p := range j.planners {
-		errs[i] = p.Judge(memory[i])
+		errs[i] = p.CompareCalls(memory[i])
 	}
 	return errs
 }

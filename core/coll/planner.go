@@ -51,10 +51,10 @@ const (
 // tagBits is how many bits the tags above take.
 const tagBits = 11
 
-// Numbered returns the tag of a step of operation number n of a communicator. Among processes that
+// StepTag returns the tag of a step of operation number n of a communicator. Among processes that
 // all number the operations, concurrent operations cannot receive each other's messages, and
 // messages left by a failed operation are not mistaken for those of a later one.
-func Numbered(tag wire.Tag, n uint32) wire.Tag {
+func StepTag(tag wire.Tag, n uint32) wire.Tag {
 	return wire.Tag(n<<tagBits&(1<<31-1)) | tag
 }
 

@@ -429,14 +429,14 @@ func TestNumbered(t *testing.T) {
 	seen := map[wire.Tag]bool{}
 	for _, n := range []uint32{0, 1, 2, 77, 1<<20 - 1} {
 		for _, tag := range tags {
-			x := Numbered(tag, n)
+			x := StepTag(tag, n)
 			if x < 0 || seen[x] || tag >= 1<<tagBits {
 				t.Errorf("tag %d of operation %d is %d", tag, n, x)
 			}
 			seen[x] = true
 		}
 	}
-	if Numbered(tagScan, 1<<20) != Numbered(tagScan, 0) || Numbered(tagScan, 0) != tagScan {
+	if StepTag(tagScan, 1<<20) != StepTag(tagScan, 0) || StepTag(tagScan, 0) != tagScan {
 		t.Error("numbers do not start again")
 	}
 	if slices.Max(tags) >= 1<<tagBits {

@@ -51,7 +51,7 @@ type Contexts struct {
 	max    wire.ContextID
 	origin wire.ContextID // process number in its private IDs
 	next   wire.ContextID // the next private number
-	held   bool           // an agreement with an offer not Busy is in progress
+	held   bool           // an agreement in which this process was not Busy is in progress
 
 	// For private IDs of several worlds:
 	home    [16]byte
@@ -66,23 +66,23 @@ func NewContexts(origin Proc) Contexts {
 	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin)), bits: PrivateBits}
 }
 
-// Offer is what a process contributes to an agreement and, after all members' offers were
-// combined, the result of it.
-type Offer struct {
+// ContextUse is what a process contributes to an agreement and, after all members' contributions
+// were combined, the result of it.
+type ContextUse struct {
 	Max     wire.ContextID // the largest ID in use
 	Private wire.ContextID // used if a process is busy; 0: none
 	Busy    bool           // another agreement is in progress
 }
 
-// Combine combines two offers.
-func (o Offer) Combine(p Offer) Offer {
-	return Offer{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
+// Combine combines two contributions.
+func (o ContextUse) Combine(p ContextUse) ContextUse {
+	return ContextUse{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
 }
 
-// Offer begins an agreement and returns what this process contributes. lead is set at one of the
-// members. Conclude or Withdraw must follow.
-func (a *Contexts) Offer(lead bool) Offer {
-	o := Offer{Max: a.max, Busy: a.held}
+// BeginAgreement begins an agreement and returns what this process contributes. lead is set at one
+// of the members. Conclude or Withdraw must follow.
+func (a *Contexts) BeginAgreement(lead bool) ContextUse {
+	o := ContextUse{Max: a.max, Busy: a.held}
 	a.held = true
 	if lead && a.next < numbers {
 		o.Private = ContextLimit | a.origin<<originShift | a.next<<numberShift
@@ -91,12 +91,12 @@ func (a *Contexts) Offer(lead bool) Offer {
 	return o
 }
 
-// Held reports whether an agreement is in progress for which this process was not busy, so that it
-// would be busy in another one.
-func (a *Contexts) Held() bool { return a.held }
+// AgreementOpen reports whether an agreement is in progress for which this process was not busy, so
+// that it would be busy in another one.
+func (a *Contexts) AgreementOpen() bool { return a.held }
 
-// Withdraw ends an agreement that has failed. mine is what Offer returned.
-func (a *Contexts) Withdraw(mine Offer) {
+// Withdraw ends an agreement that has failed. mine is what BeginAgreement returned.
+func (a *Contexts) Withdraw(mine ContextUse) {
 	if !mine.Busy {
 		a.held = false
 	}
@@ -105,7 +105,7 @@ func (a *Contexts) Withdraw(mine Offer) {
 // Conclude ends an agreement and returns the first of the n context IDs of the new
 // communicator. Processes that do not become members call it as well. The error is
 // ErrContexts, for all of them, if there are no IDs left.
-func (a *Contexts) Conclude(mine, agreed Offer, n int) (wire.ContextID, error) {
+func (a *Contexts) Conclude(mine, agreed ContextUse, n int) (wire.ContextID, error) {
 	a.Withdraw(mine)
 	if !agreed.Busy {
 		a.giveBack(mine)
@@ -119,7 +119,7 @@ func (a *Contexts) Conclude(mine, agreed Offer, n int) (wire.ContextID, error) {
 
 // giveBack makes a private number that was not needed available again, unless later ones
 // have been offered since.
-func (a *Contexts) giveBack(mine Offer) {
+func (a *Contexts) giveBack(mine ContextUse) {
 	if mine.Private != 0 && mine.Private>>numberShift&(numbers-1) == a.next-1 {
 		a.next--
 	}

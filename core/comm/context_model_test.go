@@ -51,8 +51,8 @@ const (
 // modelPart is one member's part in a deal.
 type modelPart struct {
 	said    int // rounds that it has contributed to
-	mine    Offer
-	agreed  Offer // of the first round
+	mine    ContextUse
+	agreed  ContextUse // of the first round
 	confirm Confirmation
 	over    bool
 	id      wire.ContextID
@@ -98,7 +98,7 @@ func (s *modelState) key() string {
 			b = append(b, map[bool]byte{true: 1}[is])
 		}
 	}
-	offer := func(o Offer) {
+	offer := func(o ContextUse) {
 		number(o.Max, o.Private)
 		truth(o.Busy)
 	}
@@ -112,7 +112,7 @@ func (s *modelState) key() string {
 	for i := range s.deals {
 		d := &s.deals[i]
 		for _, p := range slices.Concat(d.sums[:], d.sides) {
-			offer(p.Offer)
+			offer(p.ContextUse)
 			number(wire.ContextID(p.Flags))
 		}
 		for j := range d.parts {
@@ -224,17 +224,17 @@ func (m *model) step(s *modelState, d, i int) {
 	c := &s.procs[me]
 	leads := slices.Contains(deal.leads, me)
 	if p.said == 0 {
-		p.mine = c.Offer(leads)
+		p.mine = c.BeginAgreement(leads)
 		if m.flaw == neverBusy {
 			p.mine.Busy = false
 		}
-		x.say(p, Proposal{Offer: p.mine})
-		x.sides[deal.side(i)] = x.sides[deal.side(i)].Combine(Proposal{Offer: p.mine})
+		x.say(p, Proposal{ContextUse: p.mine})
+		x.sides[deal.side(i)] = x.sides[deal.side(i)].Combine(Proposal{ContextUse: p.mine})
 		return
 	}
 	sum := x.sums[(p.said-1)%2]
 	if p.said == 1 {
-		p.agreed = sum.Offer
+		p.agreed = sum.ContextUse
 		if m.flaw == ownMaximum {
 			p.agreed.Max = x.sides[deal.side(i)].Max
 		}

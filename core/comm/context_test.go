@@ -12,9 +12,9 @@ import (
 // agreeOn has all of them agree, none of them in another agreement at the same time.
 func agreeOn(t *testing.T, n int, all ...*Contexts) (id wire.ContextID, err error) {
 	t.Helper()
-	offers, agreed := make([]Offer, len(all)), Offer{}
+	offers, agreed := make([]ContextUse, len(all)), ContextUse{}
 	for i, a := range all {
-		offers[i] = a.Offer(i == 0)
+		offers[i] = a.BeginAgreement(i == 0)
 		agreed = agreed.Combine(offers[i])
 	}
 	for i, a := range all {
@@ -42,7 +42,7 @@ func TestContexts(t *testing.T) {
 	if id, err := agreeOn(t, InterContexts, &b); err != nil || id != 8 || b.Max() != 11 {
 		t.Errorf("intercommunicator: id %d, %v, maximum %d", id, err, b.Max())
 	}
-	if _, err := b.Conclude(b.Offer(true), Offer{Max: 5}, IntraContexts); !errors.Is(err, ErrContextRace) || b.Max() != 11 {
+	if _, err := b.Conclude(b.BeginAgreement(true), ContextUse{Max: 5}, IntraContexts); !errors.Is(err, ErrContextRace) || b.Max() != 11 {
 		t.Errorf("an ID in use was given out: %v, maximum %d", err, b.Max())
 	}
 }
@@ -50,14 +50,14 @@ func TestContexts(t *testing.T) {
 // Running out of context IDs is an error at all members, and no ID is used again.
 func TestContextsRunOut(t *testing.T) {
 	a := NewContexts(0)
-	if id, err := a.Conclude(a.Offer(true), Offer{Max: ContextLimit - InterContexts - 1}, InterContexts); err != nil || id != ContextLimit-InterContexts {
+	if id, err := a.Conclude(a.BeginAgreement(true), ContextUse{Max: ContextLimit - InterContexts - 1}, InterContexts); err != nil || id != ContextLimit-InterContexts {
 		t.Errorf("the last ID: %d, %v", uint64(id), err)
 	}
 	if a.Max() >= ContextLimit {
 		t.Errorf("%d is a private ID", uint64(a.Max()))
 	}
 	for _, agreed := range []wire.ContextID{a.Max(), ContextLimit, 1<<64 - 16, 1<<64 - 1} {
-		if _, err := a.Conclude(a.Offer(true), Offer{Max: agreed}, IntraContexts); !errors.Is(err, ErrContexts) {
+		if _, err := a.Conclude(a.BeginAgreement(true), ContextUse{Max: agreed}, IntraContexts); !errors.Is(err, ErrContexts) {
 			t.Errorf("beyond the last ID, agreed on %d: %v", uint64(agreed), err)
 		}
 	}
@@ -66,11 +66,11 @@ func TestContextsRunOut(t *testing.T) {
 func TestPrivateContextsRunOut(t *testing.T) {
 	a := NewContexts(1<<30 - 1)
 	a.next = numbers - 1
-	own := a.Offer(true)
+	own := a.BeginAgreement(true)
 	if last := own.Private + InterContexts - 1; last != WideLimit-1 {
 		t.Errorf("the last private ID of one world is %x", uint64(last))
 	}
-	mine := a.Offer(true)
+	mine := a.BeginAgreement(true)
 	if mine.Private != 0 || !mine.Busy {
 		t.Errorf("another one: %+v", mine)
 	}
@@ -86,30 +86,30 @@ func TestPrivateContextsRunOut(t *testing.T) {
 // agreements end.
 func TestBusyMember(t *testing.T) {
 	a, b := NewContexts(7), NewContexts(8)
-	first, second := a.Offer(true), a.Offer(true)
-	other := b.Offer(false)
-	if first.Busy || !second.Busy || !a.Held() {
+	first, second := a.BeginAgreement(true), a.BeginAgreement(true)
+	other := b.BeginAgreement(false)
+	if first.Busy || !second.Busy || !a.AgreementOpen() {
 		t.Errorf("offers %+v and %+v", first, second)
 	}
 	agreed := other.Combine(second)
 	for _, x := range []struct {
 		c    *Contexts
-		mine Offer
+		mine ContextUse
 	}{{&b, other}, {&a, second}} {
 		if id, err := x.c.Conclude(x.mine, agreed, IntraContexts); err != nil || id != second.Private || id < ContextLimit {
 			t.Errorf("id %d, %v, want %d", uint64(id), err, uint64(second.Private))
 		}
 	}
-	if b.Held() || !a.Held() || a.Max() != 3 || b.Max() != 3 {
-		t.Errorf("held %v and %v, maxima %d and %d", a.Held(), b.Held(), a.Max(), b.Max())
+	if b.AgreementOpen() || !a.AgreementOpen() || a.Max() != 3 || b.Max() != 3 {
+		t.Errorf("held %v and %v, maxima %d and %d", a.AgreementOpen(), b.AgreementOpen(), a.Max(), b.Max())
 	}
-	third := a.Offer(true)
+	third := a.BeginAgreement(true)
 	a.Withdraw(third) // which was busy: the first still counts
-	if !a.Held() {
+	if !a.AgreementOpen() {
 		t.Error("the first agreement counts no more")
 	}
 	a.Withdraw(first)
-	if a.Held() {
+	if a.AgreementOpen() {
 		t.Error("the first agreement still counts")
 	}
 }
@@ -117,10 +117,10 @@ func TestBusyMember(t *testing.T) {
 // A private number that was not needed is offered again.
 func TestPrivateNumbersAreNotWasted(t *testing.T) {
 	a := NewContexts(7)
-	before := a.Offer(true)
+	before := a.BeginAgreement(true)
 	a.Conclude(before, before, IntraContexts)
 	for range 10 {
-		o := a.Offer(true)
+		o := a.BeginAgreement(true)
 		if o.Private != before.Private {
 			t.Fatalf("%d is offered after %d", uint64(o.Private), uint64(before.Private))
 		}
@@ -144,8 +144,8 @@ func TestContextsAtRandom(t *testing.T) {
 		type agreement struct {
 			members  []int
 			began    int
-			offers   []Offer
-			agreed   Offer
+			offers   []ContextUse
+			agreed   ContextUse
 			n, ended int
 		}
 		var open []*agreement
@@ -153,14 +153,14 @@ func TestContextsAtRandom(t *testing.T) {
 			if len(open) == 0 || rapid.IntRange(0, 3).Draw(t, "another") == 0 {
 				members := rapid.SliceOfNDistinct(rapid.IntRange(0, procs-1), 1, procs, rapid.ID).Draw(t, "members")
 				open = append(open, &agreement{
-					members: members, offers: make([]Offer, len(members)),
+					members: members, offers: make([]ContextUse, len(members)),
 					n: rapid.SampledFrom([]int{IntraContexts, InterContexts}).Draw(t, "sort"),
 				})
 			}
 			i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
 			x := open[i]
 			if x.began < len(x.members) {
-				o := all[x.members[x.began]].Offer(x.began == 0)
+				o := all[x.members[x.began]].BeginAgreement(x.began == 0)
 				x.offers[x.began], x.agreed = o, x.agreed.Combine(o)
 				x.began++
 				continue

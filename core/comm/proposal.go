@@ -10,7 +10,7 @@ import (
 // Proposal is a process's contribution to the making of a communicator and, after the proposals of
 // all members were combined, the result.
 type Proposal struct {
-	Offer
+	ContextUse
 	Fault uint32 // reason why it cannot be made, as a number of the caller; 0: it can
 	Flags uint32 // below 1<<31; combined by or
 }
@@ -22,7 +22,7 @@ const busyFlag = 1 << 31
 
 // Combine combines two proposals.
 func (p Proposal) Combine(q Proposal) Proposal {
-	return Proposal{p.Offer.Combine(q.Offer), max(p.Fault, q.Fault), p.Flags | q.Flags}
+	return Proposal{p.ContextUse.Combine(q.ContextUse), max(p.Fault, q.Fault), p.Flags | q.Flags}
 }
 
 // Put encodes the proposal into the first ProposalSize bytes of b.
@@ -45,7 +45,7 @@ func ReadProposal(b []byte) (p Proposal, err error) {
 	}
 	flags := binary.BigEndian.Uint32(b[20:])
 	return Proposal{
-		Offer: Offer{
+		ContextUse: ContextUse{
 			Max: wire.ContextID(binary.BigEndian.Uint64(b)), Private: wire.ContextID(binary.BigEndian.Uint64(b[8:])),
 			Busy: flags&busyFlag != 0,
 		},

@@ -11,7 +11,7 @@ import (
 
 func drawProposal(t *rapid.T) Proposal {
 	return Proposal{
-		Offer: Offer{
+		ContextUse: ContextUse{
 			Max: wire.ContextID(rapid.Uint64().Draw(t, "max")), Private: wire.ContextID(rapid.Uint64().Draw(t, "private")),
 			Busy: rapid.Bool().Draw(t, "busy"),
 		},
@@ -37,7 +37,7 @@ func TestProposals(t *testing.T) {
 
 func FuzzReadProposal(f *testing.F) {
 	b := make([]byte, ProposalSize)
-	Proposal{Offer: Offer{Max: 5, Private: 1 << 63, Busy: true}, Fault: 2, Flags: 7}.Put(b)
+	Proposal{ContextUse: ContextUse{Max: 5, Private: 1 << 63, Busy: true}, Fault: 2, Flags: 7}.Put(b)
 	f.Add(b)
 	f.Add(b[1:])
 	f.Fuzz(func(t *testing.T, b []byte) {

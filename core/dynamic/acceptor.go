@@ -154,7 +154,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	case h.Connect:
 	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{} && !h.Spare:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
-	case a.named && a.hello.Session == Session{}:
+	case a.named && a.hello.Session == SessionID{}:
 		a.refuse(UnknownLink, a.fault(ErrGreeting))
 	}
 }

@@ -26,55 +26,56 @@ var (
 	ErrCardVersion = errors.New("business card of an unknown version")
 )
 
-// Card is a business card: it describes how a proc can be reached. Cards are exchanged at startup;
-// a port name consists mostly of one (MPI-4.1, 11.9.1).
-type Card struct {
+// BusinessCard is a business card: it describes how a proc can be reached. Cards are exchanged at
+// startup; a port name consists mostly of one (MPI-4.1, 11.9.1).
+type BusinessCard struct {
 	Version   int
 	Node      string // equal for procs that share a kernel and a user, which can use transports inside one machine
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
-	Offers    []Offer
+	Endpoints []Endpoint
 	Features  []string // names of optional abilities of the proc; readers ignore unknown ones
 
 	Unexpected int64 // maximum bytes of unexpected messages that the proc keeps; 0: no limit
 }
 
-// Values of Card.ByteOrder.
+// Values of BusinessCard.ByteOrder.
 const (
 	BigEndian    = "big"
 	LittleEndian = "little"
 )
 
-// Offer is one way to reach a proc. A card lists them in the order in which its owner prefers them.
-type Offer struct {
+// Endpoint is one way to reach a proc. A card lists them in the order in which its owner prefers
+// them.
+type Endpoint struct {
 	Transport string
 	Address   string // address for that transport
 }
 
 // Has reports whether feature is on the card.
-func (c *Card) Has(feature string) bool {
+func (c *BusinessCard) Has(feature string) bool {
 	return slices.Contains(c.Features, feature)
 }
 
-// Offer returns the first offer of a transport.
-func (c *Card) Offer(transport string) (Offer, bool) {
-	for _, o := range c.Offers {
+// Endpoint returns the first endpoint of a transport.
+func (c *BusinessCard) Endpoint(transport string) (Endpoint, bool) {
+	for _, o := range c.Endpoints {
 		if o.Transport == transport {
 			return o, true
 		}
 	}
-	return Offer{}, false
+	return Endpoint{}, false
 }
 
 // SameNode reports whether the procs of both cards are on one machine and belong to one user.
-func (c *Card) SameNode(d *Card) bool { return c.Node != "" && c.Node == d.Node }
+func (c *BusinessCard) SameNode(d *BusinessCard) bool { return c.Node != "" && c.Node == d.Node }
 
 // AppendText appends the card as one line of printable text without its end:
 // fields separated by one space, of which the first is the format.
 //
 //	impi-card/1 node=5f0c order=little offer=tcp:127.0.0.2:5001 feature=resume
 //
-// It returns the error that ParseCard would return, and then b unchanged.
-func (c *Card) AppendText(b []byte) ([]byte, error) {
+// It returns the error that ParseBusinessCard would return, and then b unchanged.
+func (c *BusinessCard) AppendText(b []byte) ([]byte, error) {
 	if c.Version != CardVersion {
 		return b, fmt.Errorf("dynamic: %w %d: only %d can be written", ErrCardVersion, c.Version, CardVersion)
 	}
@@ -88,7 +89,7 @@ func (c *Card) AppendText(b []byte) ([]byte, error) {
 	if c.ByteOrder != "" {
 		out = append(append(out, " order="...), c.ByteOrder...)
 	}
-	for _, o := range c.Offers {
+	for _, o := range c.Endpoints {
 		out = append(append(append(append(out, " offer="...), o.Transport...), ':'), o.Address...)
 	}
 	for _, f := range c.Features {

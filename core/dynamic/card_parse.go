@@ -12,17 +12,17 @@ import (
 
 const cardPrefix = "impi-card/"
 
-// ParseCard parses a card. Unknown fields are left out of the result: a later version of the
-// software may add some in version 1. It keeps nothing of text.
-func ParseCard(text []byte) (Card, error) {
+// ParseBusinessCard parses a card. Unknown fields are left out of the result: a later version of
+// the software may add some in version 1. It keeps nothing of text.
+func ParseBusinessCard(text []byte) (BusinessCard, error) {
 	c, err := parseCard(text)
 	if err != nil {
-		return Card{}, fmt.Errorf("dynamic: %w", err)
+		return BusinessCard{}, fmt.Errorf("dynamic: %w", err)
 	}
 	return c, nil
 }
 
-func parseCard(text []byte) (c Card, err error) {
+func parseCard(text []byte) (c BusinessCard, err error) {
 	switch {
 	case len(text) > MaxCard:
 		return c, fmt.Errorf("%w: %d bytes, more than %d", ErrCard, len(text), MaxCard)
@@ -58,7 +58,7 @@ func parseVersion(s string) (int, error) {
 	return int(v), nil
 }
 
-func (c *Card) parseField(field string) error {
+func (c *BusinessCard) parseField(field string) error {
 	key, value, ok := strings.Cut(field, "=")
 	if !ok || !isName(key) || !isPlain(value) {
 		return fmt.Errorf("%w: field %q is not a name, =, and text", ErrCard, field)
@@ -73,7 +73,7 @@ func (c *Card) parseField(field string) error {
 		if !ok {
 			return fmt.Errorf("%w: %q has no transport and address", ErrCard, field)
 		}
-		c.Offers = append(c.Offers, Offer{transport, address})
+		c.Endpoints = append(c.Endpoints, Endpoint{transport, address})
 	case "unexpected":
 		return c.parseUnexpected(field, value)
 	case "feature":
@@ -82,7 +82,7 @@ func (c *Card) parseField(field string) error {
 	return nil
 }
 
-func (c *Card) parseUnexpected(field, value string) error {
+func (c *BusinessCard) parseUnexpected(field, value string) error {
 	v, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || v < 1 || strconv.FormatInt(v, 10) != value {
 		return fmt.Errorf("%w: %q is no number of bytes", ErrCard, field)
@@ -102,7 +102,7 @@ func once(to *string, field, value string) error {
 	return nil
 }
 
-func (c *Card) check() error {
+func (c *BusinessCard) check() error {
 	switch {
 	case c.Unexpected < 0 || c.Unexpected > MaxUnexpected:
 		return fmt.Errorf("%w: %d bytes of unexpected messages, at most %d", ErrCard, c.Unexpected, int64(MaxUnexpected))
@@ -110,16 +110,16 @@ func (c *Card) check() error {
 		return fmt.Errorf("%w: node %q", ErrCard, c.Node)
 	case c.ByteOrder != "" && c.ByteOrder != BigEndian && c.ByteOrder != LittleEndian:
 		return fmt.Errorf("%w: byte order %q is neither %s nor %s", ErrCard, c.ByteOrder, BigEndian, LittleEndian)
-	case len(c.Offers) > MaxOffers:
-		return fmt.Errorf("%w: %d offers, more than %d", ErrCard, len(c.Offers), MaxOffers)
+	case len(c.Endpoints) > MaxOffers:
+		return fmt.Errorf("%w: %d offers, more than %d", ErrCard, len(c.Endpoints), MaxOffers)
 	case len(c.Features) > MaxFeatures:
 		return fmt.Errorf("%w: %d features, more than %d", ErrCard, len(c.Features), MaxFeatures)
 	}
-	for i, o := range c.Offers {
+	for i, o := range c.Endpoints {
 		if !isName(o.Transport) || !isPlain(o.Address) {
 			return fmt.Errorf("%w: offer %q at %q", ErrCard, o.Transport, o.Address)
 		}
-		if slices.Contains(c.Offers[:i], o) {
+		if slices.Contains(c.Endpoints[:i], o) {
 			return fmt.Errorf("%w: two offers of %s at %s", ErrCard, o.Transport, o.Address)
 		}
 	}
@@ -150,8 +150,8 @@ func isPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
-// NodeOf returns the Node of a card that ParseCard accepts. The result shares text's memory, which
-// must not change.
+// NodeOf returns the Node of a card that ParseBusinessCard accepts. The result shares text's
+// memory, which must not change.
 func NodeOf(text []byte) string {
 	_, rest, ok := strings.Cut(unsafe.String(unsafe.SliceData(text), len(text)), " ")
 	for ok {

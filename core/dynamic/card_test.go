@@ -10,12 +10,12 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-func sampleCard() Card {
-	return Card{
+func sampleCard() BusinessCard {
+	return BusinessCard{
 		Version:   CardVersion,
 		Node:      "5f0c2a/1000",
 		ByteOrder: LittleEndian,
-		Offers: []Offer{
+		Endpoints: []Endpoint{
 			{"shm", "/dev/shm/impi-7:1"}, {"tcp", "127.0.0.2:5001"}, {"tcp", "[::1]:5001"}, {"quic", "h=1,k=a:b"},
 		},
 		Features: []string{"resume", "checksum"},
@@ -31,7 +31,7 @@ func TestCardText(t *testing.T) {
 	if err != nil || string(b) != "x"+sampleText {
 		t.Fatalf("%s: %v", b, err)
 	}
-	back, err := ParseCard([]byte(sampleText))
+	back, err := ParseBusinessCard([]byte(sampleText))
 	if err != nil || !reflect.DeepEqual(back, c) {
 		t.Errorf("%+v: %v", back, err)
 	}
@@ -39,10 +39,10 @@ func TestCardText(t *testing.T) {
 
 func TestCardLookups(t *testing.T) {
 	c := sampleCard()
-	if o, ok := c.Offer("tcp"); !ok || o.Address != "127.0.0.2:5001" {
+	if o, ok := c.Endpoint("tcp"); !ok || o.Address != "127.0.0.2:5001" {
 		t.Errorf("the first tcp offer is %v", o)
 	}
-	if _, ok := c.Offer("unix"); ok || c.Has("lanes") || !c.Has("checksum") {
+	if _, ok := c.Endpoint("unix"); ok || c.Has("lanes") || !c.Has("checksum") {
 		t.Error("lookups")
 	}
 	d := c
@@ -57,11 +57,11 @@ func TestCardLookups(t *testing.T) {
 
 // TestCardLater: a later writer of this version may add fields.
 func TestCardLater(t *testing.T) {
-	c, err := ParseCard([]byte("impi-card/1 lanes=4 node=a colour=red order=big"))
+	c, err := ParseBusinessCard([]byte("impi-card/1 lanes=4 node=a colour=red order=big"))
 	if err != nil || c.Node != "a" || c.ByteOrder != BigEndian {
 		t.Errorf("%+v: %v", c, err)
 	}
-	if c, err := ParseCard([]byte("impi-card/1")); err != nil || c.Version != 1 || c.Offers != nil {
+	if c, err := ParseBusinessCard([]byte("impi-card/1")); err != nil || c.Version != 1 || c.Endpoints != nil {
 		t.Errorf("%+v: %v", c, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestCardFaults(t *testing.T) {
 		"impi-card/1 feature=" + strings.Repeat("a", MaxName+1): ErrCard,
 		"impi-card/1 node=" + strings.Repeat("a", MaxCard):      ErrCard,
 	} {
-		if c, err := ParseCard([]byte(text)); !errors.Is(err, want) || !reflect.DeepEqual(c, Card{}) {
+		if c, err := ParseBusinessCard([]byte(text)); !errors.Is(err, want) || !reflect.DeepEqual(c, BusinessCard{}) {
 			t.Errorf("%q: %+v %v, want %v", text, c, err, want)
 		}
 	}
@@ -118,16 +118,16 @@ func TestCardFaults(t *testing.T) {
 
 // TestCardWriterFaults: what cannot be read is not written, and b is unchanged.
 func TestCardWriterFaults(t *testing.T) {
-	for name, change := range map[string]func(*Card){
-		"version":         func(c *Card) { c.Version = 2 },
-		"space in node":   func(c *Card) { c.Node = "a b" },
-		"newline":         func(c *Card) { c.Offers[0].Address = "a\nb" },
-		"no address":      func(c *Card) { c.Offers[0].Address = "" },
-		"order":           func(c *Card) { c.ByteOrder = "pdp" },
-		"field injection": func(c *Card) { c.Features[0] = "a feature=b" },
-		"one offer twice": func(c *Card) { c.Offers[1] = c.Offers[0] },
-		"too long":        func(c *Card) { c.Offers[0].Address = strings.Repeat("a", MaxCard) },
-		"invalid UTF-8":   func(c *Card) { c.Node = "\xff" },
+	for name, change := range map[string]func(*BusinessCard){
+		"version":         func(c *BusinessCard) { c.Version = 2 },
+		"space in node":   func(c *BusinessCard) { c.Node = "a b" },
+		"newline":         func(c *BusinessCard) { c.Endpoints[0].Address = "a\nb" },
+		"no address":      func(c *BusinessCard) { c.Endpoints[0].Address = "" },
+		"order":           func(c *BusinessCard) { c.ByteOrder = "pdp" },
+		"field injection": func(c *BusinessCard) { c.Features[0] = "a feature=b" },
+		"one offer twice": func(c *BusinessCard) { c.Endpoints[1] = c.Endpoints[0] },
+		"too long":        func(c *BusinessCard) { c.Endpoints[0].Address = strings.Repeat("a", MaxCard) },
+		"invalid UTF-8":   func(c *BusinessCard) { c.Node = "\xff" },
 	} {
 		c := sampleCard()
 		change(&c)
@@ -142,9 +142,9 @@ func TestCardFitsIntoPortName(t *testing.T) {
 	if MaxCard > 1024-1-32 {
 		t.Errorf("a card of %d bytes", MaxCard)
 	}
-	c := Card{Version: CardVersion, Node: strings.Repeat("n", 64), ByteOrder: BigEndian}
+	c := BusinessCard{Version: CardVersion, Node: strings.Repeat("n", 64), ByteOrder: BigEndian}
 	for _, name := range []string{"tcp", "quic", "unix", "shm", "vendor"} {
-		c.Offers = append(c.Offers, Offer{name, strings.Repeat("a", 120)})
+		c.Endpoints = append(c.Endpoints, Endpoint{name, strings.Repeat("a", 120)})
 	}
 	if _, err := c.AppendText(nil); err != nil {
 		t.Errorf("five transports with paths do not fit: %v", err)
@@ -157,9 +157,9 @@ func FuzzCard(f *testing.F) {
 	f.Add([]byte("impi-card/1 offer=tcp:x unknown=y"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer watchdog.Start()()
-		var c Card
+		var c BusinessCard
 		var err error
-		if cost := allocs.Bytes(func() { c, err = ParseCard(text) }); cost > allocs.MaxError+64*MaxCard {
+		if cost := allocs.Bytes(func() { c, err = ParseBusinessCard(text) }); cost > allocs.MaxError+64*MaxCard {
 			t.Fatalf("%d bytes took %d bytes of memory", len(text), cost)
 		}
 		if err != nil {
@@ -172,7 +172,7 @@ func FuzzCard(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q was read and cannot be written: %v", text, err)
 		}
-		again, err := ParseCard(b)
+		again, err := ParseBusinessCard(b)
 		if err != nil || !reflect.DeepEqual(again, c) {
 			t.Fatalf("%q became %q: %v", text, b, err)
 		}

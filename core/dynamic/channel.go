@@ -37,7 +37,7 @@ func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 
 // ChannelSession returns the session of a channel with this token, if the channel is a resumable
 // link. Both ends can derive it, and no other process.
-func (t *Token) ChannelSession() (s Session) {
+func (t *Token) ChannelSession() (s SessionID) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi channel: session"))
 	copy(s[:], h.Sum(nil))

@@ -45,7 +45,7 @@ type Limits struct {
 type Group struct {
 	Count int
 	Site  int // number of their site in the world
-	Card  Card
+	Card  BusinessCard
 }
 
 // Size returns the number of procs.

@@ -35,10 +35,10 @@ import (
 const (
 	TokenSize = 32
 	NonceSize = 32
-	// SessionSize is the size in bytes of a resumable link's name.
-	SessionSize = 16
-	jobIDSize   = 16
-	macSize     = sha256.Size
+	// SessionIDSize is the size in bytes of a resumable link's name.
+	SessionIDSize = 16
+	jobIDSize     = 16
+	macSize       = sha256.Size
 )
 
 // Token is a job's secret. Nonce is random bytes, fresh for each greeting.
@@ -62,7 +62,7 @@ type Hello struct {
 	// Session, if not zero, is the name of a link that resumes. Resumes is true if this is a further
 	// connection for it. Hosts is true if this is a connection of a channel, perhaps the first one:
 	// Src and Dst are host ranks then (IMPI ch.2, Host-to-host connections).
-	Session Session
+	Session SessionID
 	Resumes bool
 	Hosts   bool
 
@@ -125,16 +125,16 @@ func (h *Hello) String() string {
 	case h.Spare:
 		return fmt.Sprintf("offer of a spare site to host %d", h.Dst)
 	case h.World != World{}:
-		return fmt.Sprintf("link from %v to rank %d", Member{h.World, h.Src}, h.Dst)
+		return fmt.Sprintf("link from %v to rank %d", WorldProc{h.World, h.Src}, h.Dst)
 	case h.Hosts:
 		return fmt.Sprintf("channel from host %d to host %d", h.Src, h.Dst)
 	}
 	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
 
-// Session is the name of a link that outlives its connections. It cannot be guessed, but greetings
-// show it.
-type Session [SessionSize]byte
+// SessionID is the name of a link that outlives its connections. It cannot be guessed, but
+// greetings show it.
+type SessionID [SessionIDSize]byte
 
 func (h *Hello) kind() kind {
 	switch {
@@ -150,7 +150,7 @@ func (h *Hello) kind() kind {
 		return kindConnect
 	case h.World != World{}:
 		return kindMeet
-	case h.Session == Session{}:
+	case h.Session == SessionID{}:
 		return kindHello
 	case h.Hosts:
 		return kindHosts
@@ -179,7 +179,7 @@ func helloSizeOf(k kind) int {
 	case kindHello, kindProbe, kindSpawn, kindSpare, kindConnect, kindStatus:
 		return helloSize
 	case kindResumable, kindAgain, kindHosts:
-		return helloSize + SessionSize
+		return helloSize + SessionIDSize
 	case kindMeet:
 		return helloSize + WorldSize
 	case kindLost:
@@ -267,7 +267,7 @@ const headSize = 8
 // Sizes of the messages.
 const (
 	helloSize     = headSize + jobIDSize + NonceSize + 8
-	lostSize      = helloSize + SessionSize + 8
+	lostSize      = helloSize + SessionIDSize + 8
 	challengeSize = headSize + NonceSize
 	proofSize     = headSize + macSize
 	verdictSize   = headSize + 4 + macSize

@@ -23,8 +23,8 @@ var ErrPort = errors.New("malformed port name")
 // random, made for this port, and gives access to nothing else.
 type Port struct {
 	Key    Token
-	Opener Member
-	Card   Card // of the proc that opened it
+	Opener WorldProc
+	Card   BusinessCard // of the proc that opened it
 }
 
 // Name returns the name of the port's key, by which its node finds the key. It does not reveal the
@@ -36,13 +36,13 @@ func (p *Port) Name() World { return p.Key.World() }
 //
 //	impi-port/1+key=0a1b...+world=2c3d...+rank=0+impi-card/1+node=5f0c+offer=tcp:127.0.0.2:5001
 //
-// Offers that do not fit are left out, the last ones first. It is ErrPort if no
+// Endpoints that do not fit are left out, the last ones first. It is ErrPort if no
 // offer fits, or there is none, and ErrCard if the card is malformed.
 func (p *Port) AppendText(b []byte) ([]byte, error) {
 	card := p.Card
-	for ; len(card.Offers) > 0; card.Offers = card.Offers[:len(card.Offers)-1] {
+	for ; len(card.Endpoints) > 0; card.Endpoints = card.Endpoints[:len(card.Endpoints)-1] {
 		text, err := card.AppendText(nil)
-		if err != nil && len(card.Offers) == len(p.Card.Offers) && !tooLong(&card) {
+		if err != nil && len(card.Endpoints) == len(p.Card.Endpoints) && !tooLong(&card) {
 			return b, err
 		}
 		name := portWord(fmt.Sprintf("%s%d key=%x world=%v rank=%d %s", portPrefix, portVersion, p.Key, p.Opener.World, p.Opener.Rank, text))
@@ -54,7 +54,7 @@ func (p *Port) AppendText(b []byte) ([]byte, error) {
 }
 
 // tooLong reports whether a card is correct except for its length.
-func tooLong(c *Card) bool { return c.Version == CardVersion && c.check() == nil }
+func tooLong(c *BusinessCard) bool { return c.Version == CardVersion && c.check() == nil }
 
 const (
 	portPrefix  = "impi-port/"
@@ -129,7 +129,7 @@ func parsePort(name string) (p Port, err error) {
 	if p.Card, err = parseCard([]byte(cardPrefix + card)); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPort, err)
 	}
-	if len(p.Card.Offers) == 0 {
+	if len(p.Card.Endpoints) == 0 {
 		return p, fmt.Errorf("%w: its card has no way to reach the opener", ErrPort)
 	}
 	return p, nil

@@ -9,7 +9,7 @@ import (
 )
 
 func samplePort() Port {
-	return Port{Key: Token{0xab, 31: 0xcd}, Opener: Member{World{1, 15: 2}, 7}, Card: sampleCard()}
+	return Port{Key: Token{0xab, 31: 0xcd}, Opener: WorldProc{World{1, 15: 2}, 7}, Card: sampleCard()}
 }
 
 func portName(t testing.TB, p *Port) string {
@@ -38,7 +38,7 @@ func TestPortName(t *testing.T) {
 // TestPortNameIsOneWord: whatever is on the card.
 func TestPortNameIsOneWord(t *testing.T) {
 	p := samplePort()
-	p.Card.Offers = []Offer{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
+	p.Card.Endpoints = []Endpoint{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
 	name := portName(t, &p)
 	if i := strings.IndexFunc(name, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:/=,@-+%", r))
@@ -54,31 +54,31 @@ func TestPortNameIsOneWord(t *testing.T) {
 // preferred ones stay.
 func TestPortNameFits(t *testing.T) {
 	p := samplePort()
-	p.Card.Offers = nil
+	p.Card.Endpoints = nil
 	for i := range MaxOffers {
-		p.Card.Offers = append(p.Card.Offers, Offer{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
+		p.Card.Endpoints = append(p.Card.Endpoints, Endpoint{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
 	}
 	name := portName(t, &p)
 	back, err := ParsePort(name)
-	n := len(back.Card.Offers)
-	if err != nil || len(name) > MaxPortName || n < 4 || !reflect.DeepEqual(back.Card.Offers, p.Card.Offers[:n]) {
+	n := len(back.Card.Endpoints)
+	if err != nil || len(name) > MaxPortName || n < 4 || !reflect.DeepEqual(back.Card.Endpoints, p.Card.Endpoints[:n]) {
 		t.Errorf("%d bytes, %d offers: %v", len(name), n, err)
 	}
 }
 
 func TestPortNameNobodyCanReach(t *testing.T) {
-	for what, offers := range map[string][]Offer{
+	for what, offers := range map[string][]Endpoint{
 		"none":     nil,
 		"too long": {{"tcp", strings.Repeat("h", MaxPortName)}},
 	} {
 		p := samplePort()
-		p.Card.Offers = offers
+		p.Card.Endpoints = offers
 		if b, err := p.AppendText([]byte("x")); !errors.Is(err, ErrPort) || string(b) != "x" {
 			t.Errorf("%s: %q, %v", what, b, err)
 		}
 	}
 	p := samplePort()
-	p.Card.Offers = []Offer{{"No Name", "a"}}
+	p.Card.Endpoints = []Endpoint{{"No Name", "a"}}
 	if _, err := p.AppendText(nil); !errors.Is(err, ErrCard) {
 		t.Errorf("malformed: %v", err)
 	}
@@ -142,10 +142,10 @@ func FuzzParsePort(f *testing.F) {
 			return // escapes may have made a short name of what is long
 		}
 		back, err := ParsePort(string(b))
-		if err != nil || len(back.Card.Offers) > len(p.Card.Offers) {
+		if err != nil || len(back.Card.Endpoints) > len(p.Card.Endpoints) {
 			t.Fatalf("%s: %+v, %v", b, back, err)
 		}
-		if back.Card.Offers = p.Card.Offers; !reflect.DeepEqual(back, p) {
+		if back.Card.Endpoints = p.Card.Endpoints; !reflect.DeepEqual(back, p) {
 			t.Fatalf("%+v became %+v", p, back)
 		}
 	})

@@ -36,15 +36,15 @@ func (t *Token) Meeting() (secret Token) {
 	return secret
 }
 
-// Member is a proc of any world.
-type Member struct {
+// WorldProc is a proc of any world.
+type WorldProc struct {
 	World World
 	Rank  wire.WorldRank
 }
 
 // Compare orders procs by world and rank. If two procs open a link to each other at the same time,
 // the lower one's link is used.
-func (m Member) Compare(o Member) int {
+func (m WorldProc) Compare(o WorldProc) int {
 	if c := bytes.Compare(m.World[:], o.World[:]); c != 0 {
 		return c
 	}
@@ -54,11 +54,11 @@ func (m Member) Compare(o Member) int {
 // Identity returns the identity of the proc in packets between worlds. Hosts and pids of two jobs
 // can be the same, so the name of the world takes the place of the host ID, and the rank that of
 // the pid (IMPI ch.3, Packet Format).
-func (m Member) Identity() wire.Proc {
+func (m WorldProc) Identity() wire.Proc {
 	return wire.Proc{Host: wire.HostID(m.World), PID: int64(m.Rank)}
 }
 
 // String returns rank and world, the latter shortened.
-func (m Member) String() string {
+func (m WorldProc) String() string {
 	return fmt.Sprintf("rank %d of world %s", m.Rank, m.World.String()[:8])
 }

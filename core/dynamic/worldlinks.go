@@ -1,7 +1,7 @@
 package dynamic
 
 // WorldPair is a proc of a node and a proc of another world.
-type WorldPair struct{ Local, Peer Member }
+type WorldPair struct{ Local, Peer WorldProc }
 
 // Reversed returns the same pair from the point of view of the other proc's node.
 func (x WorldPair) Reversed() WorldPair { return WorldPair{x.Peer, x.Local} }
@@ -29,7 +29,7 @@ func (s *WorldLinks[A, L]) Ask(x WorldPair, what A) bool {
 }
 
 // Arrive returns the verdict about a link that the other end has made. If both ends dial at the
-// same time, the link of the lower Member is used.
+// same time, the link of the lower WorldProc is used.
 func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
 	return s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
 }
@@ -69,7 +69,7 @@ func (s *WorldLinks[A, L]) LostBeforeUse(x WorldPair) (what A, again bool) {
 }
 
 // ForgetProc forgets all links of a proc that has ended.
-func (s *WorldLinks[A, L]) ForgetProc(local Member) {
+func (s *WorldLinks[A, L]) ForgetProc(local WorldProc) {
 	for x := range s.Pairs.All() {
 		if x.Local == local {
 			s.Pairs.Forget(x)

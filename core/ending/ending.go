@@ -24,7 +24,7 @@ func (e *Ending) Fail(now time.Time, f *Failure) {
 	if e.made || e.best != nil && !f.Explains(e.best) {
 		return
 	}
-	at := now.Add(f.Weight.HoldTime())
+	at := now.Add(f.Precedence.HoldTime())
 	if e.best == nil || at.Before(e.deadline) {
 		e.deadline = at
 	}
@@ -150,10 +150,10 @@ type Outcome struct {
 	Late    bool     // the failure came after the end of its job
 }
 
-// OfWorld returns the outcome of a spawned world for the site that spawned it, which has parts of
-// the world and its server: a failure that the site has detected takes precedence over one reported
-// by other sites, and one reported to a part over one reported by the server alone.
-func OfWorld(parts []Outcome, server *Failure) (o Outcome) {
+// WorldOutcome returns the outcome of a spawned world for the site that spawned it, which has parts
+// of the world and its server: a failure that the site has detected takes precedence over one
+// reported by other sites, and one reported to a part over one reported by the server alone.
+func WorldOutcome(parts []Outcome, server *Failure) (o Outcome) {
 	for _, p := range parts {
 		if p.Failure != nil && (o.Failure == nil || o.Failure.Remote) {
 			o = p

@@ -7,7 +7,7 @@ import (
 
 var begin = time.Unix(1000, 0)
 
-func at(w Weight, text string) *Failure { return &Failure{Text: text, Weight: w} }
+func at(w Precedence, text string) *Failure { return &Failure{Text: text, Precedence: w} }
 
 func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 	type report struct {
@@ -20,15 +20,15 @@ func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 		want    string
 		at      time.Duration
 	}{
-		{"a connection alone", []report{{0, Failure{Weight: Lost, Text: "a"}}}, "a", Longest / 2},
-		{"a link between procs alone", []report{{0, Failure{Weight: Unlinked, Text: "a"}}}, "a", Longest},
-		{"a connection, then a death", []report{{0, Failure{Weight: Lost, Text: "channel"}}, {0, Failure{Weight: Died, Text: "rank 1"}}}, "rank 1", 100 * time.Millisecond},
-		{"a death among consequences", []report{{0, Failure{Weight: Consequence, Text: "rank 0"}}, {1, Failure{Weight: Died, Text: "rank 1"}}, {2, Failure{Weight: Consequence, Text: "rank 2"}}}, "rank 1", 100*time.Millisecond + 1},
-		{"a connection explains a consequence, at the time of the first", []report{{0, Failure{Weight: Consequence, Text: "rank 0"}}, {time.Second, Failure{Weight: Lost, Text: "channel"}}}, "channel", Longest / 2},
-		{"the first of equals", []report{{0, Failure{Weight: Consequence, Text: "first"}}, {1, Failure{Weight: Consequence, Text: "second"}}}, "first", Longest / 2},
-		{"the first death", []report{{0, Failure{Weight: Died, Text: "first"}}, {1, Failure{Weight: Died, Text: "second"}}}, "first", 100 * time.Millisecond},
-		{"the death that was first, seen second", []report{{0, Failure{Weight: Died, At: begin.Add(2), Text: "second"}}, {1, Failure{Weight: Died, At: begin.Add(1), Text: "first"}}}, "first", 100 * time.Millisecond},
-		{"nothing to find out", []report{{0, Failure{Weight: Lost, Text: "channel"}}, {1, Failure{Weight: Decided, Text: "operator"}}, {2, Failure{Weight: Died, Text: "rank 1"}}}, "operator", 1},
+		{"a connection alone", []report{{0, Failure{Precedence: Lost, Text: "a"}}}, "a", Longest / 2},
+		{"a link between procs alone", []report{{0, Failure{Precedence: Unlinked, Text: "a"}}}, "a", Longest},
+		{"a connection, then a death", []report{{0, Failure{Precedence: Lost, Text: "channel"}}, {0, Failure{Precedence: Died, Text: "rank 1"}}}, "rank 1", 100 * time.Millisecond},
+		{"a death among consequences", []report{{0, Failure{Precedence: Consequence, Text: "rank 0"}}, {1, Failure{Precedence: Died, Text: "rank 1"}}, {2, Failure{Precedence: Consequence, Text: "rank 2"}}}, "rank 1", 100*time.Millisecond + 1},
+		{"a connection explains a consequence, at the time of the first", []report{{0, Failure{Precedence: Consequence, Text: "rank 0"}}, {time.Second, Failure{Precedence: Lost, Text: "channel"}}}, "channel", Longest / 2},
+		{"the first of equals", []report{{0, Failure{Precedence: Consequence, Text: "first"}}, {1, Failure{Precedence: Consequence, Text: "second"}}}, "first", Longest / 2},
+		{"the first death", []report{{0, Failure{Precedence: Died, Text: "first"}}, {1, Failure{Precedence: Died, Text: "second"}}}, "first", 100 * time.Millisecond},
+		{"the death that was first, seen second", []report{{0, Failure{Precedence: Died, At: begin.Add(2), Text: "second"}}, {1, Failure{Precedence: Died, At: begin.Add(1), Text: "first"}}}, "first", 100 * time.Millisecond},
+		{"nothing to find out", []report{{0, Failure{Precedence: Lost, Text: "channel"}}, {1, Failure{Precedence: Decided, Text: "operator"}}, {2, Failure{Precedence: Died, Text: "rank 1"}}}, "operator", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e Ending
@@ -187,7 +187,7 @@ func TestOfWorld(t *testing.T) {
 		{[]Outcome{{Failure: told}, {}}, server, Outcome{Failure: told}},
 		{[]Outcome{{}, late}, nil, late},
 	} {
-		if got := OfWorld(c.parts, c.server); got != c.want {
+		if got := WorldOutcome(c.parts, c.server); got != c.want {
 			t.Errorf("%+v, server %v: %+v, want %+v", c.parts, c.server, got, c.want)
 		}
 	}

@@ -19,13 +19,13 @@ const (
 	StatusNode    = 125 // impi-node could not do its work, as with env(1)
 )
 
-// Weight ranks failures: the heavier of two explains the lighter one.
-type Weight int
+// Precedence ranks failures: of two, the one of higher precedence explains the other.
+type Precedence int
 
 const (
 	// Unlinked is the loss of a link of a proc that continues. Data on the link may never come, so
 	// the job cannot continue, but the end of one of the two procs explains more.
-	Unlinked Weight = iota
+	Unlinked Precedence = iota
 	// Consequence is the end of a proc that had lost its link to another proc before. The other
 	// proc may have died, or its machine may be lost.
 	Consequence
@@ -43,12 +43,12 @@ const (
 // Longest is the longest time that a failure waits for one that explains it.
 const Longest = 4 * time.Second
 
-// HoldTime returns the time for which a failure of this weight is held back for one that explains it.
-// A failure from another site arrives after that site's own wait and the way through the server.
-// For procs that ended the wait is the same at all sites, so that of two sites the one whose proc
-// ended first reports first.
-func (w Weight) HoldTime() time.Duration {
-	switch w {
+// HoldTime returns the time for which a failure of this precedence is held back for one that
+// explains it. A failure from another site arrives after that site's own wait and the way through
+// the server. For procs that ended the wait is the same at all sites, so that of two sites the one
+// whose proc ended first reports first.
+func (p Precedence) HoldTime() time.Duration {
+	switch p {
 	case Unlinked: // longer than the wait at another site for what follows from it
 		return Longest
 	case Consequence, Lost:
@@ -63,16 +63,16 @@ func (w Weight) HoldTime() time.Duration {
 // Failure describes why a site's part of a job ended early. Its text names the rank, the site and
 // how it failed.
 type Failure struct {
-	Text     string
-	Status   int  // exit status for the node
-	Remote   bool // another site detected and reported it
-	Early    bool // before the job had begun at this site
-	Reported bool // the head of the site has decided it, and has reported it to its operator
-	Weight   Weight
-	At       time.Time // when the proc ended; zero: not a proc's end
-	Cause    error     // error that the node met; or nil
-	Proc     int       // 1 + the number at its site of the failed proc; 0: none
-	Lost     int       // number of procs that the job has continued without
+	Text       string
+	Status     int  // exit status for the node
+	Remote     bool // another site detected and reported it
+	Early      bool // before the job had begun at this site
+	Reported   bool // the head of the site has decided it, and has reported it to its operator
+	Precedence Precedence
+	At         time.Time // when the proc ended; zero: not a proc's end
+	Cause      error     // error that the node met; or nil
+	Proc       int       // 1 + the number at its site of the failed proc; 0: none
+	Lost       int       // number of procs that the job has continued without
 }
 
 // Error returns the text.
@@ -85,8 +85,8 @@ func (f *Failure) Unwrap() error { return f.Cause }
 // procs the one that ended first is to blame, even if its end was noticed later.
 func (f *Failure) Explains(o *Failure) bool {
 	switch {
-	case f.Weight != o.Weight:
-		return f.Weight > o.Weight
+	case f.Precedence != o.Precedence:
+		return f.Precedence > o.Precedence
 	case f.At.IsZero() || o.At.IsZero():
 		return false
 	}
@@ -95,30 +95,32 @@ func (f *Failure) Explains(o *Failure) bool {
 
 // NodeFailed returns a failure of the node itself.
 func NodeFailed(err error) *Failure {
-	return &Failure{Text: err.Error(), Status: StatusNode, Weight: Decided, Cause: err}
+	return &Failure{Text: err.Error(), Status: StatusNode, Precedence: Decided, Cause: err}
 }
 
 // Misconfigured returns the failure of a job whose file, key or installation does not fit.
 func Misconfigured(err error) *Failure {
-	return &Failure{Text: err.Error(), Status: StatusConfig, Weight: Decided, Cause: err}
+	return &Failure{Text: err.Error(), Status: StatusConfig, Precedence: Decided, Cause: err}
 }
 
 // TimedOut returns the failure of a step that took longer than its limit.
 func TimedOut(format string, args ...any) *Failure {
-	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, Weight: Decided}
+	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, Precedence: Decided}
 }
 
 // RemoteFailure returns a failure that another site has reported.
 func RemoteFailure(text string) *Failure {
-	return &Failure{Text: text, Status: StatusRemote, Remote: true, Weight: Decided}
+	return &Failure{Text: text, Status: StatusRemote, Remote: true, Precedence: Decided}
 }
 
-// Ended returns the failure of a spawned world that its parents end.
-func Ended(text string) *Failure { return &Failure{Text: text, Status: 1, Weight: Decided} }
+// EndedByParents returns the failure of a spawned world that its parents end.
+func EndedByParents(text string) *Failure {
+	return &Failure{Text: text, Status: 1, Precedence: Decided}
+}
 
 // ConnectionLost returns the failure of a job whose other side went away silently.
 func ConnectionLost(text string, cause error) *Failure {
-	return &Failure{Text: text, Status: StatusRemote, Weight: Lost, Cause: cause}
+	return &Failure{Text: text, Status: StatusRemote, Precedence: Lost, Cause: cause}
 }
 
 // ChannelLost returns the failure of a job whose channel to a host ended before the job did, with
@@ -132,7 +134,7 @@ func ChannelLost(host string, err error) *Failure {
 	switch {
 	case errors.Is(err, agent.ErrProtocol):
 		f.Text = fmt.Sprintf("%s closed its channel before the job's end: %v", host, err)
-		f.Weight = Decided
+		f.Precedence = Decided
 	case errors.Is(err, io.EOF):
 		f.Text = fmt.Sprintf("%s is lost: its connection has ended without a word", host)
 	case errors.Is(err, agent.ErrUnreached):

@@ -65,7 +65,7 @@ func (l *Losses) Failure() *Failure {
 		return nil
 	}
 	first := l.all[0]
-	f := &Failure{Text: WithContinuation(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Weight: Died, Lost: l.procs}
+	f := &Failure{Text: WithContinuation(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Precedence: Died, Lost: l.procs}
 	f.Status = cmp.Or(f.Status, StatusRemote)
 	return f
 }

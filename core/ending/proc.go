@@ -61,17 +61,17 @@ func (p *Proc) aborted(code int, reason string, at time.Time) *Failure {
 
 // unlinked returns the failure of a proc that has lost its link to peer, and why.
 func (p *Proc) unlinked(peer, why string) *Failure {
-	return &Failure{Text: fmt.Sprintf("%s has lost its link to %s: %s", p.Name, peer, why), Status: StatusNode, Weight: Unlinked}
+	return &Failure{Text: fmt.Sprintf("%s has lost its link to %s: %s", p.Name, peer, why), Status: StatusNode, Precedence: Unlinked}
 }
 
 // failure returns a failure of the proc. It is a consequence if something had happened to the proc
 // before.
 func (p *Proc) failure(text string, status int, at time.Time) *Failure {
-	f := &Failure{Text: text, Status: status, Weight: Died, Proc: p.Number + 1, At: at}
+	f := &Failure{Text: text, Status: status, Precedence: Died, Proc: p.Number + 1, At: at}
 	f.Status = cmp.Or(f.Status, 1)
 	if p.Loss != "" {
 		f.Text += ", after " + p.Loss
-		f.Weight = Consequence
+		f.Precedence = Consequence
 	}
 	return f
 }

@@ -96,7 +96,7 @@ func TestChannelLost(t *testing.T) {
 	for _, c := range []struct {
 		err    error
 		text   string
-		weight Weight
+		weight Precedence
 	}{
 		{errors.New("reset"), "beta is lost: its connection has broken: reset", Lost},
 		{fmt.Errorf("no FINI: %w", io.EOF), "beta is lost: its connection has ended without a word", Lost},
@@ -105,7 +105,7 @@ func TestChannelLost(t *testing.T) {
 		{silent, "nothing was heard from beta for 2s: " + link.ErrSilent.Error(), Lost},
 		{fmt.Errorf("%w: %w", resume.ErrNotResumed, silent), "nothing was heard from beta for 2s: " + link.ErrSilent.Error() + " (" + resume.ErrNotResumed.Error() + ": " + silent.Error() + ")", Lost},
 	} {
-		if f := ChannelLost("beta", c.err); f.Text != c.text || f.Weight != c.weight || f.Status != StatusRemote || !errors.Is(f, c.err) {
+		if f := ChannelLost("beta", c.err); f.Text != c.text || f.Precedence != c.weight || f.Status != StatusRemote || !errors.Is(f, c.err) {
 			t.Errorf("%+v\nwant %q, weight %d", f, c.text, c.weight)
 		}
 	}

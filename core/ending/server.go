@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ByServer returns a failure for the error with which a side of startup ended. joined is true if
-// startup was over by then, so that others may know why the server went away. name returns the name
-// of a client.
-func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failure {
+// ServerFailure returns a failure for the error with which a side of startup ended. joined is true
+// if startup was over by then, so that others may know why the server went away. name returns the
+// name of a client.
+func ServerFailure(err error, joined bool, name func(wire.ClientRank) string) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
@@ -30,14 +30,14 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 		}
 		return f
 	}
-	f := &Failure{Text: WithNames(text, name), Status: StatusNode, Weight: Decided, Cause: err}
+	f := &Failure{Text: WithNames(text, name), Status: StatusNode, Precedence: Decided, Cause: err}
 	switch {
 	case errors.Is(err, startup.ErrTimeout):
 		f.Status = StatusTimeout
 	case errors.Is(err, startup.ErrLost):
 		f.Status = StatusRemote
 		if joined {
-			f.Weight = Lost
+			f.Precedence = Lost
 		}
 	}
 	return f

@@ -39,7 +39,7 @@ func TestServersWordsNameSites(t *testing.T) {
 			fmt.Errorf("startup: client 7: %w", startup.ErrRank), "startup: client 7: client rank cannot be used", StatusNode, false,
 		},
 	} {
-		f := ByServer(c.err, false, name)
+		f := ServerFailure(c.err, false, name)
 		if f.Text != c.text || f.Status != c.status || f.Remote != c.remote || (!f.Remote && !errors.Is(f, c.err)) {
 			t.Errorf("%v:\ngot  %q %d %v\nwant %q %d %v", c.err, f.Text, f.Status, f.Remote, c.text, c.status, c.remote)
 		}
@@ -49,10 +49,10 @@ func TestServersWordsNameSites(t *testing.T) {
 // A server that goes away during startup is the failure; later others may know why it did.
 func TestLossOfTheServer(t *testing.T) {
 	lost := fmt.Errorf("startup: client 0: %w", startup.ErrLost)
-	if f := ByServer(lost, false, nil); f.Weight != Decided || f.Status != StatusRemote {
+	if f := ServerFailure(lost, false, nil); f.Precedence != Decided || f.Status != StatusRemote {
 		t.Errorf("in startup: %+v", f)
 	}
-	if f := ByServer(lost, true, nil); f.Weight != Lost || f.Status != StatusRemote {
+	if f := ServerFailure(lost, true, nil); f.Precedence != Lost || f.Status != StatusRemote {
 		t.Errorf("after it: %+v", f)
 	}
 }
@@ -89,7 +89,7 @@ func TestServerLoss(t *testing.T) {
 // TestToldByAChannel: what another host says by its channel is the word of its site.
 func TestToldByAChannel(t *testing.T) {
 	err := fmt.Errorf("read: %w", &agent.FailedError{Text: "rank 1 was killed"})
-	if f := ChannelLost("host 3", err); f.Text != "rank 1 was killed" || !f.Remote || f.Weight != Decided || f.Status != StatusRemote {
+	if f := ChannelLost("host 3", err); f.Text != "rank 1 was killed" || !f.Remote || f.Precedence != Decided || f.Status != StatusRemote {
 		t.Errorf("%+v", f)
 	}
 }

@@ -26,8 +26,8 @@ func (s *Spare) AddHost(h wire.HostRank) {
 	}
 }
 
-// ServerSaid records the server's report that the job is over. f is nil for success.
-func (s *Spare) ServerSaid(f *Failure) { s.end(f) }
+// ServerReported records the server's report that the job is over. f is nil for success.
+func (s *Spare) ServerReported(f *Failure) { s.end(f) }
 
 // ServerLost records that the server is lost. The job may continue without it.
 func (s *Spare) ServerLost(why string) {

@@ -18,8 +18,8 @@ func TestSpareSiteEnds(t *testing.T) {
 		status int
 	}{
 		{"nothing", func(*Spare) {}, false, "", 0},
-		{"the server says so", func(s *Spare) { s.ServerSaid(nil) }, true, "", 0},
-		{"the job failed", func(s *Spare) { s.ServerSaid(RemoteFailure("rank 1 was killed")) }, true, "rank 1 was killed", StatusRemote},
+		{"the server says so", func(s *Spare) { s.ServerReported(nil) }, true, "", 0},
+		{"the job failed", func(s *Spare) { s.ServerReported(RemoteFailure("rank 1 was killed")) }, true, "rank 1 was killed", StatusRemote},
 		{"hosts leave before the server speaks", func(s *Spare) { s.HostOver(0, ""); s.HostLost(1, "x") }, false, "", 0},
 		{"the server is lost and hosts go on", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x") }, false, "", 0},
 		{"hosts end well without the server", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x"); s.HostOver(1, "") }, true, "", 0},
@@ -27,8 +27,8 @@ func TestSpareSiteEnds(t *testing.T) {
 		{"all is lost", func(s *Spare) { s.ServerLost("reset"); s.HostLost(0, "x"); s.HostLost(1, "host 1 is gone") }, true, "server is lost (reset), and so are all hosts of the job, the last one as host 1 is gone", StatusRemote},
 		{"a host that came back", func(s *Spare) { s.HostLost(0, "x"); s.HostLost(1, "y"); s.AddHost(1); s.ServerLost("reset") }, false, "", 0},
 		{"the first word counts", func(s *Spare) {
-			s.ServerSaid(nil)
-			s.ServerSaid(RemoteFailure("late"))
+			s.ServerReported(nil)
+			s.ServerReported(RemoteFailure("late"))
 			s.ServerLost("reset")
 			s.HostLost(0, "x")
 		}, true, "", 0},

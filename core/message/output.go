@@ -15,16 +15,16 @@ type outputState struct {
 	owing      fifo[*peer]   // peers with PROTOACKs that are due
 	ready      fifo[*peer]   // peers with counted packets that may leave
 	outBatch   [][]byte
-	space      Space      // the link's own memory, if packets can be written there directly
-	placed     int        // bytes written to space since the last Output
-	boxes      FastBoxes  // fast boxes of the link, or nil
-	apartBoxes apartBoxes // boxes, if they support messages with the data apart
-	packed     stage      // memory of the engine for data that Sources have packed
-	unpacked   int        // number of segments that a Source has not packed completely yet
+	space      WritableMemory // the link's own memory, if packets can be written there directly
+	placed     int            // bytes written to space since the last Output
+	boxes      FastBoxes      // fast boxes of the link, or nil
+	apartBoxes apartBoxes     // boxes, if they support messages with the data apart
+	packed     stage          // memory of the engine for data that Sources have packed
+	unpacked   int            // number of segments that a Source has not packed completely yet
 }
 
-// Space is memory of a link into which packets are written directly, as in link.Memory.
-type Space interface {
+// WritableMemory is memory of a link into which packets are written directly, as in link.Memory.
+type WritableMemory interface {
 	// Reserve returns the next n bytes, or nil if there is no contiguous room.
 	Reserve(n int) []byte
 }
@@ -32,7 +32,7 @@ type Space interface {
 // InPlace lets packets for l be written into space as long as there is room and nothing
 // else waits to leave by l. After Output the driver commits the space first, and then sends
 // what Output returned.
-func (e *linkTable) InPlace(l LinkID, space Space) {
+func (e *linkTable) InPlace(l LinkID, space WritableMemory) {
 	e.link(l).space = space
 }
 

@@ -32,7 +32,7 @@ type world struct {
 	packet   [][]byte     // by direct pipe or switch input: what is seen of a packet so far
 }
 
-// room is a Space of a few bytes.
+// room is a WritableMemory of a few bytes.
 type room struct {
 	mem  []byte
 	used int

@@ -224,7 +224,7 @@ func startAndWait(c *Comm, seed uint64) error {
 			return fmt.Errorf("seed %d, step %d, %s of %d from %d: %w", seed, step, what, n, root, err)
 		}
 	}
-	if s := collective.BoardPlace(c.in()); s == nil || s.Started == nil {
+	if s := collective.BoardMember(c.in()); s == nil || s.Started == nil {
 		return errors.New("the board was not used")
 	}
 	err = first(dup.Free(), part.Free()) // while operations are under way there
@@ -510,11 +510,11 @@ func TestBoardStartBeforeBlocking(t *testing.T) {
 	procs := onBoard(t, layout{procs: 2, spin: "0"})
 	a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
 	x := boardStarts["allgather"](a, 0, 10)
-	next := board.NewTurn(collective.BoardPlace(a.in()).Place.Number.Load())
+	next := board.FirstStep(collective.BoardMember(a.in()).Member.Number.Load())
 	done := make(chan error)
 	go func() { done <- Barrier(a) }()
 	sleeping(procs[0], 1)
-	if w := collective.BoardPlace(b.in()).Place.Arrived(board.Member(0), next); w.Done() {
+	if w := collective.BoardMember(b.in()).Member.Arrived(board.SetOf(0), next); w.Done() {
 		t.Error("it says that it is in the next operation")
 	}
 	y := boardStarts["allgather"](b, 0, 10)

@@ -328,7 +328,7 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := collective.BoardPlace(c.in()); s == nil || s.Place.Ops < 50 || s.Place.Lend == board.Never {
+			if s := collective.BoardMember(c.in()); s == nil || s.Member.Ops < 50 || s.Member.Lend == board.Never {
 				return errors.New("the board was not used, or nothing lent")
 			}
 			return nil
@@ -418,7 +418,7 @@ func TestBoardSlots(t *testing.T) {
 				if err := boardOps["allreduce"](d, 0, 5); err != nil {
 					return err
 				}
-				if collective.BoardPlace(d.in()) != nil {
+				if collective.BoardMember(d.in()) != nil {
 					seated++
 				}
 				dups = append(dups, d)
@@ -485,7 +485,7 @@ func TestBoardLends(t *testing.T) {
 	for _, procs := range []int{2, 3, 4} {
 		all := layout{procs: procs}.start(t)
 		slow := *all[0].Boards.Lending
-		slow.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+		slow.Fetch = func(from *board.MemoryKey, addr uint64, to []byte) error {
 			for range 2000 { // lets the others go on
 				runtime.Gosched()
 			}
@@ -558,7 +558,7 @@ func lendAndChange(c *Comm) error {
 // If one proc cannot read the others' memory none lends, and all else is as ever.
 func TestBoardUnreadable(t *testing.T) {
 	onlyBoards(t)
-	for _, lends := range []*board.Lending{nil, {Cores: board.Cores{Count: 9}, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
+	for _, lends := range []*board.Lending{nil, {Cores: board.Cores{Count: 9}, Fetch: func(*board.MemoryKey, uint64, []byte) error { return wireup.ErrUnreadable }}} {
 		procs := layout{procs: 3}.start(t)
 		procs[1].Boards.Lending = lends
 		done := make(chan error)
@@ -566,7 +566,7 @@ func TestBoardUnreadable(t *testing.T) {
 			go func() {
 				c := (*Comm)(p.Comms.World)
 				err := boardOps["allgather"](c, 0, 20000)
-				if at := collective.BoardPlace(c.in()).Place.Lend; err == nil && at != board.Never {
+				if at := collective.BoardMember(c.in()).Member.Lend; err == nil && at != board.Never {
 					err = fmt.Errorf("blocks are lent from %d bytes on", at)
 				}
 				done <- err
@@ -591,7 +591,7 @@ func TestBoardCopiesUnreadable(t *testing.T) {
 		var reads, failed atomic.Int64
 		for _, p := range all[1:] { // and one that can read all
 			lends := *p.Boards.Lending
-			lends.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+			lends.Fetch = func(from *board.MemoryKey, addr uint64, to []byte) error {
 				if len(to) > 16 && reads.Add(1)%x.nth == 0 {
 					failed.Add(1)
 					return wireup.ErrUnreadable
@@ -657,7 +657,7 @@ func TestBoardOwnMemory(t *testing.T) {
 		var over atomic.Bool
 		for i, p := range procs {
 			x := *lends
-			x.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+			x.Fetch = func(from *board.MemoryKey, addr uint64, to []byte) error {
 				for i > 0 && len(to) > 16 && !over.Load() && !asleep(procs[0]) {
 					runtime.Gosched()
 				}
@@ -739,7 +739,7 @@ func TestBoardEndedInVain(t *testing.T) {
 	if err := first(<-done, <-done); err != nil {
 		t.Fatal(err)
 	}
-	s, bad := collective.BoardPlace(procs[0].Comms.World), errors.New("for the test")
+	s, bad := collective.BoardMember(procs[0].Comms.World), errors.New("for the test")
 	s.Ended = bad
 	if err := Bcast((*Comm)(procs[0].Comms.World), []byte{1}, 0); !errors.Is(err, bad) { // nobody else calls it
 		t.Errorf("what Go was told: %v", err)

@@ -116,7 +116,7 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 func TestCommJoinWithStrangers(t *testing.T) {
 	m := newTestNodes()
 	p := m.world(t, "a", 1)[0]
-	proper := meet.JoinPeer{Who: dynamic.Member{Rank: 1}, Port: "impi-port/1+nonsense"}
+	proper := meet.JoinPeer{Who: dynamic.WorldProc{Rank: 1}, Port: "impi-port/1+nonsense"}
 	head := proper.Append(nil)[:meet.JoinHead]
 	for _, c := range []struct {
 		what string

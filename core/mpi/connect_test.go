@@ -27,11 +27,11 @@ import (
 // different jobs.
 type testNodes struct {
 	mu    sync.Mutex
-	procs map[dynamic.Member]*proc.Process
+	procs map[dynamic.WorldProc]*proc.Process
 	ports map[dynamic.World]*openPort
-	pairs map[[2]dynamic.Member]bool // the node of the first one has a link of it to the second one
-	waits map[[2]dynamic.Member]bool // it is to dial once the second one's node has no link any more
-	links int                        // to procs of other worlds, made so far
+	pairs map[[2]dynamic.WorldProc]bool // the node of the first one has a link of it to the second one
+	waits map[[2]dynamic.WorldProc]bool // it is to dial once the second one's node has no link any more
+	links int                           // to procs of other worlds, made so far
 
 	kept   []link.Link // ends that nobody uses, and that stay open
 	traces string      // folder for a trace of each proc; empty: none
@@ -51,15 +51,15 @@ type question struct {
 
 func newTestNodes() *testNodes {
 	return &testNodes{
-		procs: map[dynamic.Member]*proc.Process{}, ports: map[dynamic.World]*openPort{},
-		pairs: map[[2]dynamic.Member]bool{}, waits: map[[2]dynamic.Member]bool{},
+		procs: map[dynamic.WorldProc]*proc.Process{}, ports: map[dynamic.World]*openPort{},
+		pairs: map[[2]dynamic.WorldProc]bool{}, waits: map[[2]dynamic.WorldProc]bool{},
 	}
 }
 
 // gate is the node of one proc.
 type gate struct {
 	m  *testNodes
-	me dynamic.Member
+	me dynamic.WorldProc
 }
 
 func (g *gate) Send(m wireup.Message) error {
@@ -81,9 +81,9 @@ func (g *gate) Send(m wireup.Message) error {
 	case wireup.KindConnect:
 		g.m.call(question{p, m.Meeting.Request}, &m)
 	case wireup.KindOpen:
-		g.m.open(g.me, dynamic.Member{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
+		g.m.open(g.me, dynamic.WorldProc{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
 	case wireup.KindForget:
-		g.m.forget(g.me, dynamic.Member{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
+		g.m.forget(g.me, dynamic.WorldProc{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
 	default: // nothing that the tests wait for
 	}
 	return nil
@@ -140,8 +140,8 @@ func (o *openPort) pair() {
 }
 
 // open makes a link unless there is one, as far as the node of either proc knows.
-func (m *testNodes) open(from, to dynamic.Member) {
-	there, back := [2]dynamic.Member{from, to}, [2]dynamic.Member{to, from}
+func (m *testNodes) open(from, to dynamic.WorldProc) {
+	there, back := [2]dynamic.WorldProc{from, to}, [2]dynamic.WorldProc{to, from}
 	if m.pairs[there] {
 		return // it is on its way
 	}
@@ -149,7 +149,7 @@ func (m *testNodes) open(from, to dynamic.Member) {
 		m.waits[there] = true
 		return
 	}
-	tell := func(p *proc.Process, who dynamic.Member, l link.Link, reason string) {
+	tell := func(p *proc.Process, who dynamic.WorldProc, l link.Link, reason string) {
 		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
 	}
 	target := m.procs[to]
@@ -165,8 +165,8 @@ func (m *testNodes) open(from, to dynamic.Member) {
 }
 
 // forget has the node of a proc know that its link is closed.
-func (m *testNodes) forget(from, to dynamic.Member) {
-	there, back := [2]dynamic.Member{from, to}, [2]dynamic.Member{to, from}
+func (m *testNodes) forget(from, to dynamic.WorldProc) {
+	there, back := [2]dynamic.WorldProc{from, to}, [2]dynamic.WorldProc{to, from}
 	delete(m.pairs, there)
 	if m.waits[back] && !m.pairs[back] {
 		delete(m.waits, back)
@@ -184,9 +184,9 @@ func (m *testNodes) world(t *testing.T, name string, n int) []*proc.Process {
 	t.Helper()
 	var token dynamic.Token
 	copy(token[:], name)
-	card := dynamic.Card{
+	card := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
-		Offers: []dynamic.Offer{{Transport: "memory", Address: name}},
+		Endpoints: []dynamic.Endpoint{{Transport: "memory", Address: name}},
 	}
 	d := dynamic.Description{
 		World: token.World(), Secret: token.Meeting(),
@@ -207,7 +207,7 @@ func (m *testNodes) world(t *testing.T, name string, n int) []*proc.Process {
 	l := layout{procs: n, client: func(r int) int { return r / ((n + 1) / 2) }}
 	procs := make([]*proc.Process, n)
 	for r := range procs {
-		who := dynamic.Member{World: d.World, Rank: wire.WorldRank(r)}
+		who := dynamic.WorldProc{World: d.World, Rank: wire.WorldRank(r)}
 		job := l.job(r)
 		job.World, job.Card = text, string(cardText)
 		if m.traces != "" {

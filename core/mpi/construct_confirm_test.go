@@ -23,7 +23,7 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 		}
 	}
 	busy := worlds[1][1]
-	busy.Comms.Contexts.Offer(false)
+	busy.Comms.Contexts.BeginAgreement(false)
 	apiece(t, worlds, func(w int, c *Comm) error {
 		var ids []wire.ContextID
 		private := func(d *Comm, err error) (*Comm, error) {

@@ -164,7 +164,7 @@ func TestOutOfContexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			layout{procs: 4, client: client}.run(t, func(t *testing.T, c *Comm) error {
 				if c.Rank() == 3 { // only one member knows of the last ID
-					o := c.in().Process().Comms.Contexts.Offer(true)
+					o := c.in().Process().Comms.Contexts.BeginAgreement(true)
 					last := o
 					last.Max = 1<<63 - 6
 					if _, err := c.in().Process().Comms.Contexts.Conclude(o, last, 2); err != nil {

@@ -341,7 +341,7 @@ func TestLinkRefusedWithoutAnAgent(t *testing.T) {
 	defer p.Unlock()
 	p.Endpoints.Grace = 0
 	p.Endpoints.List[proc.AgentLink].Lose(io.EOF)
-	p.Node.Take(proc.Delivery{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
+	p.Node.Take(proc.LinkMessage{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
 	if err := p.Eng.Unreachable(1); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}

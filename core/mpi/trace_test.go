@@ -72,7 +72,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 			if err := p.Node.Control.Send(wireup.Message{Kind: wireup.KindFini}); err != nil {
 				t.Fatal(err)
 			}
-			want := wireup.CutTrace{File: job.Trace}
+			want := wireup.TruncatedTrace{File: job.Trace}
 			m, _, err := n.control.Recv()
 			if err != nil || m.Kind != wireup.KindTrace || m.Cut == nil || *m.Cut != want || !strings.Contains(m.Reason, c.why) {
 				t.Fatalf("%+v, %v", m, err)

@@ -168,7 +168,7 @@ func (l layout) start(t *testing.T) []*proc.Process {
 		putOnBoards(t, procs)
 	}
 	for _, p := range procs {
-		proc.LookPeriodically(p)
+		proc.ProgressPeriodically(p)
 	}
 	return procs
 }

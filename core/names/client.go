@@ -20,15 +20,15 @@ const (
 	Ask                    // make the request; then Answered or Unanswered
 )
 
-// Step is the next action of an Exchange.
+// Step is the next action of a Call.
 type Step struct {
 	Action  Action
 	Request Request // the request for Renew
 	Resent  bool    // Ask: the request was sent before, on a connection that broke before the answer
 }
 
-// Exchange is one request on its way. A Client has one at a time.
-type Exchange struct {
+// Call is one request of a Client to a server, until it is answered. A Client has one at a time.
+type Call struct {
 	c     *Client
 	renew []Request // requests that are still to be repeated on a new connection
 	alone bool      // the exchange only makes a connection
@@ -39,13 +39,13 @@ type Exchange struct {
 
 // Begin begins a request. A connection that was made earlier may have broken unnoticed: then
 // another one is tried.
-func (c *Client) Begin() *Exchange {
+func (c *Client) Begin() *Call {
 	c.used = true
-	return &Exchange{c: c, retry: c.open}
+	return &Call{c: c, retry: c.open}
 }
 
 // Next returns the next step.
-func (e *Exchange) Next() Step {
+func (e *Call) Next() Step {
 	switch {
 	case e.over:
 		return Step{}
@@ -60,10 +60,10 @@ func (e *Exchange) Next() Step {
 }
 
 // Connected records that there is a connection.
-func (e *Exchange) Connected() { e.c.open, e.renew = true, e.c.All() }
+func (e *Call) Connected() { e.c.open, e.renew = true, e.c.All() }
 
 // Answered records that the server has answered, whatever the answer is.
-func (e *Exchange) Answered() {
+func (e *Call) Answered() {
 	if len(e.renew) > 0 {
 		e.renew = e.renew[1:]
 	} else {
@@ -73,7 +73,7 @@ func (e *Exchange) Answered() {
 
 // Unanswered records that a connection could not be made, or was closed since there was no answer.
 // final is true if another connection is of no use.
-func (e *Exchange) Unanswered(final bool) {
+func (e *Call) Unanswered(final bool) {
 	e.asked = e.asked || e.c.open && len(e.renew) == 0
 	e.c.open, e.renew = false, nil
 	e.over, e.retry = final || !e.retry, false
@@ -85,11 +85,11 @@ func (c *Client) Lost() { c.open = false }
 // Tick is called from time to time, for a connection that is not in use. If hangUp is true the
 // connection is not needed any more; if e is not nil there are names and no connection, and e makes
 // one.
-func (c *Client) Tick() (hangUp bool, e *Exchange) {
+func (c *Client) Tick() (hangUp bool, e *Call) {
 	hangUp = c.open && c.Len() == 0 && !c.used
 	c.open, c.used = c.open && !hangUp, false
 	if c.Len() > 0 && !c.open {
-		e = &Exchange{c: c, alone: true}
+		e = &Call{c: c, alone: true}
 	}
 	return hangUp, e
 }

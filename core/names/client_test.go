@@ -7,7 +7,7 @@ import (
 
 // script goes through an exchange: it answers each step by what the word for it says, and returns the
 // steps. "ok" is an answer, "no" none, "final" none that makes trying again useless.
-func script(t *testing.T, e *Exchange, words ...string) (did []Action) {
+func script(t *testing.T, e *Call, words ...string) (did []Action) {
 	t.Helper()
 	for _, word := range words {
 		s := e.Next()

@@ -6,9 +6,9 @@ import (
 )
 
 func TestHome(t *testing.T) {
-	own, shared := Home{}, Home{Shared: true, Scope: "chem"}
+	own, shared := DefaultScope{}, DefaultScope{Shared: true, Scope: "chem"}
 	for _, c := range []struct {
-		h      Home
+		h      DefaultScope
 		scope  string
 		given  bool
 		shared bool

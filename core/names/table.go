@@ -22,29 +22,29 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Holder is a connection. The names that were published on it end with it.
-type Holder uint64
+// Publisher is a connection. The names that were published on it end with it.
+type Publisher uint64
 
 // Table has the published names. Only one goroutine at a time may use it.
 type Table struct {
 	limits Limits
 	names  map[Name]*entry
-	scopes map[string]int             // number of names, by scope
-	held   map[Holder]map[*entry]bool // names of the connections that have entered and not left
+	scopes map[string]int                // number of names, by scope
+	held   map[Publisher]map[*entry]bool // names of the connections that have entered and not left
 }
 
 type entry struct {
 	name   Name
 	port   string
 	owner  [sha256.Size]byte // hash of the owner; only the owner may unpublish
-	holder Holder
+	holder Publisher
 }
 
 // NewTable makes an empty table.
 func NewTable(l Limits) *Table {
 	return &Table{
 		limits: l.withDefaults(), names: make(map[Name]*entry), scopes: make(map[string]int),
-		held: make(map[Holder]map[*entry]bool),
+		held: make(map[Publisher]map[*entry]bool),
 	}
 }
 
@@ -52,11 +52,11 @@ func NewTable(l Limits) *Table {
 func (t *Table) Len() int { return len(t.names) }
 
 // Enter registers a connection, which may then publish.
-func (t *Table) Enter(by Holder) { t.held[by] = make(map[*entry]bool) }
+func (t *Table) Enter(by Publisher) { t.held[by] = make(map[*entry]bool) }
 
 // Publish publishes a port until the connection by leaves. It fails with ErrPublished if
 // the name is taken; renew takes it over from a connection of the same owner.
-func (t *Table) Publish(by Holder, o *Owner, n Name, port string, renew bool) error {
+func (t *Table) Publish(by Publisher, o *Owner, n Name, port string, renew bool) error {
 	if err := n.Check(port); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (t *Table) Lookup(n Name) (port string, err error) {
 }
 
 // Leave removes the names that a connection has published, and returns their number.
-func (t *Table) Leave(by Holder) int {
+func (t *Table) Leave(by Publisher) int {
 	n := len(t.held[by])
 	for e := range t.held[by] {
 		t.remove(e)

@@ -22,12 +22,12 @@ type dialogue struct {
 
 // publishes and the other methods make a request for an owner on a connection, and check
 // its result.
-func (d dialogue) publishes(by Holder, owner byte, scope, service, port string, want error) {
+func (d dialogue) publishes(by Publisher, owner byte, scope, service, port string, want error) {
 	d.t.Helper()
 	wants(d.t, "publish "+service, d.table.Publish(by, &Owner{owner}, Name{scope, service}, port, false), want)
 }
 
-func (d dialogue) renews(by Holder, owner byte, scope, service, port string, want error) {
+func (d dialogue) renews(by Publisher, owner byte, scope, service, port string, want error) {
 	d.t.Helper()
 	wants(d.t, "renew "+service, d.table.Publish(by, &Owner{owner}, Name{scope, service}, port, true), want)
 }
@@ -48,7 +48,7 @@ func (d dialogue) looksUp(scope, service, port string, want error) {
 // newDialogue has connections 1 to 3.
 func newDialogue(t *testing.T, l Limits) dialogue {
 	d := dialogue{t, NewTable(l)}
-	for by := range Holder(3) {
+	for by := range Publisher(3) {
 		d.table.Enter(by + 1)
 	}
 	return d

@@ -18,7 +18,7 @@ const (
 
 // Config configures a Link.
 type Config struct {
-	Session Session
+	Session SessionID
 
 	// Dialler is set at the end that makes the underlying links (docs/decisions/0015-link-resume.md).
 	Dialler bool
@@ -86,7 +86,7 @@ func (l *Link) unlock() {
 // together, since after a system call little of them is in the cache.
 type state struct {
 	config Config
-	plain  link.Link // for frames sent or read by the quick path, see setPlain and Bare; nil if it cannot be used
+	plain  link.Link // for frames sent or read by the quick path, see setPlain and Wrapper; nil if it cannot be used
 	window uint64    // window of both directions; before the first handshake, this side's own
 	told   uint64    // acknowledgement sent in the last frame
 	due    uint64    // an acknowledgement is worth a frame if it is at least this much higher than told
@@ -117,12 +117,12 @@ type state struct {
 	dst   [][]byte // rest of batch to fill
 }
 
-// Bare is implemented by an underlying link that wraps another one and has nothing to do
+// Wrapper is implemented by an underlying link that wraps another one and has nothing to do
 // for a Send that takes all its bytes. The quick path then sends directly on the link that
-// Bare returns; only if that takes less does it use the wrapper.
-type Bare interface {
+// Unwrap returns; only if that takes less does it use the wrapper.
+type Wrapper interface {
 	link.Link
-	Bare() link.Link
+	Unwrap() link.Link
 }
 
 var _ link.Lender = (*Link)(nil)

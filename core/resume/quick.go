@@ -145,8 +145,8 @@ func (l *state) setPlain() {
 		return
 	}
 	l.plain = l.lower
-	if b, ok := l.lower.(Bare); ok {
-		l.plain = b.Bare()
+	if b, ok := l.lower.(Wrapper); ok {
+		l.plain = b.Unwrap()
 	}
 }
 

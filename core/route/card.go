@@ -45,7 +45,7 @@ func Features(name string, usual bool, clients []wire.ClientRank, such func(i in
 }
 
 // HasFeature reports whether a card has a feature towards a client, as Features writes it.
-func HasFeature(c *dynamic.Card, name string, to wire.ClientRank) bool {
+func HasFeature(c *dynamic.BusinessCard, name string, to wire.ClientRank) bool {
 	switch {
 	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):
 		return false
@@ -57,7 +57,7 @@ func HasFeature(c *dynamic.Card, name string, to wire.ClientRank) bool {
 
 // DemandOf returns the secrecy that a card demands of links to a client. It is AnyLink for a proc
 // without a card.
-func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
+func DemandOf(c *dynamic.BusinessCard, to wire.ClientRank) Secrecy {
 	switch {
 	case c == nil:
 		return AnyLink
@@ -74,7 +74,7 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 // sides agree on a better form. A site can insist on one by a feature such as "external32-to-1",
 // for client 1, or "external32-to-all". If none does and both sites allow it, doubles travel as
 // floats.
-func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
+func Representation(a, b *dynamic.BusinessCard, clientA, clientB wire.ClientRank) string {
 	wa, wb := wish(a, clientB), wish(b, clientA)
 	switch {
 	case wa == "" && wb == "" && HasFeature(a, FloatFeature, clientB) && HasFeature(b, FloatFeature, clientA):
@@ -93,7 +93,7 @@ func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string
 }
 
 // wish returns the representation that the owner of a card insists on towards a client; empty: none.
-func wish(c *dynamic.Card, to wire.ClientRank) string {
+func wish(c *dynamic.BusinessCard, to wire.ClientRank) string {
 	for _, suffix := range []string{fmt.Sprintf("-to-%d", to), "-to-all"} {
 		i := slices.IndexFunc(c.Features, func(f string) bool { return strings.HasSuffix(f, suffix) })
 		if i >= 0 {

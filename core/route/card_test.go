@@ -8,13 +8,13 @@ import (
 )
 
 func TestBothEndsFindTheSameRepresentation(t *testing.T) {
-	card := func(order string, features ...string) *dynamic.Card {
-		return &dynamic.Card{Version: dynamic.CardVersion, ByteOrder: order, Features: features}
+	card := func(order string, features ...string) *dynamic.BusinessCard {
+		return &dynamic.BusinessCard{Version: dynamic.CardVersion, ByteOrder: order, Features: features}
 	}
 	const little, big = dynamic.LittleEndian, dynamic.BigEndian
 	for _, c := range []struct {
 		name string
-		a, b *dynamic.Card // clients 1 and 11
+		a, b *dynamic.BusinessCard // clients 1 and 11
 		want string
 	}{
 		{"one order", card(little), card(little), "native-le"},
@@ -48,7 +48,7 @@ func TestFeatures(t *testing.T) {
 	for _, usual := range []bool{false, true} {
 		for bits := range 8 {
 			such := func(i int) bool { return bits>>i&1 == 1 }
-			c := &dynamic.Card{Features: Features("tls", usual, clients, such)}
+			c := &dynamic.BusinessCard{Features: Features("tls", usual, clients, such)}
 			for i, to := range clients {
 				if got := HasFeature(c, "tls", to); got != such(i) {
 					t.Errorf("%q to %d: %t", c.Features, to, got)
@@ -75,14 +75,14 @@ func TestDemandOf(t *testing.T) {
 		{[]string{"closed", "tls-2"}, Closed},
 		{[]string{"closed", "no-closed-1"}, AnyLink},
 	} {
-		if got := DemandOf(&dynamic.Card{Features: c.features}, 1); got != c.want {
+		if got := DemandOf(&dynamic.BusinessCard{Features: c.features}, 1); got != c.want {
 			t.Errorf("%q: %d, want %d", c.features, got, c.want)
 		}
 	}
 	if got := DemandOf(nil, 1); got != AnyLink {
 		t.Errorf("without a card: %d", got)
 	}
-	if got := DemandOf(&dynamic.Card{Features: []string{"closed-1"}}, AnyClient); got != AnyLink {
+	if got := DemandOf(&dynamic.BusinessCard{Features: []string{"closed-1"}}, AnyClient); got != AnyLink {
 		t.Errorf("abroad: %d", got)
 	}
 }

@@ -63,7 +63,7 @@ func CollectivesFeatures(choice CollectivesChoice, rtt time.Duration, rate int64
 }
 
 // number returns the number at the end of a feature of the card, 0 if there is none, or none that is possible.
-func number(c *dynamic.Card, feature string) int64 {
+func number(c *dynamic.BusinessCard, feature string) int64 {
 	for _, f := range c.Features {
 		if text, ok := strings.CutPrefix(f, feature); ok {
 			n, err := strconv.ParseInt(text, 10, 64)
@@ -79,7 +79,7 @@ func number(c *dynamic.Card, feature string) int64 {
 // PlanCollectives returns how sites with these cards, one for each site, exchange messages. A site
 // without a card, or without one of these features on it, supports trees only. name returns the
 // name of a site, by its index in cards.
-func PlanCollectives(cards []*dynamic.Card, name func(int) string) (c Collectives) {
+func PlanCollectives(cards []*dynamic.BusinessCard, name func(int) string) (c Collectives) {
 	tree, direct := -1, -1 // first site that chooses each
 	for i, card := range cards {
 		if card == nil || !card.Has(collectivesFeature+string(CollectivesAuto)) && !card.Has(collectivesFeature+string(CollectivesDirect)) &&

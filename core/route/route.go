@@ -74,7 +74,7 @@ func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 
 // Excludes returns the rule for which a peer is not dialled by a transport, or "" if it is dialled.
 // t is nil if the transport does not run. Cards are nil for procs that have none.
-func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) Rule {
+func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.BusinessCard) Rule {
 	switch {
 	case ours == nil || theirs == nil:
 		return NoCards
@@ -85,26 +85,26 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) R
 	case t == nil:
 		return NotRunning
 	}
-	if _, ok := theirs.Offer(name); !ok {
+	if _, ok := theirs.Endpoint(name); !ok {
 		return NotOffered
 	}
 	if rule := r.Unfit(t, ours.SameNode(theirs)); rule != "" {
 		return rule
 	}
-	if _, ok := ours.Offer(name); !ok {
+	if _, ok := ours.Endpoint(name); !ok {
 		return NotRunning
 	}
 	return ""
 }
 
-// Ways returns the offers by which the owner of a card is dialled, best first. running returns a
-// transport of the site, or nil if it does not run.
-func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.Card) (ways []dynamic.Offer) {
+// Candidates returns the endpoints by which the owner of a card is dialled, best first. running
+// returns a transport of the site, or nil if it does not run.
+func (r *Route) Candidates(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (ways []dynamic.Endpoint) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
 			continue
 		}
-		for _, o := range theirs.Offers {
+		for _, o := range theirs.Endpoints {
 			if o.Transport == name {
 				ways = append(ways, o)
 			}
@@ -118,7 +118,7 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 // the result is true if none of these is dialled. Cards may be nil. Both ends get the same result,
 // even if the transports of their hosts have different abilities, or the plugin of only one
 // encrypts, so that only that host's route is closed: the demands of both cards decide.
-func (r *Route) Native(client wire.ClientRank, better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
+func (r *Route) Native(client wire.ClientRank, better int, running func(name string) Transport, ours, theirs *dynamic.BusinessCard) bool {
 	both := *r
 	both.Secrecy = max(r.Secrecy, DemandOf(ours, client), DemandOf(theirs, client))
 	if !r.Direct || both.Secrecy == Encrypted {
@@ -151,7 +151,7 @@ func (r *Route) NativeFeatures(better int, running func(name string) Transport) 
 }
 
 // unfit reports whether the owner of a card cannot use the transport at a place of the route.
-func (r *Route) unfit(c *dynamic.Card, at int) bool {
+func (r *Route) unfit(c *dynamic.BusinessCard, at int) bool {
 	return c.Has(unfitFeature(at)) || r.Secrecy != AnyLink && c.Has(plainFeature(at))
 }
 

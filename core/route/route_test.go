@@ -56,16 +56,16 @@ func TestUnfit(t *testing.T) {
 // TestWays: those that are not excluded, in the order of the route and then of the peer's card.
 func TestWays(t *testing.T) {
 	all := []string{"shm", "quic", "tcp", "vendor"}
-	ours := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
-	theirs := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
+	ours := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
+	theirs := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
 	elsewhere, deaf, quiet := *theirs, *theirs, *ours
 	elsewhere.Node = "n"
-	deaf.Offers = deaf.Offers[:1]
-	quiet.Offers = quiet.Offers[:1]
+	deaf.Endpoints = deaf.Endpoints[:1]
+	quiet.Endpoints = quiet.Endpoints[:1]
 	for _, c := range []struct {
 		what         string
 		route        Route
-		ours, theirs *dynamic.Card
+		ours, theirs *dynamic.BusinessCard
 		want         string
 		rules        []Rule // of all
 	}{
@@ -79,7 +79,7 @@ func TestWays(t *testing.T) {
 		{"no card", Route{Direct: true, Prefer: all}, ours, nil, "", []Rule{NoCards, NoCards, NoCards, NoCards}},
 	} {
 		got := ""
-		for _, o := range c.route.Ways(running, c.ours, c.theirs) {
+		for _, o := range c.route.Candidates(running, c.ours, c.theirs) {
 			got += o.Address
 		}
 		if got != c.want {
@@ -95,14 +95,14 @@ func TestWays(t *testing.T) {
 
 // TestNative: a site's own MPI is used where no better transport is.
 func TestNative(t *testing.T) {
-	ours := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp"}, {Transport: "shm"}}}
+	ours := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.Endpoint{{Transport: "tcp"}, {Transport: "shm"}}}
 	elsewhere := *ours
 	elsewhere.Node = "n"
 	for _, c := range []struct {
 		what         string
 		route        Route
 		better       int
-		ours, theirs *dynamic.Card
+		ours, theirs *dynamic.BusinessCard
 		want         bool
 	}{
 		{"first", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 0, ours, ours, true},
@@ -131,10 +131,10 @@ func TestNativeSeesBothEnds(t *testing.T) {
 		}
 		return running(name)
 	}
-	card := func(node string, running func(string) Transport) *dynamic.Card {
-		c := &dynamic.Card{Node: node, Features: r.NativeFeatures(3, running)}
+	card := func(node string, running func(string) Transport) *dynamic.BusinessCard {
+		c := &dynamic.BusinessCard{Node: node, Features: r.NativeFeatures(3, running)}
 		for _, name := range r.Prefer {
-			c.Offers = append(c.Offers, dynamic.Offer{Transport: name})
+			c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: name})
 		}
 		return c
 	}
@@ -165,16 +165,16 @@ func TestNativeWhereOneEncrypts(t *testing.T) {
 		for _, said := range []Secrecy{AnyLink, Closed} {
 			for _, machine := range []string{"m", "n"} {
 				var routes [2]Route
-				var cards [2]*dynamic.Card
+				var cards [2]*dynamic.BusinessCard
 				for i, closed := range []bool{true, false} {
 					routes[i] = Route{Direct: true, Prefer: prefer, Secrecy: said}
-					cards[i] = &dynamic.Card{Node: []string{"m", machine}[i]}
+					cards[i] = &dynamic.BusinessCard{Node: []string{"m", machine}[i]}
 					if closed {
 						routes[i].Secrecy, cards[i].Features = Closed, []string{ClosedFeature}
 					}
 					cards[i].Features = append(cards[i].Features, routes[i].NativeFeatures(len(prefer), at(closed))...)
 					for _, name := range prefer {
-						cards[i].Offers = append(cards[i].Offers, dynamic.Offer{Transport: name})
+						cards[i].Endpoints = append(cards[i].Endpoints, dynamic.Endpoint{Transport: name})
 					}
 				}
 				one := routes[0].Native(0, len(prefer), at(true), cards[0], cards[1])

@@ -39,30 +39,30 @@ func (h *Host) is(name string, addr netip.Addr) bool {
 	return addr.IsValid() && slices.Contains(h.Addresses, addr) || slices.Contains(h.Names, name)
 }
 
-// Placed is a part and the site that should start it.
-type Placed struct {
+// PlacedPart is a part and the site that should start it.
+type PlacedPart struct {
 	Part
 	Client wire.ClientRank // rank of the site in the parents' job; NoClient: a spare site
 	Spare  string          // name of the spare site; empty: a site of the job
 	Hosts  []int           // hosts of the proc's own site for the part, in the order of new ranks; nil: another site
 
-	NewClient wire.ClientRank // client of the new world that the part belongs to; set by [Attempt.Answered]
+	NewClient wire.ClientRank // client of the new world that the part belongs to; set by [Transaction.Answered]
 }
 
-// NoClient is the Client of a Placed at a spare site.
+// NoClient is the Client of a PlacedPart at a spare site.
 const NoClient wire.ClientRank = -1
 
 // shares reports whether a part is of the same client of the new world as the one before it: the
 // hosts of the proc's own site are one client, of which the node that spawns makes the list.
 // Another site is asked for each part by itself, and knows of no other.
-func (p *Placed) shares(before *Placed) bool {
+func (p *PlacedPart) shares(before *PlacedPart) bool {
 	return p.Hosts != nil && before.Hosts != nil
 }
 
 // Plan decides where the commands of a spawn may run. Ranks are in the order of the commands (MPI-4.1,
 // 11.8.3), and those of one host of the new world are consecutive: commands that follow each other at the same
 // hosts are therefore one part.
-func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
+func (j *Job) Plan(world string, commands []Command) (parts []*PlacedPart, r *Refusal) {
 	for _, c := range commands {
 		p, problem := j.locate(c.Info["host"])
 		if problem != "" {
@@ -91,9 +91,9 @@ func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusa
 // or addresses, or this machine. Without the key, procs are spawned where the spawner is or,
 // if the site has several machines, on all of them. If another site is named and no host of
 // it, any of its hosts may be taken.
-func (j *Job) locate(list string) (p Placed, problem string) {
+func (j *Job) locate(list string) (p PlacedPart, problem string) {
 	if list == "" {
-		p = Placed{Client: j.Self, Hosts: []int{j.SpawnerHost}}
+		p = PlacedPart{Client: j.Self, Hosts: []int{j.SpawnerHost}}
 		for i := 1; j.Spread && i < len(j.Sites[j.Self].Hosts); i++ {
 			p.Hosts = append(p.Hosts, (j.SpawnerHost+i)%len(j.Sites[j.Self].Hosts))
 		}
@@ -121,9 +121,9 @@ func (j *Job) locate(list string) (p Placed, problem string) {
 }
 
 // named finds what one name in the info key host means.
-func (j *Job) named(name string) (p Placed, ok bool) {
+func (j *Job) named(name string) (p PlacedPart, ok bool) {
 	if name == "localhost" || slices.Contains(j.Names, name) {
-		return Placed{Client: j.Self, Hosts: []int{j.SpawnerHost}}, true
+		return PlacedPart{Client: j.Self, Hosts: []int{j.SpawnerHost}}, true
 	}
 	for i, s := range j.Sites {
 		if s.Name != name || name == "" {
@@ -155,7 +155,7 @@ func (j *Job) named(name string) (p Placed, ok bool) {
 		}
 	}
 	for _, s := range j.Spares {
-		p = Placed{Client: NoClient, Spare: s.Name}
+		p = PlacedPart{Client: NoClient, Spare: s.Name}
 		if s.Name == name {
 			return p, true
 		}
@@ -164,7 +164,7 @@ func (j *Job) named(name string) (p Placed, ok bool) {
 			return p, true
 		}
 	}
-	return Placed{}, false
+	return PlacedPart{}, false
 }
 
 // everywhere lists the names of the job's sites, for an error. A site that the file of the

@@ -77,7 +77,7 @@ type slotRequest[P comparable] struct {
 type SlotAnswer[P comparable] struct {
 	Part    P
 	Granted []int
-	Pieces  []Piece
+	Pieces  []HostPart
 	Refused *Refusal
 }
 

@@ -11,8 +11,8 @@ import (
 // MaxSpares is the maximum number of spare sites that a node knows.
 const MaxSpares = 32
 
-// Offer is the message with which the node of a spare site offers the site.
-type Offer struct {
+// SpareOffer is the message with which the node of a spare site offers the site.
+type SpareOffer struct {
 	Site     string
 	Instance uint64        // number of its node: another one after a restart
 	To       wire.HostRank // the host of the job that gets the offer: a node may run several
@@ -106,7 +106,7 @@ func (s *Spares[L, W]) List() (list []Spare) {
 }
 
 // Refuses returns the reason why an offer would be refused, or "" if it would be accepted.
-func (s *Spares[L, W]) Refuses(o Offer) (reason string) {
+func (s *Spares[L, W]) Refuses(o SpareOffer) (reason string) {
 	switch {
 	case o.Site == "":
 		return "it has no name"
@@ -120,7 +120,7 @@ func (s *Spares[L, W]) Refuses(o Offer) (reason string) {
 
 // Offer accepts a link over which a spare site offers itself, or returns the reason why it is
 // refused. A newer offer of a site replaces the one before it.
-func (s *Spares[L, W]) Offer(now time.Time, o Offer, l L) (reason string) {
+func (s *Spares[L, W]) Offer(now time.Time, o SpareOffer, l L) (reason string) {
 	if reason := s.Refuses(o); reason != "" {
 		return reason
 	}

@@ -46,7 +46,7 @@ func (w *spareWorld) steps() {
 	}
 }
 
-func (w *spareWorld) offer(now time.Time, o Offer, link int) {
+func (w *spareWorld) offer(now time.Time, o SpareOffer, link int) {
 	w.open[link] = o.Site
 	if why := w.Offer(now, o, link); why != "" {
 		w.t.Error(why)
@@ -71,7 +71,7 @@ func TestSpareIsTaken(t *testing.T) {
 	}
 	w.Ask(spareStart, "early", "delta", time.Minute)
 	w.steps()
-	w.offer(spareStart, Offer{Site: "delta", Instance: 1}, 10)
+	w.offer(spareStart, SpareOffer{Site: "delta", Instance: 1}, 10)
 	if w.granted["early"] != 10 || w.state("delta") != SpareWaiting {
 		t.Errorf("granted %v, state %s", w.granted, w.state("delta"))
 	}
@@ -80,11 +80,11 @@ func TestSpareIsTaken(t *testing.T) {
 	if w.granted["second"] != 0 {
 		t.Error("two spawns have one link")
 	}
-	w.offer(spareStart, Offer{Site: "delta", Instance: 1, Procs: 4}, 11)
+	w.offer(spareStart, SpareOffer{Site: "delta", Instance: 1, Procs: 4}, 11)
 	if w.granted["second"] != 11 || w.state("delta") != SpareTaken {
 		t.Errorf("granted %v, state %s", w.granted, w.state("delta"))
 	}
-	w.offer(spareStart, Offer{Site: "delta", Instance: 1, Procs: 4}, 12)
+	w.offer(spareStart, SpareOffer{Site: "delta", Instance: 1, Procs: 4}, 12)
 	w.Ended(spareStart, 10, "done")
 	w.Ended(spareStart, 11, "done")
 	if s := w.state("delta"); s != SpareTaken {
@@ -94,7 +94,7 @@ func TestSpareIsTaken(t *testing.T) {
 	if s := w.List()[0]; s.State != SpareLost || s.Procs != 0 || s.Why != "killed" || !s.Since.Equal(spareStart.Add(time.Second)) {
 		t.Errorf("%+v", s)
 	}
-	w.offer(spareStart, Offer{Site: "delta", Instance: 2}, 13) // it was started again
+	w.offer(spareStart, SpareOffer{Site: "delta", Instance: 2}, 13) // it was started again
 	if s := w.state("delta"); s != SpareWaiting {
 		t.Errorf("it is %s", s)
 	}
@@ -103,9 +103,9 @@ func TestSpareIsTaken(t *testing.T) {
 func TestSpareThatDoesNotCome(t *testing.T) {
 	w := newSpareWorld(t)
 	w.Declare(Site{Name: "delta"})
-	w.offer(spareStart, Offer{Site: "eps", Instance: 1}, 1)
+	w.offer(spareStart, SpareOffer{Site: "eps", Instance: 1}, 1)
 	w.Ended(spareStart, 1, "killed")
-	w.offer(spareStart, Offer{Site: "silent", Instance: 1}, 2)
+	w.offer(spareStart, SpareOffer{Site: "silent", Instance: 1}, 2)
 	for _, site := range []string{"delta", "eps", "silent", "silent"} {
 		w.Ask(spareStart, "by "+site, site, 2*time.Second)
 		if site == "silent" && w.granted["by silent"] == 0 {
@@ -141,9 +141,9 @@ func TestSpareThatDoesNotCome(t *testing.T) {
 func TestSpareOffersThatAreRefused(t *testing.T) {
 	w := newSpareWorld(t)
 	for i := range MaxSpares {
-		w.offer(spareStart, Offer{Site: "s" + strings.Repeat("x", i), Instance: 1}, i+1)
+		w.offer(spareStart, SpareOffer{Site: "s" + strings.Repeat("x", i), Instance: 1}, i+1)
 	}
-	for _, o := range []Offer{{Site: "more", Instance: 1}, {Instance: 1}, {Site: "s", Instance: 1, Procs: -1}} {
+	for _, o := range []SpareOffer{{Site: "more", Instance: 1}, {Instance: 1}, {Site: "s", Instance: 1, Procs: -1}} {
 		if w.Offer(spareStart, o, 1000) == "" {
 			t.Errorf("%+v is taken", o)
 		}
@@ -199,7 +199,7 @@ func TestSparesModel(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) { check() },
 			"offer": func(r *rapid.T) {
-				o := Offer{Site: sites.Draw(r, "site"), Instance: 1, Procs: rapid.IntRange(0, 2).Draw(r, "procs")}
+				o := SpareOffer{Site: sites.Draw(r, "site"), Instance: 1, Procs: rapid.IntRange(0, 2).Draw(r, "procs")}
 				w.offer(now, o, next)
 				next++
 			},

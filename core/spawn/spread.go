@@ -2,15 +2,15 @@ package spawn
 
 import "slices"
 
-// Piece is the share of one host in a part.
-type Piece struct {
+// HostPart is the share of one host in a part.
+type HostPart struct {
 	Host  int   `json:"host"`  // index among the hosts of its site
 	Procs []int `json:"procs"` // number of procs, by command of the part
 }
 
 // Of returns the part of a host: the commands of p that it has procs of, with exactly these numbers
 // of procs.
-func (x *Piece) Of(p *Part) *Part {
+func (x *HostPart) Of(p *Part) *Part {
 	q := &Part{World: p.World}
 	for i, n := range x.Procs {
 		if n == 0 {
@@ -26,7 +26,7 @@ func (x *Piece) Of(p *Part) *Part {
 // spread divides procs among hosts. Each next one goes to the host that has the fewest spawned procs for
 // its weight, the first of several. The procs of a host are in a row, and hosts are in the order in
 // which they are given.
-func spread(granted, hosts []int, load, weight func(host int) int) (pieces []Piece) {
+func spread(granted, hosts []int, load, weight func(host int) int) (pieces []HostPart) {
 	total := 0
 	for _, n := range granted {
 		total += n
@@ -46,7 +46,7 @@ func spread(granted, hosts []int, load, weight func(host int) int) (pieces []Pie
 		if n == 0 {
 			continue
 		}
-		x := Piece{Host: hosts[i], Procs: make([]int, len(granted))}
+		x := HostPart{Host: hosts[i], Procs: make([]int, len(granted))}
 		for n > 0 {
 			k := min(n, left[c])
 			x.Procs[c], left[c], n = x.Procs[c]+k, left[c]-k, n-k

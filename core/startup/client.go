@@ -47,7 +47,7 @@ type Client struct {
 // NewClient returns a client, or an error if cfg is not valid.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("startup: %s: %w", cfg.Who(), err)
+		return nil, fmt.Errorf("startup: %s: %w", cfg.ErrorName(), err)
 	}
 	return &Client{cfg: cfg}, nil
 }
@@ -209,7 +209,7 @@ func (c *Client) command(f frame, now time.Time) error {
 func (c *Client) takeLost(payload []byte) {
 	l, _, said, err := wire.ParseAnswer(payload)
 	if err == nil && l == wire.LabelLost && len(c.others) < wire.MaxClients {
-		c.others = append(c.others, fmt.Errorf("startup: %s: %w", c.cfg.Who(), c.told(Printable(said))))
+		c.others = append(c.others, fmt.Errorf("startup: %s: %w", c.cfg.ErrorName(), c.told(Printable(said))))
 	}
 }
 
@@ -339,6 +339,6 @@ func (c *Client) fail(err error) {
 }
 
 func (c *Client) end(err error) {
-	c.err = fmt.Errorf("startup: %s: %w", c.cfg.Who(), err)
+	c.err = fmt.Errorf("startup: %s: %w", c.cfg.ErrorName(), err)
 	c.state = clientFailed
 }

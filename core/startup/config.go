@@ -82,8 +82,8 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// Who returns the name of the client in errors.
-func (c *ClientConfig) Who() string {
+// ErrorName returns the name of the client in errors.
+func (c *ClientConfig) ErrorName() string {
 	if c.Spare {
 		return "spare site"
 	}

@@ -59,8 +59,8 @@ func (p *Procs) Describe(head []byte) []byte {
 // job with clients of others: that of a proc with a card, without its node and its offers.
 func (p *Procs) blankCard() []byte {
 	for x := range p.Runs() {
-		if c, err := dynamic.ParseCard(x.Card); err == nil {
-			c.Node, c.Offers = "", nil
+		if c, err := dynamic.ParseBusinessCard(x.Card); err == nil {
+			c.Node, c.Endpoints = "", nil
 			b, _ := c.AppendText(nil) // cannot fail: less than was parsed
 			return b
 		}

@@ -225,7 +225,7 @@ func TestSpareHearsOfFailure(t *testing.T) {
 	w.run()
 	w.clients[1].Fail(errors.New("rank 1 was killed"))
 	w.run()
-	if err := w.clients[i].Err(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "rank 1 was killed") || ProspectAfter(err) != JobFailed {
+	if err := w.clients[i].Err(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "rank 1 was killed") || OutcomeAtServer(err) != JobFailed {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Prospect is what a site may expect of one server of a list.
-type Prospect uint8
+// ServerOutcome is what a site may expect of one server of a list.
+type ServerOutcome uint8
 
 // The prospects.
 const (
-	MayReturn  Prospect = iota // the server may be there later
-	WillRefuse                 // the server will not have this site
-	JobFailed                  // the job has failed, whatever server the site goes to
+	MayReturn  ServerOutcome = iota // the server may be there later
+	WillRefuse                      // the server will not have this site
+	JobFailed                       // the job has failed, whatever server the site goes to
 )
 
-// ProspectAfter returns what to expect of a server after the error with which startup has ended
+// OutcomeAtServer returns what to expect of a server after the error with which startup has ended
 // there. A server that is lost, stopped or has waited too long may be started again. A server's
 // report that a site has failed holds at every server.
-func ProspectAfter(err error) Prospect {
+func OutcomeAtServer(err error) ServerOutcome {
 	text := err.Error()
 	if i := strings.LastIndex(text, ErrFailed.Error()+": "); errors.Is(err, ErrFailed) && i >= 0 {
 		said := text[i+len(ErrFailed.Error())+2:]

@@ -13,7 +13,7 @@ func TestProspectAfter(t *testing.T) {
 	said := func(text string) error { return fmt.Errorf("startup: client 1: the server %w: %s", ErrFailed, text) }
 	for _, c := range []struct {
 		err  error
-		want Prospect
+		want ServerOutcome
 	}{
 		{fmt.Errorf("the server's %w while we waited", ErrLost), MayReturn},
 		{fmt.Errorf("the server cannot be reached: %w", ErrTimeout), MayReturn},
@@ -28,7 +28,7 @@ func TestProspectAfter(t *testing.T) {
 		{said("client 0 (10.0.0.1:5): connection was lost before FINI"), JobFailed},
 		{said("client rank cannot be used: a and b both say they are client 1"), JobFailed},
 	} {
-		if got := ProspectAfter(c.err); got != c.want {
+		if got := OutcomeAtServer(c.err); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)
 		}
 	}

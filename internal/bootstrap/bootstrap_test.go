@@ -33,12 +33,12 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestPlacesAreOneWord(t *testing.T) {
-	p := Place{Socket: "impi-X", Address: netip.MustParseAddr("fd00::1"), Head: "[fd00::1]:80", Secret: "S", Server: "[fd00::1]:81"}
+	p := NodeAddress{Socket: "impi-X", Address: netip.MustParseAddr("fd00::1"), Head: "[fd00::1]:80", Secret: "S", Server: "[fd00::1]:81"}
 	text, err := p.Encode()
 	if err != nil || strings.ContainsAny(text, " ;\n") || len(text) > 250 {
 		t.Fatalf("%q: %v", text, err) // some process managers have room for 256 bytes only
 	}
-	if got, err := DecodePlace(text, 0, 2); err != nil || got != p {
+	if got, err := DecodeNodeAddress(text, 0, 2); err != nil || got != p {
 		t.Errorf("%+v, %v, want %+v", got, err, p)
 	}
 	for text, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestPlacesAreOneWord(t *testing.T) {
 		`{"socket":"s","address":"10.0.0"}`:                                    {1, 2, "cannot be read"},
 		strings.Repeat("x", maxPlace+1):                                        {0, 1, "more than 1024"},
 	} {
-		if p, err := DecodePlace(text, c.block, c.blocks); err == nil || !strings.Contains(err.Error(), c.says) {
+		if p, err := DecodeNodeAddress(text, c.block, c.blocks); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.60q: %+v, %v, want %q", text, p, err, c.says)
 		}
 	}
@@ -107,7 +107,7 @@ func serving(t *testing.T, o Order) (n *Node, starter *line, err error) {
 		t.Fatal(err)
 	}
 	if o.Version != version || len(o.Blocks) == 0 || o.Blocks[0].First != 0 || o.Self >= len(o.Blocks) {
-		var p Place
+		var p NodeAddress
 		if err := starter.receive(&p, maxPlace); err != nil || p.Problem == "" {
 			t.Errorf("%+v, %v, want a problem", p, err)
 		}
@@ -139,12 +139,12 @@ func TestProcsAreLetIn(t *testing.T) {
 	address := netip.MustParseAddr("127.0.0.1")
 	opened := make(chan error, 1)
 	go func() { opened <- n.Open(func() (netip.Addr, error) { return address, nil }) }()
-	var p Place
+	var p NodeAddress
 	if err := errors.Join(starter.receive(&p, maxPlace), <-opened); err != nil || p.Address != address || p.Head != "" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	type result struct {
-		places []Place
+		places []NodeAddress
 		procs  []Proc
 		err    error
 	}
@@ -174,7 +174,7 @@ func TestProcsAreLetIn(t *testing.T) {
 		}
 	}
 	first := say(attached(1))
-	if err := starter.send([]Place{{Socket: "a"}, p}); err != nil {
+	if err := starter.send([]NodeAddress{{Socket: "a"}, p}); err != nil {
 		t.Fatal(err)
 	}
 	r := <-got
@@ -226,7 +226,7 @@ func TestGatherEndsWithItsStarter(t *testing.T) {
 				t.Fatal(err)
 			}
 			go func() { _ = n.Open(nil) }()
-			var p Place
+			var p NodeAddress
 			if err := starter.receive(&p, maxPlace); err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestLinesAreBounded(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	go func() { _, _ = a.Write([]byte(strings.Repeat("x", 10<<10))) }()
-	var p Place
+	var p NodeAddress
 	if err := newLine(b).receive(&p, maxPlace); err == nil || !strings.Contains(err.Error(), "more than 1024") {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@
 //     its own.
 //   - The first rank of a block starts impi-node and tells it about the block ([Order]). The node opens a
 //     socket for the block's procs and chooses the machine's address; the first one's is the head of the
-//     site. The rank publishes that ([Place]) in PMI's key-value space.
+//     site. The rank publishes that ([NodeAddress]) in PMI's key-value space.
 //   - All wait at a fence. First ranks give their nodes the places of the others. Each rank connects to
 //     its node's socket and says who it is, and is then like a proc that a node has started.
 //

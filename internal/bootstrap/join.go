@@ -217,7 +217,7 @@ func (m *Managed) start(program string, o Order) error {
 	}
 	go func() { _ = cmd.Wait() }() // the node reports itself how it ended
 	m.node = newLine(ours)
-	var p Place
+	var p NodeAddress
 	if err = m.node.send(o); err == nil {
 		err = m.node.receive(&p, maxPlace)
 	}
@@ -236,7 +236,7 @@ func (m *Managed) start(program string, o Order) error {
 
 func keyOf(block int) string { return "impi-node-" + strconv.Itoa(block) }
 
-func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
+func (m *Managed) placeOf(blocks []Block, block int) (p NodeAddress, err error) {
 	text, found, err := m.manager.Get(keyOf(block), blocks[block].First)
 	if err == nil && !found {
 		err = errors.New("it is not in PMI's key-value space")
@@ -244,11 +244,11 @@ func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
 	if err != nil {
 		return p, fmt.Errorf("rank %d has not published where its node is: %w", blocks[block].First, err)
 	}
-	return DecodePlace(text, block, len(blocks))
+	return DecodeNodeAddress(text, block, len(blocks))
 }
 
 func (m *Managed) tellPlaces(blocks []Block) error {
-	places := make([]Place, len(blocks))
+	places := make([]NodeAddress, len(blocks))
 	for i := range blocks {
 		var err error
 		if places[i], err = m.placeOf(blocks, i); err != nil {

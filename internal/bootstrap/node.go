@@ -20,7 +20,7 @@ type Node struct {
 	Listener net.Listener // of the head, for the nodes of other blocks; nil elsewhere
 
 	line     *line
-	place    Place
+	place    NodeAddress
 	listener wireup.AttachListener
 	server   net.Listener // keeps the port of the job's server at the head; nil elsewhere
 }
@@ -56,7 +56,7 @@ func Serve(socket io.ReadWriteCloser) (*Node, error) {
 
 // refuse tells the process that has started this node that it cannot do its work, and returns err.
 func (n *Node) refuse(err error) error {
-	_ = n.line.send(Place{Problem: "impi-node: " + err.Error()}) // it may be gone
+	_ = n.line.send(NodeAddress{Problem: "impi-node: " + err.Error()}) // it may be gone
 	return err
 }
 
@@ -90,7 +90,7 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 // Gather returns the places of all blocks, and the procs of this one in their order, when all are
 // there. A rank may come to MPI_Init as late as it likes; once all ranks have, limit is the maximum
 // time for their connections. It gives up when ctx ends, or the process that has started this one.
-func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
+func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]NodeAddress, []Proc, error) {
 	defer func() { _ = n.listener.Close() }()
 	if n.server != nil {
 		defer n.server.Close() // the server comes next
@@ -122,7 +122,7 @@ func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc
 }
 
 type answer struct {
-	places []Place
+	places []NodeAddress
 	err    error
 }
 
@@ -146,7 +146,7 @@ func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel conte
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%v have passed since all were in MPI_Init", limit)) })
 	defer late.Stop()
 	told <- a
-	err := n.line.receive(new(Place), maxPlace) // no message follows, but its end is seen
+	err := n.line.receive(new(NodeAddress), maxPlace) // no message follows, but its end is seen
 	cancel(ended(err))
 }
 

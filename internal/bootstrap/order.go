@@ -22,8 +22,8 @@ const version = 1
 
 // Bounds of what is read.
 const (
-	maxPlace = 1 << 10  // bytes of a Place
-	maxLine  = 64 << 20 // of a message to a node: a Place for each block
+	maxPlace = 1 << 10  // bytes of a NodeAddress
+	maxLine  = 64 << 20 // of a message to a node: a NodeAddress for each block
 )
 
 // Block is some ranks in a row that are on one machine.
@@ -65,9 +65,9 @@ type Order struct {
 	Machine string  `json:"machine,omitempty"` // the process manager's name of the node's machine
 }
 
-// Place describes how to reach the node of a block: the node's answer to the Order, and what its
-// first rank publishes.
-type Place struct {
+// NodeAddress describes how to reach the node of a block: the node's answer to the Order, and what
+// its first rank publishes.
+type NodeAddress struct {
 	Socket  string     `json:"socket"`            // abstract, for the block's procs
 	Address netip.Addr `json:"address,omitzero"`  // of the machine, where there are several blocks
 	Head    string     `json:"head,omitempty"`    // "ip:port" where the head accepts the other nodes
@@ -79,13 +79,13 @@ type Place struct {
 }
 
 // Encode returns a place in one word, as PMI requires for values.
-func (p *Place) Encode() (string, error) {
+func (p *NodeAddress) Encode() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
 }
 
-// DecodePlace parses the place that Encode has written, for the node of a block.
-func DecodePlace(text string, block, blocks int) (p Place, err error) {
+// DecodeNodeAddress parses the place that Encode has written, for the node of a block.
+func DecodeNodeAddress(text string, block, blocks int) (p NodeAddress, err error) {
 	if len(text) > maxPlace {
 		return p, fmt.Errorf("the place of block %d has %d bytes, more than %d", block, len(text), maxPlace)
 	}

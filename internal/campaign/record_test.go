@@ -134,7 +134,7 @@ func TestPublished(t *testing.T) {
 		skips.NotRun(t, err.Error(), "test a checkout with its history")
 	}
 	for _, p := range r.Pieces {
-		if _, err := provenance.Behind("../..", p.Made.Commit, "core"); err != nil || strings.HasSuffix(p.Made.Commit, "-dirty") {
+		if _, err := provenance.CommitsBehind("../..", p.Made.Commit, "core"); err != nil || strings.HasSuffix(p.Made.Commit, "-dirty") {
 			t.Errorf("%s of %s: commit %s (%v)", p.Kind, p.Made.Day, p.Made.Commit, err)
 		}
 	}

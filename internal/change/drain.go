@@ -71,9 +71,9 @@ func (o *drainOptions) run(args []string, out, errs io.Writer) (int, error) {
 	return o.conclude(a, out, errs)
 }
 
-func (o *drainOptions) node() (*links.Found, error) {
+func (o *drainOptions) node() (*links.FoundNode, error) {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{})
-	found = slices.DeleteFunc(found, func(f links.Found) bool {
+	found = slices.DeleteFunc(found, func(f links.FoundNode) bool {
 		return strings.Contains(f.About.Job, "/") || !links.IsCalled(o.job, f.About.Job, f.About.ID) || !isOf(&f, o.host)
 	})
 	switch len(found) {
@@ -90,14 +90,14 @@ func (o *drainOptions) node() (*links.Found, error) {
 }
 
 // isOf reports whether a node runs a host: that alone, or all of its site.
-func isOf(f *links.Found, name string) bool {
+func isOf(f *links.FoundNode, name string) bool {
 	if f.About.Host != "" {
 		return f.About.Host == name
 	}
 	return f.Node != nil && slices.ContainsFunc(f.Node.Sites, func(s links.Site) bool { return s.Client == f.About.Client && slices.Contains(s.Hosts, name) })
 }
 
-func (o *drainOptions) ask(f *links.Found, op links.Op) (*links.Drain, error) {
+func (o *drainOptions) ask(f *links.FoundNode, op links.Op) (*links.Drain, error) {
 	r := links.Request{Op: op, Transport: o.transport}
 	if f.About.Host != "" {
 		r.Host, r.Number = f.About.Host, f.About.Number+1
@@ -115,7 +115,7 @@ func (o *drainOptions) ask(f *links.Found, op links.Op) (*links.Drain, error) {
 const askTime = 10 * time.Second
 
 // follow asks again until nothing uses the plugins, or the time is over, and prints what changes.
-func (o *drainOptions) follow(f *links.Found, a *links.Drain, out io.Writer) (_ *links.Drain, err error) {
+func (o *drainOptions) follow(f *links.FoundNode, a *links.Drain, out io.Writer) (_ *links.Drain, err error) {
 	over := time.After(o.deadline)
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

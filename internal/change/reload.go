@@ -61,9 +61,9 @@ const surveyTime = 2 * time.Second
 
 // find returns the nodes on this machine that are of the selected job, or of the only one there is.
 // What a job has spawned is part of it.
-func (o *common) find() ([]links.Found, error) {
+func (o *common) find() ([]links.FoundNode, error) {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{Here: true})
-	found = slices.DeleteFunc(found, func(f links.Found) bool {
+	found = slices.DeleteFunc(found, func(f links.FoundNode) bool {
 		return strings.Contains(f.About.Job, "/") || !links.IsCalled(o.job, f.About.Job, f.About.ID)
 	})
 	jobs := links.ByJob(found)
@@ -82,9 +82,9 @@ func (o *common) find() ([]links.Found, error) {
 	return found, nil
 }
 
-func bySite(found []links.Found) (list []links.Found) {
+func bySite(found []links.FoundNode) (list []links.FoundNode) {
 	for _, f := range found {
-		if !slices.ContainsFunc(list, func(x links.Found) bool {
+		if !slices.ContainsFunc(list, func(x links.FoundNode) bool {
 			return x.About.ID == f.About.ID && x.About.Client == f.About.Client && x.About.Job == f.About.Job
 		}) {
 			list = append(list, f)
@@ -94,15 +94,15 @@ func bySite(found []links.Found) (list []links.Found) {
 }
 
 type result struct {
-	Job   string         `json:"job"`
-	Site  string         `json:"site"`
-	Hosts []links.Reread `json:"hosts,omitempty"`
-	Error string         `json:"error,omitempty"`
+	Job   string             `json:"job"`
+	Site  string             `json:"site"`
+	Hosts []links.FileReload `json:"hosts,omitempty"`
+	Error string             `json:"error,omitempty"`
 }
 
 // failed reports whether something is wrong at a host, so that nothing has changed or not all.
 func (r *result) failed() bool {
-	return r.Error != "" || slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return h.Failed() || !h.Applied })
+	return r.Error != "" || slices.ContainsFunc(r.Hosts, func(h links.FileReload) bool { return h.Failed() || !h.Applied })
 }
 
 // ReloadCommand returns impi-node reload.
@@ -142,7 +142,7 @@ func (o *common) reload(_ []string, out, errs io.Writer) (int, error) {
 	return status, nil
 }
 
-func ask(f *links.Found, limit time.Duration, r links.Request) (*links.Answer, error) {
+func ask(f *links.FoundNode, limit time.Duration, r links.Request) (*links.Answer, error) {
 	if f.Err != nil {
 		return nil, f.Err
 	}
@@ -164,17 +164,17 @@ func (r *result) print(out, errs io.Writer) {
 		fmt.Fprintf(errs, "%s: %s\n", title, r.Error)
 		return
 	}
-	each(out, title, r.Hosts, func(h *links.Reread) []string { return h.Changes }, "")
-	each(out, title, r.Hosts, func(h *links.Reread) []string { return h.Restart }, ": needs a restart")
-	each(errs, title, r.Hosts, func(h *links.Reread) []string { return h.Faults }, "")
-	each(errs, title, r.Hosts, func(h *links.Reread) []string {
+	each(out, title, r.Hosts, func(h *links.FileReload) []string { return h.Changes }, "")
+	each(out, title, r.Hosts, func(h *links.FileReload) []string { return h.Restart }, ": needs a restart")
+	each(errs, title, r.Hosts, func(h *links.FileReload) []string { return h.Faults }, "")
+	each(errs, title, r.Hosts, func(h *links.FileReload) []string {
 		if h.Problem == "" {
 			return nil
 		}
 		return []string{h.Problem}
 	}, "")
-	applied := slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return h.Applied })
-	same := !slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return len(h.Changes)+len(h.Restart) > 0 })
+	applied := slices.ContainsFunc(r.Hosts, func(h links.FileReload) bool { return h.Applied })
+	same := !slices.ContainsFunc(r.Hosts, func(h links.FileReload) bool { return len(h.Changes)+len(h.Restart) > 0 })
 	switch {
 	case r.failed() && applied:
 		fmt.Fprintf(errs, "%s: not all hosts have changed; correct that and reload again\n", title)
@@ -187,7 +187,7 @@ func (r *result) print(out, errs io.Writer) {
 
 // each writes the lines of hosts, each line once, with the names of the hosts that have it unless
 // all do.
-func each(w io.Writer, title string, hosts []links.Reread, lines func(*links.Reread) []string, end string) {
+func each(w io.Writer, title string, hosts []links.FileReload, lines func(*links.FileReload) []string, end string) {
 	var order []string
 	who := make(map[string][]string)
 	for i := range hosts {

@@ -40,9 +40,9 @@ func (c *compressed) Made() int { return c.resumable.Made() }
 // Pump calls the resumable link's Pump.
 func (c *compressed) Pump() { c.resumable.Pump() }
 
-// Reads reports whether a Mover that has read p i times reads it again: MaxReads times, and after
-// that only data that a compressed link has already read from the link below, which the poll set
-// does not see.
+// Reads reports whether an EndpointIO that has read p i times reads it again: MaxReads times, and
+// after that only data that a compressed link has already read from the link below, which the poll
+// set does not see.
 func (p *Endpoint) Reads(i int) bool {
 	if i < MaxReads {
 		return true

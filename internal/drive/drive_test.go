@@ -396,7 +396,7 @@ type couple struct {
 }
 
 // newCouple has a first link below.
-func newCouple(t *testing.T, terms Terms) *couple {
+func newCouple(t *testing.T, terms ResumeRules) *couple {
 	c := newEnds(t, terms)
 	a, b := c.wire()
 	c.ends[0].Begin(a)
@@ -405,13 +405,13 @@ func newCouple(t *testing.T, terms Terms) *couple {
 	return c
 }
 
-func newEnds(t *testing.T, terms Terms) *couple {
+func newEnds(t *testing.T, terms ResumeRules) *couple {
 	c := &couple{t: t}
 	for i := range c.ends {
 		x, p := newLoopOwner(t), &Endpoint{}
 		terms.Dialler = i == 0
 		c.owners[i], c.who[i] = x, &linkOwner{}
-		c.ends[i] = x.d.NewResumable(p, resume.Session{9}, 1<<10, terms, c.who[i])
+		c.ends[i] = x.d.NewResumable(p, resume.SessionID{9}, 1<<10, terms, c.who[i])
 		p.Link = c.ends[i]
 		c.moves[i] = &mover{r: c.ends[i], d: x.d}
 		if err := x.d.Add(p, 0, c.moves[i]); err != nil {

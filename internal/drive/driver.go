@@ -3,7 +3,7 @@
 // resumable links are repaired and given up. Procs, the packet switches of hosts and the
 // simulator use it.
 //
-// It reads and writes links only through a Mover, starts no goroutine, and gets the time
+// It reads and writes links only through an EndpointIO, starts no goroutine, and gets the time
 // and its place to sleep from its Machine. Only one goroutine at a time may use a Driver:
 // the one that holds the owner's lock, or the owner's loop.
 package drive
@@ -68,9 +68,9 @@ type Owner interface {
 	Tend()
 }
 
-// Mover moves the bytes of one endpoint between its link and the code that reads and writes
+// EndpointIO moves the bytes of one endpoint between its link and the code that reads and writes
 // them.
-type Mover interface {
+type EndpointIO interface {
 	// Receive reads the link and reports whether anything came or the link has ended.
 	Receive() (progress bool)
 	// Flush writes what is queued, as far as the link accepts it, and reports whether the link
@@ -90,7 +90,7 @@ type Endpoint struct {
 	Packed    *compress.Link // Link, perhaps wrapped by a tracer, if it is compressed: see Compress; or nil
 	Full      bool           // the link did not accept all of the last output
 
-	mover    Mover
+	mover    EndpointIO
 	key      uint32
 	interest link.Interest // what the poll set waits for; 0: it is not in the set
 	streak   int           // receives in a row that brought something when polled, since the last sleep
@@ -144,7 +144,7 @@ func (d *Driver) Close() error {
 }
 
 // Add begins to drive p, whose Link must be set. No other endpoint may use key until Remove.
-func (d *Driver) Add(p *Endpoint, key uint32, m Mover) error {
+func (d *Driver) Add(p *Endpoint, key uint32, m EndpointIO) error {
 	p.mover, p.key = m, key
 	h := p.Link.Handle()
 	if h != link.NoHandle {

@@ -40,8 +40,8 @@ const (
 // ErrPeerLost is the reason for closing a link below that seems to work: the peer has lost it.
 var ErrPeerLost = errors.New("the peer has lost it")
 
-// Terms are the rules for keeping a resumable link.
-type Terms struct {
+// ResumeRules are the rules for keeping a resumable link.
+type ResumeRules struct {
 	Dialler     bool          // this end asks for links below that replace lost ones
 	ReportsLoss bool          // this end, which does not ask, reports a loss to the other one
 	Limit       time.Duration // maximum time without a link below, before the resumable link is given up
@@ -70,7 +70,7 @@ type Resumable struct {
 	d        *Driver
 	endpoint *Endpoint
 	owner    ResumableOwner
-	terms    Terms
+	terms    ResumeRules
 
 	detached bool      // there is no link below
 	made     int       // number of links below until then
@@ -98,7 +98,7 @@ func (d *Driver) SetAttended() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
 // is that of resumable.Config.
-func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who ResumableOwner) *Resumable {
+func (d *Driver) NewResumable(p *Endpoint, session resume.SessionID, window int, t ResumeRules, who ResumableOwner) *Resumable {
 	r := &Resumable{d: d, endpoint: p, owner: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
 		Session: session, Dialler: t.Dialler, Window: window, FirstLimit: t.FirstLimit, Released: r.released, Blocked: r.blocked,

@@ -41,7 +41,7 @@ func (c *couple) up(want bool) {
 // The end that dials asks at once for a link below when one is lost; the one that is dialled has
 // the other told after a while, and again if that does not help.
 func TestLostLinkIsAskedFor(t *testing.T) {
-	c := newCouple(t, Terms{ReportsLoss: true, Limit: time.Minute})
+	c := newCouple(t, ResumeRules{ReportsLoss: true, Limit: time.Minute})
 	c.up(true)
 	c.cut()
 	c.pass(20 * time.Millisecond)
@@ -72,7 +72,7 @@ func TestLostLinkIsAskedFor(t *testing.T) {
 // The HELLO of a first link comes when the owner has gone to sleep, and before the timer has seen
 // that there is no link below: the owner must wake and arm it, or it sleeps on what comes by it.
 func TestFirstLinkWakesTheSleeper(t *testing.T) {
-	c := newEnds(t, Terms{Limit: time.Minute})
+	c := newEnds(t, ResumeRules{Limit: time.Minute})
 	a, b := c.wire()
 	c.ends[1].Begin(b)
 	x := c.owners[1]
@@ -91,7 +91,7 @@ func TestFirstLinkWakesTheSleeper(t *testing.T) {
 
 // Who could not ask asks again; who does not tell never does.
 func TestAskingThatFails(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute})
+	c := newCouple(t, ResumeRules{Limit: time.Minute})
 	c.who[0].deaf = true
 	c.cut()
 	c.pass(2 * tellEvery)
@@ -106,7 +106,7 @@ func TestAskingThatFails(t *testing.T) {
 // A link that nobody resumes is given up after its limit, and by who asks a while later, with the
 // reason for which it was lost.
 func TestLinkThatIsNotResumed(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Second})
+	c := newCouple(t, ResumeRules{Limit: time.Second})
 	if d := c.ends[0].BrokenFor(); d != 0 {
 		t.Errorf("lost for %v, though it is not", d)
 	}
@@ -130,7 +130,7 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 
 // A link that has never been used is given up after a time of its own, if that is longer.
 func TestLinkThatIsNotBegun(t *testing.T) {
-	c := newEnds(t, Terms{Limit: time.Second, FirstLimit: 10 * time.Second})
+	c := newEnds(t, ResumeRules{Limit: time.Second, FirstLimit: 10 * time.Second})
 	_, b := c.wire()
 	c.ends[1].Begin(b) // of which the other end does not know yet
 	if got := c.ends[1].Patience(); got != 10*time.Second {
@@ -144,7 +144,7 @@ func TestLinkThatIsNotBegun(t *testing.T) {
 	if c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) {
 		t.Errorf("%d: %v", c.who[1].ended, c.who[1].err)
 	}
-	if got := newCouple(t, Terms{Limit: time.Second, FirstLimit: 10 * time.Second}).ends[0].Patience(); got != time.Second {
+	if got := newCouple(t, ResumeRules{Limit: time.Second, FirstLimit: 10 * time.Second}).ends[0].Patience(); got != time.Second {
 		t.Errorf("there are %v to replace a link below of one that was used", got)
 	}
 }
@@ -152,7 +152,7 @@ func TestLinkThatIsNotBegun(t *testing.T) {
 // A closed link stays until the peer has this end's bytes, and its end is progress, of which no
 // poll set tells.
 func TestLeaving(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute})
+	c := newCouple(t, ResumeRules{Limit: time.Minute})
 	for _, e := range c.ends {
 		if err := e.CloseSend(); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestLeaving(t *testing.T) {
 
 // One that has left and lost its link below waits no longer than ackWait.
 func TestLeavingAlone(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute})
+	c := newCouple(t, ResumeRules{Limit: time.Minute})
 	r, d := c.ends[0], c.owners[0].d
 	r.ended = true
 	_ = r.Close()
@@ -189,7 +189,7 @@ func TestLeavingAlone(t *testing.T) {
 
 // One that waits for a peer which says nothing more stays as long as its terms say.
 func TestStay(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute, Linger: time.Second})
+	c := newCouple(t, ResumeRules{Limit: time.Minute, Linger: time.Second})
 	r, x := c.ends[0], c.owners[0]
 	r.ended = true
 	_ = r.Close()
@@ -206,7 +206,7 @@ func TestStay(t *testing.T) {
 // Word of the peer's: that it has lost the link below, of an epoch that is not over; that there
 // will be none.
 func TestWordOfThePeer(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute})
+	c := newCouple(t, ResumeRules{Limit: time.Minute})
 	epoch := c.ends[0].Status(c.owners[0].now).Epoch
 	c.ends[0].PeerLost(epoch - 1)
 	c.up(true)
@@ -235,7 +235,7 @@ func TestManyReadyLinksReplaceEachOther(t *testing.T) {
 		for i, at := range c.owners {
 			p := &Endpoint{}
 			c.who[i] = &linkOwner{}
-			c.ends[i] = at.d.NewResumable(p, resume.Session{9}, 1<<10, Terms{Dialler: i == 0, Limit: time.Minute}, c.who[i])
+			c.ends[i] = at.d.NewResumable(p, resume.SessionID{9}, 1<<10, ResumeRules{Dialler: i == 0, Limit: time.Minute}, c.who[i])
 			p.Link = c.ends[i]
 			c.moves[i] = &mover{r: c.ends[i], d: at.d}
 			if err := at.d.Add(p, uint32(len(all)), c.moves[i]); err != nil {

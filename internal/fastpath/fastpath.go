@@ -140,7 +140,7 @@ type Memory struct {
 	Yields     uint32        // 1: a waiter at the board yields the core before it sleeps
 	Counts     uint32        // 1: C measures its waits
 	Busy       atomic.Uint32 // 1: something needs progress between calls; C does only operations on windows
-	Starts     uint32        // number of operations in Begun
+	Starts     uint32        // number of operations in StartedOps
 	Shared     uint32        // a longer yield has let another thread run, in nanoseconds
 	Serves     uint32        // 1: Go serves other procs in between, so C waits only for a moment
 	_          uint32        // C counts in it
@@ -150,15 +150,15 @@ type Memory struct {
 	Boards     [board.Slots]board.State // of communicators, by their slots
 	Windows    [Windows]Window
 	Waited     [board.Slots][Members]uint64 // time that C has waited for each member, by calls.Elapsed
-	Begun      [board.Slots]Begun
+	Begun      [board.Slots]StartedOps
 	Shorts     link.CarrierCalls // calls that send and receive messages of peers with a Carrier
-	Teams      [Teams]Team       // by the numbers of the communicators of the site's own MPI
-	Moves      Moves
+	Teams      [Teams]NativeComm // by the numbers of the communicators of the site's own MPI
+	Moves      NativeTransfers
 }
 
-// Moves lists the requests of Table whose data the site's own MPI is moving, in the order in which
-// they have begun to.
-type Moves struct{ First, Last int32 }
+// NativeTransfers lists the requests of Table whose data the site's own MPI is moving, in the order
+// in which they have begun to.
+type NativeTransfers struct{ First, Last int32 }
 
 // Peer is a peer with which fast boxes are used.
 type Peer struct {
@@ -184,15 +184,16 @@ type Comm struct {
 	Peer    [Ranks]int8 // index of each rank, or None
 }
 
-// Team is a communicator of the site's own MPI, in which C does blocking collective operations.
-type Team struct {
+// NativeComm is a communicator of the site's own MPI, in which C does blocking collective
+// operations.
+type NativeComm struct {
 	Pending int32         // number of an operation that C has begun and Go must continue, or None
 	Error   int32         // of such an operation; 0: none
 	Count   atomic.Uint32 // operations that C has done since Go last began one
 }
 
 // Drop forgets the operations that C did in a team.
-func (t *Team) Drop() { t.Pending, t.Error = None, 0; t.Count.Store(0) }
+func (t *NativeComm) Drop() { t.Pending, t.Error = None, 0; t.Count.Store(0) }
 
 // Window is a window of memory that MPI has allocated, found by its handle.
 type Window struct {
@@ -220,9 +221,9 @@ type Target struct {
 	_    uint32
 }
 
-// Begun lists the nonblocking operations on a board that C has started and that are not over. This
-// member has posted its data for them, and has not read the data that it needs.
-type Begun struct {
+// StartedOps lists the nonblocking operations on a board that C has started and that are not over.
+// This member has posted its data for them, and has not read the data that it needs.
+type StartedOps struct {
 	First int32 // in Table; linked in the order of their starts
 	Last  int32
 	Read  uint32 // 1: the member has read from an area since it last published its progress
@@ -248,7 +249,7 @@ type Request struct {
 	// Of an operation on the board:
 	What  uint32         // the board's number of it; of a moving one: the error of the site's MPI
 	Send  unsafe.Pointer // the send buffer; nil: in place, or not significant
-	Turn  board.Turn
+	Step  board.Step
 	Board int32  // the slot; of a moving one: its number in the site's MPI
 	Kind  uint32 // of the elements, a datatype.Kind
 	Op    uint32 // one of the operations above
@@ -268,13 +269,13 @@ func (m *Memory) Reset() {
 		m.Peers[i] = Peer{}
 	}
 	m.Starts = 0
-	m.Moves = Moves{First: None, Last: None}
+	m.Moves = NativeTransfers{First: None, Last: None}
 	for i := range m.Teams {
 		m.Teams[i].Drop()
 	}
 	for i := range m.Boards {
 		m.Boards[i].Members = 0
-		m.Begun[i] = Begun{First: None, Last: None}
+		m.Begun[i] = StartedOps{First: None, Last: None}
 	}
 	for i := range m.Windows {
 		m.Windows[i] = Window{}

@@ -166,7 +166,7 @@ func (k *Known) Add(a links.Answer, now time.Time) {
 	if k.nodes == nil {
 		k.nodes, k.logs = make(map[string]answer), make(map[string][]Fault)
 	}
-	all := append([]links.Other{{Node: a.Node}}, a.Others...)
+	all := append([]links.HostAnswer{{Node: a.Node}}, a.Others...)
 	for _, o := range all {
 		if o.Node == nil || len(o.Node.Procs) == 0 || len(k.nodes) > mostRanks {
 			continue

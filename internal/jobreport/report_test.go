@@ -31,7 +31,7 @@ func sample(sites []string, procs int) (*Known, []links.Site) {
 	total := procs * len(sites)
 	for c, name := range sites {
 		all = append(all, links.Site{Name: name, Client: c, Own: true, First: c * procs, Procs: procs})
-		n := &links.Node{About: links.About{Site: name, Client: c, ID: "a1b2"}, Hosts: []links.Host{{Rank: c, Address: fmt.Sprintf("10.0.0.%d", c+1)}}}
+		n := &links.Node{NodeInfo: links.NodeInfo{Site: name, Client: c, ID: "a1b2"}, Hosts: []links.Host{{Rank: c, Address: fmt.Sprintf("10.0.0.%d", c+1)}}}
 		for i := range procs {
 			rank := c*procs + i
 			a := &wireup.Account{Time: 10e9, Calls: []wireup.CallSum{
@@ -142,7 +142,7 @@ func TestDifferentMoments(t *testing.T) {
 	if strings.Contains(page(), note) {
 		t.Error("figures to the end are said to be of different moments")
 	}
-	k.Add(links.Answer{Node: &links.Node{About: links.About{Site: "gamma", Client: 2, Host: "10.0.0.9"},
+	k.Add(links.Answer{Node: &links.Node{NodeInfo: links.NodeInfo{Site: "gamma", Client: 2, Host: "10.0.0.9"},
 		Procs: []links.Proc{{Rank: 4, State: links.ProcRunning, Account: &wireup.Account{Time: 1}}}}}, time.Unix(1e9-60, 0).UTC())
 	sites = append(sites, links.Site{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 2}, links.Site{Name: "delta", Client: 3, Own: true, First: 6, Procs: 1})
 	got := page()
@@ -185,11 +185,11 @@ func TestKnown(t *testing.T) {
 	if more := (links.Site{Name: "alpha", Own: true, Procs: 3}); !k.Complete(sites[0]) || !k.Complete(sites[1]) || k.Complete(more) {
 		t.Error("who is complete?")
 	}
-	k.Add(links.Answer{Node: &links.Node{About: links.About{Site: "alpha"}, Procs: []links.Proc{{Rank: 0, State: links.ProcEnded}, {Rank: 1, State: links.ProcEnded}}}}, time.Now())
+	k.Add(links.Answer{Node: &links.Node{NodeInfo: links.NodeInfo{Site: "alpha"}, Procs: []links.Proc{{Rank: 0, State: links.ProcEnded}, {Rank: 1, State: links.ProcEnded}}}}, time.Now())
 	running := *k.nodes["beta\x00\x00\x00"].node
 	running.Procs = slices.Clone(running.Procs)
 	running.Procs[1].State = links.ProcRunning
-	k.Add(links.Answer{Others: []links.Other{{Node: &running}, {Error: "gone"}}}, time.Unix(2e9, 0))
+	k.Add(links.Answer{Others: []links.HostAnswer{{Node: &running}, {Error: "gone"}}}, time.Unix(2e9, 0))
 	sites = append(sites, links.Site{Name: "lam", Client: 2}, links.Site{Name: "gamma", Client: 3, Own: true, Procs: 1})
 	var r Report
 	k.Fill(&r, sites)

@@ -63,8 +63,8 @@ func (l *Lifetime) Fail(f *ending.Failure) {
 // Close ends the Lifetime with its node: later reports have no effect.
 func (l *Lifetime) Close() { l.Report(func(_ time.Time, e *ending.Ending) { e.Close() }) }
 
-// Of returns the failure that ended a context of New, or nil.
-func Of(ctx context.Context) *ending.Failure {
+// FailureOf returns the failure that ended a context of New, or nil.
+func FailureOf(ctx context.Context) *ending.Failure {
 	if ctx.Err() == nil {
 		return nil
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/openimpi/impi/core/ending"
 )
 
-func at(w ending.Weight, text string) *ending.Failure { return &ending.Failure{Text: text, Weight: w} }
+func at(w ending.Precedence, text string) *ending.Failure {
+	return &ending.Failure{Text: text, Precedence: w}
+}
 
 func TestTheContextEndsByWhatIsToBlame(t *testing.T) {
 	for _, c := range []struct {
@@ -29,7 +31,7 @@ func TestTheContextEndsByWhatIsToBlame(t *testing.T) {
 				e.Fail(f)
 			}
 			<-ctx.Done()
-			if got := Of(ctx); got == nil || got.Text != c.want || time.Since(begin) != c.after {
+			if got := FailureOf(ctx); got == nil || got.Text != c.want || time.Since(begin) != c.after {
 				t.Errorf("%v after %v, want %s after %v", got, time.Since(begin), c.want, c.after)
 			}
 			e.Close()
@@ -43,7 +45,7 @@ func TestNoReportAfterTheDecision(t *testing.T) {
 		e.Fail(at(ending.Died, "first"))
 		<-ctx.Done()
 		e.Fail(at(ending.Decided, "second"))
-		if got := Of(ctx); got.Text != "first" {
+		if got := FailureOf(ctx); got.Text != "first" {
 			t.Errorf("%v", got)
 		}
 	})
@@ -51,11 +53,11 @@ func TestNoReportAfterTheDecision(t *testing.T) {
 
 func TestAllIsWell(t *testing.T) {
 	e, ctx := New(context.Background())
-	if Of(ctx) != nil {
+	if FailureOf(ctx) != nil {
 		t.Error("a failure before the end")
 	}
 	e.Close()
-	if f := Of(ctx); f != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+	if f := FailureOf(ctx); f != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Errorf("%v, %v", f, context.Cause(ctx))
 	}
 }

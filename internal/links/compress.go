@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Saved describes how many bytes have travelled for a number of bytes, and how many were saved.
-// More may have travelled: short messages have headers of their own.
-func Saved(bytes, travelled uint64) string {
+// CompressionText describes how many bytes have travelled for a number of bytes, and how many were
+// saved. More may have travelled: short messages have headers of their own.
+func CompressionText(bytes, travelled uint64) string {
 	if bytes == 0 {
 		return "nothing yet"
 	}
@@ -38,20 +38,20 @@ func (p *Pair) compression(w io.Writer) {
 		case v.Traffic == nil || v.Traffic.Packed == nil:
 			fmt.Fprintf(w, "    compressed by rank %d: %s\n", v.Local, v.Compress)
 		default:
-			fmt.Fprintf(w, "    compressed by rank %d: %s; %s\n", v.Local, v.Compress, Saved(v.Traffic.Packed.Sent, v.Traffic.Packed.SentPacked))
+			fmt.Fprintf(w, "    compressed by rank %d: %s; %s\n", v.Local, v.Compress, CompressionText(v.Traffic.Packed.Sent, v.Traffic.Packed.SentPacked))
 		}
 	}
 }
 
-// PackedOf adds up what compressed links and channels of a job have moved, as reported by all ends
-// that are known. It returns nil if there are none.
-func PackedOf(j *Job) (sum *wireup.Packed) {
-	add := func(x *wireup.Packed) {
+// CompressedBytesOf adds up what compressed links and channels of a job have moved, as reported by
+// all ends that are known. It returns nil if there are none.
+func CompressedBytesOf(j *Job) (sum *wireup.CompressedBytes) {
+	add := func(x *wireup.CompressedBytes) {
 		if x == nil {
 			return
 		}
 		if sum == nil {
-			sum = &wireup.Packed{}
+			sum = &wireup.CompressedBytes{}
 		}
 		sum.Add(x)
 	}

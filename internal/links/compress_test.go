@@ -14,7 +14,7 @@ func TestSaved(t *testing.T) {
 		"1.00 kB went as 1.00 kB (1.0 to 1, 0 B saved)":     {1000, 1000},
 		"100 B went as 108 B (8 B more)":                    {100, 108},
 	} {
-		if got := Saved(c[0], c[1]); got != want {
+		if got := CompressionText(c[0], c[1]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -22,8 +22,8 @@ func TestSaved(t *testing.T) {
 
 // TestPackedOf: all ends count, each once, whether a node tells of pairs or of hosts.
 func TestPackedOf(t *testing.T) {
-	x := func(n uint64) *wireup.Packed {
-		return &wireup.Packed{Sent: 10 * n, Received: 20 * n, SentPacked: n, ReceivedPacked: 2 * n}
+	x := func(n uint64) *wireup.CompressedBytes {
+		return &wireup.CompressedBytes{Sent: 10 * n, Received: 20 * n, SentPacked: n, ReceivedPacked: 2 * n}
 	}
 	pairs := []Pair{{Views: []View{{Traffic: &Traffic{Packed: x(1)}}, {Traffic: &Traffic{}}}}, {Views: []View{{}, {Traffic: &Traffic{Packed: x(2)}}}}}
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestPackedOf(t *testing.T) {
 		"channels": {Job{Pairs: pairs, Channels: []Channel{{}, {Packed: x(5)}}}, 8},
 		"hosts":    {Job{Pairs: pairs, ByHost: []HostCounts{{Packed: x(1)}, {}, {Packed: x(8)}}}, 9},
 	} {
-		got := PackedOf(&c.job)
+		got := CompressedBytesOf(&c.job)
 		if c.want == 0 && got != nil || c.want > 0 && (got == nil || *got != *x(c.want)) {
 			t.Errorf("%s: %+v, want that of %d", name, got, c.want)
 		}
@@ -44,7 +44,7 @@ func TestPackedOf(t *testing.T) {
 
 func TestCompressionIsExplained(t *testing.T) {
 	p := Pair{A: 1, B: 2, Views: []View{
-		{Local: 1, Compress: "zstd, level 1, from 4096 bytes", Traffic: &Traffic{Packed: &wireup.Packed{Sent: 2000, SentPacked: 500}}, Rounds: true},
+		{Local: 1, Compress: "zstd, level 1, from 4096 bytes", Traffic: &Traffic{Packed: &wireup.CompressedBytes{Sent: 2000, SentPacked: 500}}, Rounds: true},
 		{Local: 2, NoCompress: "tcp is too fast", Exact: "it is not wanted"},
 	}}
 	var b strings.Builder

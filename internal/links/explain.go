@@ -199,7 +199,7 @@ func (c *Channel) explain(w io.Writer) {
 		fmt.Fprintf(w, "\n    data plane %s: %s", c.Plane, c.PlaneReason)
 	}
 	if c.Packed != nil {
-		fmt.Fprintf(w, "\n    compressed by host %d: %s", c.From, Saved(c.Packed.Sent, c.Packed.SentPacked))
+		fmt.Fprintf(w, "\n    compressed by host %d: %s", c.From, CompressionText(c.Packed.Sent, c.Packed.SentPacked))
 	}
 	if c.Lost != "" {
 		fmt.Fprintf(w, "\n    was lost: %s", c.Lost)

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// Found is a node that was asked for its links.
-type Found struct {
-	Dir   string // run directory
-	About About  // from the run directory, or only the PID
-	Node  *Node  // its answer; nil if there is none, for the reason in Err
+// FoundNode is a node that was asked for its links.
+type FoundNode struct {
+	Dir   string   // run directory
+	About NodeInfo // from the run directory, or only the PID
+	Node  *Node    // its answer; nil if there is none, for the reason in Err
 	Err   error
 	Since time.Time // when a question was first not answered, as another node has seen it; zero: not known
 	// Forwarded means that the node is that of another host of the site, and was asked by the node of
 	// Dir.
 	Forwarded bool
 
-	launcher int     // process that started the node of Dir
-	others   []Other // nodes that this node has asked, until each is a Found of its own
+	launcher int          // process that started the node of Dir
+	others   []HostAnswer // nodes that this node has asked, until each is a FoundNode of its own
 }
 
 // Ask sends a request to the node and waits for the answer for at most limit.
-func (f *Found) Ask(limit time.Duration, r Request) (*Answer, error) {
+func (f *FoundNode) Ask(limit time.Duration, r Request) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return Ask(ctx, filepath.Join(f.Dir, SocketName), r)
@@ -41,10 +41,10 @@ func (f *Found) Ask(limit time.Duration, r Request) (*Answer, error) {
 // exist, in the order of the directories. It skips directories of processes that are not
 // nodes or have ended. It waits at most limit for each. Of a site that has its hosts on several
 // machines, whose nodes ask each other, it returns all hosts, each once.
-func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) (found []Found) {
+func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) (found []FoundNode) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	all := make([]*Found, len(dirs))
+	all := make([]*FoundNode, len(dirs))
 	var wg sync.WaitGroup
 	for i, dir := range dirs {
 		wg.Go(func() { all[i] = survey(ctx, dir, r) })
@@ -56,7 +56,7 @@ func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) 
 		}
 	}
 	found = withOthers(found)
-	slices.SortStableFunc(found, func(a, b Found) int {
+	slices.SortStableFunc(found, func(a, b FoundNode) int {
 		return cmp.Or(cmp.Compare(a.About.Client, b.About.Client), cmp.Compare(a.About.Number, b.About.Number))
 	})
 	return found
@@ -64,7 +64,7 @@ func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) 
 
 // withOthers adds what nodes have heard of the other hosts of their sites, but for those that
 // answered themselves.
-func withOthers(found []Found) []Found {
+func withOthers(found []FoundNode) []FoundNode {
 	all := found
 	for i := range found {
 		f := &found[i]
@@ -76,7 +76,7 @@ func withOthers(found []Found) []Found {
 	identify(found)
 	for _, f := range found {
 		for _, x := range f.others {
-			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Since: x.Since, Forwarded: true, launcher: f.startedBy()}
+			o := FoundNode{Dir: f.Dir, About: x.About, Node: x.Node, Since: x.Since, Forwarded: true, launcher: f.startedBy()}
 			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
 			if x.Node == nil {
 				o.Err = errors.New(x.Error)
@@ -99,16 +99,16 @@ func withOthers(found []Found) []Found {
 
 // together gives nodes that have heard of each other one launcher, by which they are known to be of one
 // job before that has an ID.
-func together(found []Found) {
+func together(found []FoundNode) {
 	for i := range found {
 		for _, x := range found[i].others {
-			k := slices.IndexFunc(found, func(g Found) bool { return x.About.PID > 0 && x.About == g.About })
+			k := slices.IndexFunc(found, func(g FoundNode) bool { return x.About.PID > 0 && x.About == g.About })
 			if k >= 0 && x.About.ID == "" {
 				join(found, k, i)
 			}
 		}
 		a := &found[i].About
-		k := slices.IndexFunc(found[:i], func(g Found) bool {
+		k := slices.IndexFunc(found[:i], func(g FoundNode) bool {
 			return a.ID == "" && a.Server != "" && g.About.ID == "" && g.About.Job == a.Job && g.About.Server == a.Server
 		})
 		if k >= 0 {
@@ -118,7 +118,7 @@ func together(found []Found) {
 }
 
 // join gives the nodes that were started together with one node the launcher of another one.
-func join(found []Found, from, to int) {
+func join(found []FoundNode, from, to int) {
 	was, is := found[from].startedBy(), found[to].startedBy()
 	for n := range found {
 		if found[n].startedBy() == was {
@@ -129,15 +129,15 @@ func join(found []Found, from, to int) {
 
 // identify gives nodes that do not know the ID of their job yet the ID that another node of the job
 // has.
-func identify(found []Found) {
+func identify(found []FoundNode) {
 	for i := range found {
 		f := &found[i].About
 		if f.ID != "" {
 			continue
 		}
-		k := slices.IndexFunc(found, func(g Found) bool {
+		k := slices.IndexFunc(found, func(g FoundNode) bool {
 			return g.About.ID != "" && g.About.Job == f.Job && (g.startedBy() == found[i].startedBy() || f.Server != "" && g.About.Server == f.Server) &&
-				!slices.ContainsFunc(found, func(h Found) bool { return h.About.ID == g.About.ID && h.About.isHost(*f) }) // that job has this host already
+				!slices.ContainsFunc(found, func(h FoundNode) bool { return h.About.ID == g.About.ID && h.About.isHost(*f) }) // that job has this host already
 		})
 		if k >= 0 {
 			f.ID = found[k].About.ID
@@ -146,18 +146,18 @@ func identify(found []Found) {
 }
 
 // startedBy is the process that started the node, or one that has to do with it.
-func (f *Found) startedBy() int { return cmp.Or(f.launcher, f.About.Parent) }
+func (f *FoundNode) startedBy() int { return cmp.Or(f.launcher, f.About.Parent) }
 
-func (f *Found) isSame(g Found) bool {
+func (f *FoundNode) isSame(g FoundNode) bool {
 	return groupOf(*f) == groupOf(g) && f.About.isHost(g.About)
 }
 
-func survey(ctx context.Context, dir string, r Request) *Found {
+func survey(ctx context.Context, dir string, r Request) *FoundNode {
 	path := filepath.Join(dir, SocketName)
 	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSocket == 0 {
 		return nil // other programs, such as impi-bench, have such directories too
 	}
-	f := &Found{Dir: dir, About: readAbout(dir)}
+	f := &FoundNode{Dir: dir, About: readAbout(dir)}
 	r.Op = OpLinks
 	a, err := Ask(ctx, path, r)
 	switch {
@@ -168,7 +168,7 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	case a.Node == nil:
 		f.Err = errors.New("the node's answer has no links")
 	default:
-		f.Node, f.About, f.others = a.Node, a.Node.About, a.Others
+		f.Node, f.About, f.others = a.Node, a.Node.NodeInfo, a.Others
 	}
 	return f
 }
@@ -205,12 +205,12 @@ func AwaitEnding(ctx context.Context, dirs []string, id string) (end *Ending) {
 }
 
 // readAbout reads the file in a run directory by which a node identifies itself.
-func readAbout(dir string) (a About) {
+func readAbout(dir string) (a NodeInfo) {
 	if f, err := os.Open(filepath.Join(dir, AboutName)); err == nil {
 		b, rerr := io.ReadAll(io.LimitReader(f, maxAbout))
 		_ = f.Close()
 		if rerr != nil || json.Unmarshal(b, &a) != nil {
-			a = About{}
+			a = NodeInfo{}
 		}
 	}
 	if a.PID == 0 { // the directory's name has it too

@@ -16,7 +16,7 @@ import (
 
 func TestSurvey(t *testing.T) {
 	alive := serve(t, func(_ context.Context, r Request) Answer {
-		return Answer{Node: &Node{About: About{Job: "ring", Site: "alpha", Client: 1, PID: 7}, Unused: r.AllUpTo}}
+		return Answer{Node: &Node{NodeInfo: NodeInfo{Job: "ring", Site: "alpha", Client: 1, PID: 7}, Unused: r.AllUpTo}}
 	})
 	old := serve(t, func(context.Context, Request) Answer { return Answer{Error: "this node does not know it"} })
 	noNode := t.TempDir()
@@ -86,10 +86,10 @@ func TestReadAbout(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if a := readAbout(dir); a != (About{PID: 4711}) {
+	if a := readAbout(dir); a != (NodeInfo{PID: 4711}) {
 		t.Errorf("without a file: %+v", a)
 	}
-	for text, want := range map[string]About{
+	for text, want := range map[string]NodeInfo{
 		`{"site":"x","pid":5}`: {Site: "x", PID: 5},
 		`{"site":"x"`:          {PID: 4711},
 		strings.Repeat(" ", maxAbout) + `{"site":"x"}`: {PID: 4711},
@@ -106,22 +106,22 @@ func TestReadAbout(t *testing.T) {
 // TestSitesThatStart: sites that were started one by one are one job before it has an ID, as they have one
 // server, and when one of them knows the ID before the others.
 func TestSitesThatStart(t *testing.T) {
-	node := func(pid, client int, id, server string) Found {
-		a := About{Job: "heat", ID: id, Site: string(rune('a' + client)), Client: client, PID: pid, Parent: pid - 1, Server: server}
-		return Found{Dir: itoa(pid), About: a, Node: &Node{About: a, Phase: PhaseStarting}}
+	node := func(pid, client int, id, server string) FoundNode {
+		a := NodeInfo{Job: "heat", ID: id, Site: string(rune('a' + client)), Client: client, PID: pid, Parent: pid - 1, Server: server}
+		return FoundNode{Dir: itoa(pid), About: a, Node: &Node{NodeInfo: a, Phase: PhaseStarting}}
 	}
 	const at = "10.0.0.9:7800"
 	for name, c := range map[string]struct {
-		found []Found
+		found []FoundNode
 		want  string // sites of each job
 	}{
-		"nobody knows the ID":     {[]Found{node(10, 0, "", at), node(20, 1, "", at), node(30, 2, "", at)}, "abc"},
-		"one knows it":            {[]Found{node(10, 0, "", at), node(20, 1, "f00d", at), node(30, 2, "", at)}, "abc"},
-		"other servers":           {[]Found{node(10, 0, "", at), node(20, 1, "", "10.0.0.8:7800")}, "a b"},
-		"any port":                {[]Found{node(10, 0, "", ""), node(20, 1, "", "")}, "a b"},
-		"the same again":          {[]Found{node(10, 0, "", at), node(20, 0, "", at)}, "a a"},
-		"the same again, running": {[]Found{node(10, 0, "", at), node(20, 0, "f00d", at), node(30, 1, "f00d", at)}, "a ab"},
-		"two IDs":                 {[]Found{node(20, 0, "beef", at), node(30, 1, "f00d", at)}, "a b"},
+		"nobody knows the ID":     {[]FoundNode{node(10, 0, "", at), node(20, 1, "", at), node(30, 2, "", at)}, "abc"},
+		"one knows it":            {[]FoundNode{node(10, 0, "", at), node(20, 1, "f00d", at), node(30, 2, "", at)}, "abc"},
+		"other servers":           {[]FoundNode{node(10, 0, "", at), node(20, 1, "", "10.0.0.8:7800")}, "a b"},
+		"any port":                {[]FoundNode{node(10, 0, "", ""), node(20, 1, "", "")}, "a b"},
+		"the same again":          {[]FoundNode{node(10, 0, "", at), node(20, 0, "", at)}, "a a"},
+		"the same again, running": {[]FoundNode{node(10, 0, "", at), node(20, 0, "f00d", at), node(30, 1, "f00d", at)}, "a ab"},
+		"two IDs":                 {[]FoundNode{node(20, 0, "beef", at), node(30, 1, "f00d", at)}, "a b"},
 	} {
 		var got []string
 		for _, j := range Merge(withOthers(c.found)) {
@@ -141,14 +141,14 @@ func TestSitesThatStart(t *testing.T) {
 // TestHostsThatStart: the nodes of a site's hosts that were started apart are one job before it has an
 // ID, as they tell of each other; those of another job are not of it.
 func TestHostsThatStart(t *testing.T) {
-	about := func(pid, number int) About {
-		return About{Job: "heat", Site: "alpha", PID: pid, Parent: pid - 1, Host: "10.0.0." + itoa(number+1), Number: number}
+	about := func(pid, number int) NodeInfo {
+		return NodeInfo{Job: "heat", Site: "alpha", PID: pid, Parent: pid - 1, Host: "10.0.0." + itoa(number+1), Number: number}
 	}
-	node := func(pid, number int, other About) Found {
-		n := &Node{About: about(pid, number), Phase: PhaseStarting, Waits: "site beta", Procs: []Proc{{Rank: -1, PID: pid + 1}}}
-		return Found{Dir: itoa(pid), About: n.About, Node: n, others: []Other{{About: other, Node: &Node{About: other, Phase: PhaseStarting}}}}
+	node := func(pid, number int, other NodeInfo) FoundNode {
+		n := &Node{NodeInfo: about(pid, number), Phase: PhaseStarting, Waits: "site beta", Procs: []Proc{{Rank: -1, PID: pid + 1}}}
+		return FoundNode{Dir: itoa(pid), About: n.NodeInfo, Node: n, others: []HostAnswer{{About: other, Node: &Node{NodeInfo: other, Phase: PhaseStarting}}}}
 	}
-	jobs := Merge(withOthers([]Found{
+	jobs := Merge(withOthers([]FoundNode{
 		node(10, 0, about(20, 1)), node(20, 1, about(10, 0)),
 		node(30, 0, about(40, 1)), node(40, 1, about(30, 0)),
 	}))

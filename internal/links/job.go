@@ -125,7 +125,7 @@ type Speed struct {
 const NoRank = -1
 
 // Merge combines the answers of nodes, by job.
-func Merge(found []Found) (jobs []Job) {
+func Merge(found []FoundNode) (jobs []Job) {
 	for _, g := range ByJob(found) {
 		jobs = append(jobs, mergeJob(g))
 	}
@@ -134,12 +134,12 @@ func Merge(found []Found) (jobs []Job) {
 }
 
 // ByJob groups nodes by their jobs, in the order of each job's first node.
-func ByJob(found []Found) (jobs [][]Found) {
-	groups := make(map[string][]Found)
+func ByJob(found []FoundNode) (jobs [][]FoundNode) {
+	groups := make(map[string][]FoundNode)
 	var order []string
 	for _, f := range found {
 		k := groupOf(f)
-		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.isHost(f.About) }) {
+		for slices.ContainsFunc(groups[k], func(g FoundNode) bool { return g.About.isHost(f.About) }) {
 			k += "'" // a job has a host only once: this is another job of the same launcher
 		}
 		if _, known := groups[k]; !known {
@@ -161,14 +161,14 @@ func IsCalled(wanted, name, id string) bool {
 
 // groupOf is equal for the nodes of one job. Before the job's sites have met, only nodes of
 // one launcher are known to belong together.
-func groupOf(f Found) string {
+func groupOf(f FoundNode) string {
 	if f.About.ID != "" {
 		return f.About.ID
 	}
 	return "starting " + f.About.Job + " " + itoa(f.startedBy())
 }
 
-func mergeJob(found []Found) Job {
+func mergeJob(found []FoundNode) Job {
 	j := Job{Name: found[0].About.Job, ID: found[0].About.ID}
 	j.Sites, j.Spares = parts(found), spares(found)
 	m := merger{job: &j, pairs: make(map[[2]int]*Pair)}
@@ -268,7 +268,7 @@ func (j *Job) HasPID(pid int) bool {
 	return false
 }
 
-func parts(found []Found) (list []Part) {
+func parts(found []FoundNode) (list []Part) {
 	for _, f := range found {
 		if f.Node != nil && len(f.Node.Sites) > 0 {
 			for _, s := range f.Node.Sites {
@@ -305,7 +305,7 @@ func (p *Part) notAnswered(n HostNode) {
 	}
 }
 
-func (p *Part) add(f Found) {
+func (p *Part) add(f FoundNode) {
 	if !f.Forwarded && !p.Here {
 		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
 	}

@@ -10,13 +10,13 @@ import (
 func number(n uint64) *uint64 { return &n }
 
 // nodes are the answers of alpha and beta about the pair of ranks 1 and 2.
-func nodes(alpha, beta View) []Found {
+func nodes(alpha, beta View) []FoundNode {
 	sites := []Site{{Name: "alpha", Own: true, Procs: 2}, {Name: "beta", Client: 1, Own: true, First: 2, Procs: 2}, {Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1}}
-	a := About{Job: "ring", ID: "0123", Site: "alpha", PID: 100, Parent: 99}
-	b := About{Job: "ring", ID: "0123", Site: "beta", Client: 1, PID: 101, Parent: 99}
-	return []Found{
-		{Dir: "a", About: a, Node: &Node{About: a, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 200}, {Rank: 1, PID: 201}}, Views: []View{alpha}, Unused: 7}},
-		{Dir: "b", About: b, Node: &Node{About: b, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 2, PID: 202}, {Rank: 3, PID: 203}}, Views: []View{beta}, Unused: 7}},
+	a := NodeInfo{Job: "ring", ID: "0123", Site: "alpha", PID: 100, Parent: 99}
+	b := NodeInfo{Job: "ring", ID: "0123", Site: "beta", Client: 1, PID: 101, Parent: 99}
+	return []FoundNode{
+		{Dir: "a", About: a, Node: &Node{NodeInfo: a, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 200}, {Rank: 1, PID: 201}}, Views: []View{alpha}, Unused: 7}},
+		{Dir: "b", About: b, Node: &Node{NodeInfo: b, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 2, PID: 202}, {Rank: 3, PID: 203}}, Views: []View{beta}, Unused: 7}},
 	}
 }
 
@@ -100,11 +100,11 @@ func TestMergeKeepsJobsApart(t *testing.T) {
 	for i := range two {
 		two[i].About.ID = "4567"
 	}
-	starting := []Found{
-		{Dir: "c", About: About{Job: "ring", Site: "alpha", PID: 300, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "d", About: About{Job: "ring", Site: "beta", Client: 1, PID: 301, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "e", About: About{Job: "ring", Site: "alpha", PID: 302, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "f", About: About{Job: "ring", Site: "alpha", PID: 303, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
+	starting := []FoundNode{
+		{Dir: "c", About: NodeInfo{Job: "ring", Site: "alpha", PID: 300, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
+		{Dir: "d", About: NodeInfo{Job: "ring", Site: "beta", Client: 1, PID: 301, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
+		{Dir: "e", About: NodeInfo{Job: "ring", Site: "alpha", PID: 302, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
+		{Dir: "f", About: NodeInfo{Job: "ring", Site: "alpha", PID: 303, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
 	}
 	jobs := Merge(slices.Concat(one, two, starting))
 	var sizes []int

@@ -32,7 +32,7 @@ func (l *Loss) when(now time.Time) string {
 
 // losses are the lost procs of a job by rank, as told by the node that was the first to hear of
 // each.
-func losses(found []Found) map[int]*Loss {
+func losses(found []FoundNode) map[int]*Loss {
 	first := make(map[int]*Loss)
 	for _, f := range found {
 		if f.Node == nil {

@@ -15,17 +15,17 @@ func TestLosses(t *testing.T) {
 		{Name: "beta", Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"10.0.1.1"}},
 		{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1, Hosts: []string{"10.0.2.1"}},
 	}
-	about := func(client int) About { return About{Job: "ring", ID: "0123", Client: client} }
+	about := func(client int) NodeInfo { return NodeInfo{Job: "ring", ID: "0123", Client: client} }
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	killed := Loss{First: 1, Last: 1, At: at(30), Why: "it was killed"}
 	heard := killed
 	heard.At = at(31)
-	found := []Found{
-		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
+	found := []FoundNode{
+		{About: about(0), Node: &Node{NodeInfo: about(0), Phase: PhaseRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
 			{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcEnded, Ended: "was killed by SIGKILL"},
 		}}},
 		{About: about(1), Err: ErrSilent, Forwarded: true},
-		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Forwarded: true},
+		{About: about(2), Node: &Node{NodeInfo: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	j := Merge(found)[0]
 	var got []string
@@ -65,12 +65,14 @@ func TestLosses(t *testing.T) {
 // that does not answer is a problem as ever.
 func TestLossOfAHost(t *testing.T) {
 	site := Site{Name: "alpha", Own: true, Procs: 5, HostProcs: []int{2, 1, 2}, Hosts: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}
-	about := func(host int) About { return About{Job: "ring", ID: "0123", Host: site.Hosts[host], Number: host} }
-	found := []Found{
-		{About: about(0), Node: &Node{About: about(0), Phase: PhaseRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
+	about := func(host int) NodeInfo {
+		return NodeInfo{Job: "ring", ID: "0123", Host: site.Hosts[host], Number: host}
+	}
+	found := []FoundNode{
+		{About: about(0), Node: &Node{NodeInfo: about(0), Phase: PhaseRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
 			Lost: []Loss{{First: 2, Last: 2, Host: true, At: time.Unix(40, 0), Why: "its connection has ended"}}}},
 		{About: about(1), Err: ErrSilent, Forwarded: true},
-		{About: about(2), Node: &Node{About: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Forwarded: true},
+		{About: about(2), Node: &Node{NodeInfo: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	p := Merge(found)[0].Sites[0]
 	if p.Problem != "" || p.Lost != nil || p.Nodes[1].Lost == nil || p.Nodes[1].Problem != "" || p.Nodes[0].Lost != nil || p.Nodes[2].Lost != nil {
@@ -79,7 +81,7 @@ func TestLossOfAHost(t *testing.T) {
 	if s := p.Answer("status"); !strings.HasPrefix(s, "2 nodes running; host 10.0.0.2 lost since ") || !strings.HasSuffix(s, " ago: its connection has ended") {
 		t.Error(s)
 	}
-	found[2] = Found{About: about(2), Err: ErrSilent, Forwarded: true}
+	found[2] = FoundNode{About: about(2), Err: ErrSilent, Forwarded: true}
 	if p := Merge(found)[0].Sites[0]; p.Problem != "host 10.0.0.3: "+ErrSilent.Error() || p.Nodes[2].Problem == "" {
 		t.Errorf("%+v", p)
 	}

@@ -22,7 +22,7 @@ type probing struct {
 // those that they could use. The measurements run one after the other, so that they do not disturb
 // each other, until limit has passed. A transport between two hosts is measured once. Measurements
 // that were not made have a Problem.
-func MeasureAll(ctx context.Context, jobs []Job, found []Found, limit time.Duration, all bool) {
+func MeasureAll(ctx context.Context, jobs []Job, found []FoundNode, limit time.Duration, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
@@ -71,7 +71,7 @@ func (t *probing) run(ctx context.Context, share time.Duration) *Speed {
 
 // probings lists what to measure: first the link of each pair, by the node that dialled it
 // or, if that did not answer, by the other; then the other possible transports.
-func probings(jobs []Job, found []Found, all bool) (todo []probing) {
+func probings(jobs []Job, found []FoundNode, all bool) (todo []probing) {
 	add := func(t probing, to **Speed) {
 		same := slices.IndexFunc(todo, func(u probing) bool {
 			return t.dir == u.dir && t.host == u.host && t.transport == u.transport && t.address == u.address
@@ -101,7 +101,7 @@ func probings(jobs []Job, found []Found, all bool) (todo []probing) {
 }
 
 // dirs returns the run directory of the node of each rank that answered.
-func (j *Job) dirs(found []Found) map[int]string {
+func (j *Job) dirs(found []FoundNode) map[int]string {
 	dirs := make(map[int]string)
 	for _, f := range found {
 		if f.Node != nil && f.About.ID == j.ID {

@@ -21,7 +21,7 @@ const (
 
 // Node is the report of one node about its part of a job.
 type Node struct {
-	About
+	NodeInfo
 	Phase      Phase       `json:"phase"`
 	Waits      string      `json:"waits_for,omitempty"` // for whom it waits, while it starts
 	Now        time.Time   `json:"now,omitzero"`        // by the clock of the node's machine, as all times here are
@@ -107,7 +107,7 @@ type HostCounts struct {
 
 	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
 
-	Packed *wireup.Packed `json:"packed,omitempty"` // of the compressed links; nil: there are none
+	Packed *wireup.CompressedBytes `json:"packed,omitempty"` // of the compressed links; nil: there are none
 
 	Links []LinkCount `json:"links,omitempty"` // pairs by kind of link, at most MaxKinds; older nodes do not send it
 }
@@ -169,9 +169,9 @@ func (n *Node) SetClock(now time.Time) {
 	}
 }
 
-// About identifies a node. It is a file in the node's run directory, so that a node that does not
-// answer has a name, too.
-type About struct {
+// NodeInfo identifies a node. It is a file in the node's run directory, so that a node that does
+// not answer has a name, too.
+type NodeInfo struct {
 	Job    string `json:"job"`          // the job's name, from its file
 	ID     string `json:"id,omitempty"` // the same for all nodes of one job; empty before the sites have met
 	Site   string `json:"site"`
@@ -190,7 +190,7 @@ type About struct {
 
 // isHost reports whether two nodes of one job are of the same host. Several hosts may have one
 // address.
-func (a *About) isHost(b About) bool {
+func (a *NodeInfo) isHost(b NodeInfo) bool {
 	return a.Client == b.Client && (a.Client >= 0 || a.Site == b.Site) && a.Host == b.Host && a.Number == b.Number
 }
 
@@ -352,7 +352,7 @@ type Partner struct {
 
 // Transport is a transport that the node runs.
 type Transport struct {
-	Host   string   `json:"host,omitempty"` // About.Host of the node, in a Part
+	Host   string   `json:"host,omitempty"` // NodeInfo.Host of the node, in a Part
 	Name   string   `json:"name"`
 	State  string   `json:"state"` // of its plugin
 	PID    int      `json:"pid"`
@@ -467,13 +467,13 @@ type Bytes struct {
 
 // Traffic is what a proc knows of its traffic with a peer.
 type Traffic struct {
-	Bytes                   // of the direct link, headers included
-	Messages uint64         `json:"sent_messages"`
-	Data     uint64         `json:"sent_data_bytes"`  // in these messages, whatever way they went
-	RTT      time.Duration  `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
-	Ended    bool           `json:"ended,omitempty"`  // the proc has no link to the peer any more
-	Pure     bool           `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
-	Packed   *wireup.Packed `json:"packed,omitempty"` // of a direct link that is compressed
+	Bytes                            // of the direct link, headers included
+	Messages uint64                  `json:"sent_messages"`
+	Data     uint64                  `json:"sent_data_bytes"`  // in these messages, whatever way they went
+	RTT      time.Duration           `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
+	Ended    bool                    `json:"ended,omitempty"`  // the proc has no link to the peer any more
+	Pure     bool                    `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
+	Packed   *wireup.CompressedBytes `json:"packed,omitempty"` // of a direct link that is compressed
 }
 
 // Channel is the connection between two hosts that carries what goes through
@@ -492,10 +492,10 @@ type Channel struct {
 	Lost        string        `json:"lost,omitempty"`    // why the last connection was lost
 	Resumes     int           `json:"resumes"`
 	Bytes
-	Pure         bool           `json:"pure,omitempty"`            // these bytes are only the two agents' own
-	Packed       *wireup.Packed `json:"packed,omitempty"`          // of a channel that is compressed
-	UnderWay     *uint64        `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
-	NoArrivalFor time.Duration  `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
+	Pure         bool                    `json:"pure,omitempty"`            // these bytes are only the two agents' own
+	Packed       *wireup.CompressedBytes `json:"packed,omitempty"`          // of a channel that is compressed
+	UnderWay     *uint64                 `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
+	NoArrivalFor time.Duration           `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }
 
 // Measure is what a probe of a transport between two nodes found.

@@ -31,7 +31,7 @@ const (
 	OpProbe Op = "probe" // answered by a Measure
 
 	// OpReload makes the node replace the process of a plugin by a new one. It is answered by a
-	// Reload.
+	// PluginReload.
 	OpReload Op = "reload"
 
 	// OpVerify makes the node check the files of its plugins. It is answered by Files.
@@ -84,15 +84,15 @@ type Request struct {
 
 // Answer has what was asked for, or Error.
 type Answer struct {
-	Error   string   `json:"error,omitempty"`
-	Node    *Node    `json:"node,omitempty"`
-	Measure *Measure `json:"measure,omitempty"`
-	Reload  *Reload  `json:"reload,omitempty"`
-	Files   []File   `json:"files,omitempty"`
-	Rereads []Reread `json:"rereads,omitempty"` // in the order of the site's hosts
-	Drain   *Drain   `json:"drain,omitempty"`
-	Ending  *Ending  `json:"ending,omitempty"`
-	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
+	Error   string        `json:"error,omitempty"`
+	Node    *Node         `json:"node,omitempty"`
+	Measure *Measure      `json:"measure,omitempty"`
+	Reload  *PluginReload `json:"reload,omitempty"`
+	Files   []File        `json:"files,omitempty"`
+	Rereads []FileReload  `json:"rereads,omitempty"` // in the order of the site's hosts
+	Drain   *Drain        `json:"drain,omitempty"`
+	Ending  *Ending       `json:"ending,omitempty"`
+	Others  []HostAnswer  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
 
 	Reports bool `json:"reports,omitempty"` // between sites: it waits for final answers of others, for a report
 }
@@ -103,19 +103,19 @@ type Ending struct {
 	Failure string `json:"failure,omitempty"` // empty: it ends in order
 }
 
-// Other is the answer of another host's node, or why there is none.
-type Other struct {
-	About About  `json:"about"`
-	Node  *Node  `json:"node,omitempty"`
-	Error string `json:"error,omitempty"`
+// HostAnswer is the answer of another host's node, or why there is none.
+type HostAnswer struct {
+	About NodeInfo `json:"about"`
+	Node  *Node    `json:"node,omitempty"`
+	Error string   `json:"error,omitempty"`
 
 	NotAsked bool `json:"not_asked,omitempty"` // there is no way to ask it, for the reason in Error
 
 	Since time.Time `json:"silent_since,omitzero"` // when a question was first not answered, by the clock of the node that asked
 }
 
-// Reload is the result of a request to replace a plugin's process.
-type Reload struct {
+// PluginReload is the result of a request to replace a plugin's process.
+type PluginReload struct {
 	Site      string  `json:"site"`
 	Transport string  `json:"transport"`
 	Before    Process `json:"before"`
@@ -124,9 +124,9 @@ type Reload struct {
 	Lost      int     `json:"lost"`     // such links that are not
 }
 
-// Reread is the result of a request to read the job file again, at one node. Its texts are for the
-// operator, a line each.
-type Reread struct {
+// FileReload is the result of a request to read the job file again, at one node. Its texts are for
+// the operator, a line each.
+type FileReload struct {
 	Site    string   `json:"site"`
 	Host    string   `json:"host,omitempty"` // if each host of the site has a node of its own
 	PID     int      `json:"node_pid,omitempty"`
@@ -140,7 +140,7 @@ type Reread struct {
 }
 
 // Failed reports whether something is wrong at the node or with its file.
-func (r *Reread) Failed() bool { return r.Problem != "" || len(r.Faults) > 0 }
+func (r *FileReload) Failed() bool { return r.Problem != "" || len(r.Faults) > 0 }
 
 // Drain reports what uses plugins of a node that are to be replaced.
 type Drain struct {

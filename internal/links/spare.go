@@ -24,7 +24,7 @@ type Spare struct {
 const MaxSpares = 32
 
 // isSpare reports whether a node is that of a spare site, which has no rank among the job's clients.
-func (a *About) isSpare() bool { return a.Client < 0 }
+func (a *NodeInfo) isSpare() bool { return a.Client < 0 }
 
 // better are the states, the one that tells most first: a site that one node of the job cannot reach may be
 // there for another one.
@@ -32,7 +32,7 @@ var better = []string{"taken", "waiting", "lost", "absent"}
 
 // spares are the spare sites of a job, in the order in which they are known, each as described by
 // the node that reports the best state. A spare site's own node says whether it has procs.
-func spares(found []Found) (list []Spare) {
+func spares(found []FoundNode) (list []Spare) {
 	at := func(name string) *Spare {
 		i := slices.IndexFunc(list, func(s Spare) bool { return s.Name == name })
 		if i < 0 {

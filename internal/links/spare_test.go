@@ -11,15 +11,15 @@ import (
 // of the job.
 func TestSparesOfNodes(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	node := func(site string, client int, spares ...Spare) Found {
-		n := &Node{About: About{Job: "j", ID: "x", Site: site, Client: client, PID: 100 + client}, Spares: spares}
+	node := func(site string, client int, spares ...Spare) FoundNode {
+		n := &Node{NodeInfo: NodeInfo{Job: "j", ID: "x", Site: site, Client: client, PID: 100 + client}, Spares: spares}
 		if client >= 0 {
 			n.Sites = []Site{{Name: "alpha", Client: 0, Own: true, Procs: 1}, {Name: "beta", Client: 1, Own: true, First: 1, Procs: 1}}
 		}
-		return Found{About: n.About, Node: n}
+		return FoundNode{About: n.NodeInfo, Node: n}
 	}
-	silent := Found{About: About{Job: "j", ID: "x", Site: "mute", Client: -1, PID: 7}, Err: errors.New("it is stopped")}
-	jobs := Merge([]Found{
+	silent := FoundNode{About: NodeInfo{Job: "j", ID: "x", Site: "mute", Client: -1, PID: 7}, Err: errors.New("it is stopped")}
+	jobs := Merge([]FoundNode{
 		node("alpha", 0, Spare{Name: "delta", State: "lost", Since: at, Why: "killed"}, Spare{Name: "eps", State: "absent"}, Spare{Name: "here", State: "waiting", Since: at}),
 		node("beta", 1, Spare{Name: "delta", State: "waiting", Since: at, Hosts: []string{"10.0.0.9"}}),
 		node("here", -1, Spare{Name: "here", State: "taken", Procs: 3}), silent,

@@ -35,12 +35,12 @@ func TestLinksToOtherJobs(t *testing.T) {
 
 // TestMergeOfLinksToOtherJobs: those of all nodes, in order.
 func TestMergeOfLinksToOtherJobs(t *testing.T) {
-	about := About{Job: "j", ID: "1"}
+	about := NodeInfo{Job: "j", ID: "1"}
 	other := about
 	other.Client = 1
-	found := []Found{
-		{About: other, Node: &Node{About: other, World: "a1", Ports: 1, WorldLinks: []WorldLink{{Local: 2, World: "b2"}, {Local: 1, World: "b2", Peer: 1}}}},
-		{About: about, Node: &Node{About: about, World: "a1", Ports: 2, WorldLinks: []WorldLink{{Local: 1, World: "b2"}}}},
+	found := []FoundNode{
+		{About: other, Node: &Node{NodeInfo: other, World: "a1", Ports: 1, WorldLinks: []WorldLink{{Local: 2, World: "b2"}, {Local: 1, World: "b2", Peer: 1}}}},
+		{About: about, Node: &Node{NodeInfo: about, World: "a1", Ports: 2, WorldLinks: []WorldLink{{Local: 1, World: "b2"}}}},
 	}
 	jobs := Merge(found)
 	if len(jobs) != 1 || jobs[0].World != "a1" || jobs[0].Ports != 3 || len(jobs[0].WorldLinks) != 3 {

@@ -73,12 +73,12 @@ type Step[P Proc, C any] struct {
 	Message wireup.Message
 	Conn    C
 
-	Request uint64            // Connect
-	Pair    dynamic.WorldPair // Dial, and Answer if there is no link
-	Token   dynamic.Token     // Connect, Dial: keys the greeting
-	Card    dynamic.Card      // Connect, Dial: of the other end
-	Limit   time.Duration     // Connect: maximum time; 0: the node's default
-	Port    dynamic.World     // PortClosed
+	Request uint64               // Connect
+	Pair    dynamic.WorldPair    // Dial, and Answer if there is no link
+	Token   dynamic.Token        // Connect, Dial: keys the greeting
+	Card    dynamic.BusinessCard // Connect, Dial: of the other end
+	Limit   time.Duration        // Connect: maximum time; 0: the node's default
+	Port    dynamic.World        // PortClosed
 }
 
 // Next returns the next step; ok is false if there is none.
@@ -264,7 +264,7 @@ func (n *Node[P, C, L]) Break(p P, port dynamic.World, why error) {
 
 func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
-	card, err := dynamic.ParseCard([]byte(x.Card))
+	card, err := dynamic.ParseBusinessCard([]byte(x.Card))
 	if !ok {
 		err = errKey
 	}
@@ -298,13 +298,13 @@ func (n *Node[P, C, L]) Named(p P, request uint64, port string, class mpierr.Cla
 
 // pair makes the pair of a proc of ours and a rank of a world that is filled in later.
 func (n *Node[P, C, L]) pair(p P, peer wire.WorldRank) dynamic.WorldPair {
-	return dynamic.WorldPair{Local: dynamic.Member{World: n.World, Rank: p.Rank()}, Peer: dynamic.Member{Rank: peer}}
+	return dynamic.WorldPair{Local: dynamic.WorldProc{World: n.World, Rank: p.Rank()}, Peer: dynamic.WorldProc{Rank: peer}}
 }
 
 func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := n.pair(p, peer)
 	secret, ok := keyIn(x.Secret)
-	card, err := dynamic.ParseCard([]byte(x.Card))
+	card, err := dynamic.ParseBusinessCard([]byte(x.Card))
 	switch {
 	case !worldIn(x.World, &pair.Peer.World), pair.Peer.World == n.World, peer < 0, !ok:
 		n.NoLink(p, pair, errPeer)
@@ -362,7 +362,7 @@ func (n *Node[P, C, L]) AcceptedLinkLost(p P, x dynamic.WorldPair) {
 func (n *Node[P, C, L]) ProcEnded(p P) {
 	n.Ports.CloseAllOf(p)
 	n.ported()
-	n.Links.ForgetProc(dynamic.Member{World: n.World, Rank: p.Rank()})
+	n.Links.ForgetProc(dynamic.WorldProc{World: n.World, Rank: p.Rank()})
 }
 
 func keyIn(b []byte) (key dynamic.Token, ok bool) {

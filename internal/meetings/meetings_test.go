@@ -31,7 +31,7 @@ func newNode() *node { return &node{World: own, Able: true} }
 
 func card(t *testing.T) string {
 	t.Helper()
-	c, err := (&dynamic.Card{Version: dynamic.CardVersion}).AppendText(nil)
+	c, err := (&dynamic.BusinessCard{Version: dynamic.CardVersion}).AppendText(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRequests(t *testing.T) {
 func TestLinks(t *testing.T) {
 	n := newNode()
 	ask := wireup.Meeting{World: other[:], Secret: key, Card: card(t)}
-	pair := dynamic.WorldPair{Local: dynamic.Member{World: own, Rank: 0}, Peer: dynamic.Member{World: other}}
+	pair := dynamic.WorldPair{Local: dynamic.WorldProc{World: own, Rank: 0}, Peer: dynamic.WorldProc{World: other}}
 	hear(n, 0, wireup.KindOpen, ask)
 	if s := one(t, n, meetings.Dial); s.Pair != pair {
 		t.Errorf("%+v", s)
@@ -190,7 +190,7 @@ func TestLinks(t *testing.T) {
 // the proc gets another.
 func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	n := newNode()
-	x := dynamic.WorldPair{Local: dynamic.Member{World: own}, Peer: dynamic.Member{World: other}}
+	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: own}, Peer: dynamic.WorldProc{World: other}}
 	letIn := func() {
 		t.Helper()
 		if v := n.Arrive(x, true, ending.InMPI, true); v != dynamic.Accepted {

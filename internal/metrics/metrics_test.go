@@ -26,7 +26,7 @@ import (
 // sample is a node with something of everything.
 func sample() *links.Node {
 	return &links.Node{
-		About: links.About{ID: "a1b2", Host: "10.0.0.1"}, Phase: links.PhaseRunning,
+		NodeInfo: links.NodeInfo{ID: "a1b2", Host: "10.0.0.1"}, Phase: links.PhaseRunning,
 		Procs: []links.Proc{
 			{Rank: 4, State: links.ProcRunning, Counts: &links.Counts{
 				Messages: 7, Data: 900, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
@@ -51,7 +51,7 @@ func sample() *links.Node {
 		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}}, Retransmits: map[string]uint64{"tcp": 11, "quic": 0},
 		Lost:   []links.Loss{{First: 1, Last: 3}, {First: 6, Last: 6}},
 		Spares: []links.Spare{{Name: "reserve", State: "taken", Procs: 2}},
-		ByHost: []links.HostCounts{{From: 0, To: 1, Messages: 12, Data: 3400, RTT: 80 * time.Microsecond, Packed: &wireup.Packed{Sent: 800, SentPacked: 200}}},
+		ByHost: []links.HostCounts{{From: 0, To: 1, Messages: 12, Data: 3400, RTT: 80 * time.Microsecond, Packed: &wireup.CompressedBytes{Sent: 800, SentPacked: 200}}},
 	}
 }
 
@@ -84,7 +84,7 @@ func TestMetricsOfManyPairs(t *testing.T) {
 	n.Left = 5
 	n.ByHost = []links.HostCounts{
 		{From: 0, To: 1, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 7000, Resumes: 2}, {State: links.StateAgents, Pairs: 40}}},
-		{From: 0, To: 2, Packed: &wireup.Packed{Sent: 4000, SentPacked: 1000}, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
+		{From: 0, To: 2, Packed: &wireup.CompressedBytes{Sent: 4000, SentPacked: 1000}, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
 	}
 	text, _ := serve(t, func(context.Context) *links.Node { return n })("/metrics")
 	for _, want := range []string{
@@ -229,7 +229,7 @@ func TestHealth(t *testing.T) {
 // TestOddNames: names come from files, and need not be UTF-8.
 func TestOddNames(t *testing.T) {
 	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "a\xffb", Log: hclog.NewNullLogger(), Describe: func(context.Context) *links.Node {
-		return &links.Node{About: links.About{Host: "\xfe"}}
+		return &links.Node{NodeInfo: links.NodeInfo{Host: "\xfe"}}
 	}})
 	if err != nil {
 		t.Fatal(err)

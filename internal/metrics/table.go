@@ -126,9 +126,9 @@ var table = []metric{
 	{name: "impi_host_latency_seconds", labels: []string{"from", "to"}, help: "Half of the shortest round trip of these procs' links, or of the hosts' channel where packets go through the agents, as for impi_link_latency_seconds.",
 		values: ofHosts(func(x *links.HostCounts) (float64, bool) { return x.RTT.Seconds() / 2, x.RTT > 0 })},
 	{name: "impi_host_packed_sent_bytes_total", counter: true, labels: []string{"from", "to"}, help: "Of these procs' links that are compressed, the bytes that the procs have given them.",
-		values: ofPacked(func(x *wireup.Packed) uint64 { return x.Sent })},
+		values: ofPacked(func(x *wireup.CompressedBytes) uint64 { return x.Sent })},
 	{name: "impi_host_packed_travelled_bytes_total", counter: true, labels: []string{"from", "to"}, help: "The bytes that have travelled for those. One minus their ratio is what compression saves.",
-		values: ofPacked(func(x *wireup.Packed) uint64 { return x.SentPacked })},
+		values: ofPacked(func(x *wireup.CompressedBytes) uint64 { return x.SentPacked })},
 	{name: "impi_channels", labels: []string{"state", "transport"}, help: "Channels of this node's hosts to others, by state.",
 		values: func(n *links.Node, add func(float64, ...string)) {
 			sums := newSums()
@@ -270,7 +270,7 @@ func ofHosts(value func(*links.HostCounts) (float64, bool)) func(*links.Node, fu
 }
 
 // ofPacked is ofHosts for those whose procs have links that are compressed.
-func ofPacked(value func(*wireup.Packed) uint64) func(*links.Node, func(float64, ...string)) {
+func ofPacked(value func(*wireup.CompressedBytes) uint64) func(*links.Node, func(float64, ...string)) {
 	return ofHosts(func(x *links.HostCounts) (float64, bool) {
 		if x.Packed == nil {
 			return 0, false

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Bench has programs with all faults of a list, and tries one fault after the other.
+// Harness has programs with all faults of a list, and tries one fault after the other.
 // Faults have numbers, from 1; number 0 is none.
-type Bench struct {
+type Harness struct {
 	Root     string // of the module; empty: the one of the working directory
 	Faults   []Mutant
 	Programs []string  // packages of the programs, as in ./cmd/impi-sim
@@ -26,7 +26,7 @@ type Bench struct {
 }
 
 // Build builds the programs; done removes them. It takes as long as the compiler does.
-func (b *Bench) Build(ctx context.Context) (done func(), err error) {
+func (b *Harness) Build(ctx context.Context) (done func(), err error) {
 	root := b.Root
 	if root == "" {
 		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
@@ -48,14 +48,14 @@ func (b *Bench) Build(ctx context.Context) (done func(), err error) {
 
 // Command returns a command that runs a program that was built, named by the last part of its
 // package, with a fault.
-func (b *Bench) Command(ctx context.Context, number int, program string, args ...string) *exec.Cmd {
+func (b *Harness) Command(ctx context.Context, number int, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, program), args...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Switch, number))
 	return cmd
 }
 
 // Choose returns the numbers of the faults whose names match.
-func (b *Bench) Choose(only *regexp.Regexp) (numbers []int) {
+func (b *Harness) Choose(only *regexp.Regexp) (numbers []int) {
 	for i := range b.Faults {
 		if only.MatchString(b.Faults[i].Name) {
 			numbers = append(numbers, i+1)
@@ -66,7 +66,7 @@ func (b *Bench) Choose(only *regexp.Regexp) (numbers []int) {
 
 // Each calls try for each number, for as many at a time as there are workers, until all are tried
 // or ctx ends. It reports the line that try returns.
-func (b *Bench) Each(ctx context.Context, numbers []int, try func(number int) string) {
+func (b *Harness) Each(ctx context.Context, numbers []int, try func(number int) string) {
 	next := make(chan int)
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 // and in fields what is each one's own.
 type Command struct {
 	Name  string
-	Bench Bench // its Report is an argument of Run
+	Bench Harness // its Report is an argument of Run
 
 	Flags func(*flag.FlagSet) // adds its own flags; may be nil
 	Check func() error        // reports what is wrong with these flags; may be nil

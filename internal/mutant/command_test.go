@@ -59,7 +59,7 @@ func writeModule(t *testing.T) (root string) {
 // talker is a command that wants the program to say something else with a fault.
 func talker(t *testing.T, faults ...Mutant) *Command {
 	t.Helper()
-	c := &Command{Name: "talker", Bench: Bench{Root: writeModule(t), Faults: faults, Programs: []string{"./cmd/talk"}, Workers: 2}}
+	c := &Command{Name: "talker", Bench: Harness{Root: writeModule(t), Faults: faults, Programs: []string{"./cmd/talk"}, Workers: 2}}
 	expected, missed := "right", make([]bool, len(faults))
 	word := func(ctx context.Context, number int) string {
 		out, err := c.Bench.Command(ctx, number, "talk").Output()

@@ -154,7 +154,7 @@ func (s *Client) do(ctx context.Context, n names.Name, port string, request func
 
 // carryOut does what an exchange wants. The caller has taken turn. Without an answer the connection is
 // closed, since it is unknown what the server did.
-func (s *Client) carryOut(ctx context.Context, e *names.Exchange, request func(_ context.Context, again bool) error) (err error) {
+func (s *Client) carryOut(ctx context.Context, e *names.Call, request func(_ context.Context, again bool) error) (err error) {
 	for {
 		answered := false
 		switch step := e.Next(); step.Action {

@@ -47,7 +47,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	table   *names.Table
-	last    names.Holder
+	last    names.Publisher
 	clients int
 	closed  bool
 	wg      sync.WaitGroup // running calls of Handle
@@ -58,7 +58,7 @@ type Server struct {
 }
 
 type admitted struct {
-	holder  names.Holder
+	holder  names.Publisher
 	address net.Addr
 }
 
@@ -171,7 +171,7 @@ func (s *Server) handle(nc net.Conn) {
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
 
-func (s *Server) promote() (names.Holder, error) {
+func (s *Server) promote() (names.Publisher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -192,7 +192,7 @@ type asked struct {
 }
 
 // do carries out a request and logs it, without owner and port, which are secrets.
-func (a asked) do(ctx context.Context, what string, n names.Name, level hclog.Level, do func(t *names.Table, by names.Holder) error) error {
+func (a asked) do(ctx context.Context, what string, n names.Name, level hclog.Level, do func(t *names.Table, by names.Publisher) error) error {
 	s, by := a.s, rpc.PeerOf(ctx).(*admitted)
 	s.mu.Lock()
 	err := do(s.table, by.holder)
@@ -207,19 +207,19 @@ func (a asked) do(ctx context.Context, what string, n names.Name, level hclog.Le
 
 func (a asked) Publish(ctx context.Context, r *proto.PublishRequest) (*proto.Done, error) {
 	n, o := nameOf(r.Name), ownerOf(r.Owner)
-	return &proto.Done{}, a.do(ctx, "publish", n, hclog.Info, func(t *names.Table, by names.Holder) error {
+	return &proto.Done{}, a.do(ctx, "publish", n, hclog.Info, func(t *names.Table, by names.Publisher) error {
 		return t.Publish(by, o, n, string(r.Port), r.Renew)
 	})
 }
 
 func (a asked) Unpublish(ctx context.Context, r *proto.UnpublishRequest) (*proto.Done, error) {
 	n, o := nameOf(r.Name), ownerOf(r.Owner)
-	return &proto.Done{}, a.do(ctx, "unpublish", n, hclog.Info, func(t *names.Table, _ names.Holder) error { return t.Unpublish(o, n) })
+	return &proto.Done{}, a.do(ctx, "unpublish", n, hclog.Info, func(t *names.Table, _ names.Publisher) error { return t.Unpublish(o, n) })
 }
 
 func (a asked) Lookup(ctx context.Context, r *proto.ServiceName) (*proto.LookupReply, error) {
 	n, port := nameOf(r), ""
-	err := a.do(ctx, "look up", n, hclog.Debug, func(t *names.Table, _ names.Holder) (err error) {
+	err := a.do(ctx, "look up", n, hclog.Debug, func(t *names.Table, _ names.Publisher) (err error) {
 		port, err = t.Lookup(n)
 		return err
 	})

@@ -64,7 +64,7 @@ func TestBuildFails(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	in := Place{Socket: "impi-X", Shim: "/a/b.so", Site: "alpha", Procs: 4}
+	in := Environment{Socket: "impi-X", Shim: "/a/b.so", Site: "alpha", Procs: 4}
 	text, err := in.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -75,12 +75,12 @@ func TestPlace(t *testing.T) {
 		"{}":                            "lacks a socket",
 		strings.Repeat("x", maxPlace+1): "more than 4096",
 	} {
-		p, found, err := FindPlace(func(string) string { return value })
+		p, found, err := ReadEnvironment(func(string) string { return value })
 		if says == "" && (err != nil || !found || p != in) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%.40q: %+v, %v, want %q", value, p, err, says)
 		}
 	}
-	if _, found, err := FindPlace(func(string) string { return "" }); found || err != nil {
+	if _, found, err := ReadEnvironment(func(string) string { return "" }); found || err != nil {
 		t.Error(found, err)
 	}
 }

@@ -114,7 +114,7 @@ func (c carrierByC) trips(l *Link, first bool, turns int) error {
 	return err
 }
 
-// Shorts returns what C code calls for short messages. The Hub must use them.
+// Shorts returns what C code calls for short messages. The Links must use them.
 func (l *Library) Shorts() link.CarrierCalls {
 	if l.shorts == nil {
 		return link.CarrierCalls{}

@@ -13,16 +13,16 @@ import (
 // Short pieces of it travel in chunks; long ones that are lent leave from the memory of the lender,
 // and arrive in that of the receiver if it is known when they come.
 //
-// It has no handle to sleep on, as the libraries have none: its owner calls Hub.Poll. Where Recv has
-// received nothing it may go on receiving into the first slice of its batch, which the next call has to
-// name again; if it does not, what comes is of no use to anybody, and is lost.
+// It has no handle to sleep on, as the libraries have none: its owner calls Links.Poll. Where Recv
+// has received nothing it may go on receiving into the first slice of its batch, which the next
+// call has to name again; if it does not, what comes is of no use to anybody, and is lost.
 type Link struct {
-	hub    *Hub
+	set    *Links
 	to     int
 	err    error // why it cannot be used any more
 	closed bool
 	ended  bool // CloseSend was called
-	fresh  bool // it is in Hub.fresh
+	fresh  bool // it is in Links.fresh
 
 	flights []flight // messages that the library is sending, oldest first
 	lent    []loan   // slices that put has not given back, oldest first
@@ -70,7 +70,7 @@ func (l *Link) Peer() int { return l.to }
 func (l *Link) markReady() {
 	if !l.fresh && !l.closed {
 		l.fresh = true
-		l.hub.fresh = append(l.hub.fresh, l)
+		l.set.fresh = append(l.set.fresh, l)
 	}
 }
 
@@ -79,11 +79,11 @@ func (l *Link) unmarkReady() {
 		return
 	}
 	l.fresh = false
-	for i, x := range l.hub.fresh {
+	for i, x := range l.set.fresh {
 		if x == l {
-			last := len(l.hub.fresh) - 1
-			l.hub.fresh[i] = l.hub.fresh[last]
-			l.hub.fresh = l.hub.fresh[:last]
+			last := len(l.set.fresh) - 1
+			l.set.fresh[i] = l.set.fresh[last]
+			l.set.fresh = l.set.fresh[:last]
 			return
 		}
 	}
@@ -102,11 +102,11 @@ func (l *Link) usable() error {
 	return l.err
 }
 
-// arrived takes a message that has come, which is in Hub.next if it is short.
+// arrived takes a message that has come, which is in Links.next if it is short.
 func (l *Link) arrived(a *arrival) error {
 	if l.closed { // nothing receives it any more
 		if a.held != none && a.bytes <= maxLong {
-			return l.hub.drop(a.held, int(a.bytes))
+			return l.set.drop(a.held, int(a.bytes))
 		}
 		return nil
 	}
@@ -119,9 +119,9 @@ func (l *Link) arrived(a *arrival) error {
 		l.queued(piece{size: int(a.bytes), after: after, held: a.held, number: none})
 		return nil
 	}
-	b := l.hub.next[:a.bytes]
+	b := l.set.next[:a.bytes]
 	if kind == tagLong {
-		l.hub.next = nil
+		l.set.next = nil
 		l.queued(piece{size: len(b), after: after, buf: b, held: none, number: none})
 		return nil
 	}
@@ -135,7 +135,7 @@ func (l *Link) arrived(a *arrival) error {
 	l.room += int(taken)
 	switch kind {
 	case tagChunk:
-		l.hub.next = nil
+		l.set.next = nil
 		l.queued(piece{size: len(b), after: after, buf: b, at: prefixSize, held: none, number: none})
 	case tagEnd:
 		l.eof, l.last = true, after
@@ -208,7 +208,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 				if l.room == 0 {
 					break
 				}
-				if chunk, err = l.hub.chunk(); err != nil {
+				if chunk, err = l.set.chunk(); err != nil {
 					l.fail(err)
 					break
 				}
@@ -250,13 +250,13 @@ func (l *Link) launch(kind int32, b, chunk []byte) {
 		l.room--
 		l.out += uint64(len(b) - prefixSize)
 	}
-	number, err := l.hub.lib.send(l.to, l.tag(kind), unsafe.Pointer(&b[0]), len(b))
+	number, err := l.set.lib.send(l.to, l.tag(kind), unsafe.Pointer(&b[0]), len(b))
 	switch {
 	case err != nil:
 		l.fail(err)
-		l.hub.free = append(l.hub.free, chunk)
+		l.set.free = append(l.set.free, chunk)
 	case number == none:
-		l.hub.free = append(l.hub.free, chunk)
+		l.set.free = append(l.set.free, chunk)
 	default:
 		l.flights = append(l.flights, flight{number: number, buf: chunk})
 	}
@@ -264,13 +264,13 @@ func (l *Link) launch(kind int32, b, chunk []byte) {
 
 // lendLong sends a long message without copying it.
 func (l *Link) lendLong(b []byte) {
-	pin := l.hub.pinner()
+	pin := l.set.pinner()
 	pin.Pin(&b[0])
 	l.room--
 	l.out += uint64(len(b))
-	number, err := l.hub.lib.send(l.to, l.tag(tagLong), unsafe.Pointer(&b[0]), len(b))
+	number, err := l.set.lib.send(l.to, l.tag(tagLong), unsafe.Pointer(&b[0]), len(b))
 	if err != nil || number == none {
-		l.hub.unpin(pin)
+		l.set.unpin(pin)
 		if err != nil {
 			l.fail(err)
 		}
@@ -285,13 +285,13 @@ func (l *Link) completeSends() {
 	kept := l.flights[:0]
 	nth := 0 // number of slices lent that are not done
 	for _, f := range l.flights {
-		done, err := l.hub.lib.test(f.number)
+		done, err := l.set.lib.test(f.number)
 		if err != nil {
 			l.fail(err)
 		}
 		if f.buf != nil {
 			if done {
-				l.hub.free = append(l.hub.free, f.buf)
+				l.set.free = append(l.set.free, f.buf)
 			} else {
 				kept = append(kept, f)
 			}
@@ -302,7 +302,7 @@ func (l *Link) completeSends() {
 			kept = append(kept, f)
 			continue
 		}
-		l.hub.unpin(f.pin)
+		l.set.unpin(f.pin)
 		l.giveBack(nth)
 	}
 	clear(l.flights[len(kept):])
@@ -341,7 +341,7 @@ func (l *Link) CloseSend() error {
 		return nil
 	}
 	l.ended = true
-	b, err := l.hub.chunk()
+	b, err := l.set.chunk()
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (l *Link) CloseSend() error {
 }
 
 // Close drops what has come, and ends the stream, which the other proc may be waiting for.
-// Hub.Idle releases what the library is still sending.
+// Links.Idle releases what the library is still sending.
 func (l *Link) Close() error {
 	if !l.closed {
 		_ = l.CloseSend() // fails only if the link is broken
@@ -358,15 +358,15 @@ func (l *Link) Close() error {
 	l.unmarkReady()
 	l.closed = true
 	if len(l.queue) > 0 && l.queue[0].shortData && !l.queue[0].begun && l.queue[0].buf == nil {
-		_ = l.hub.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, which is reported elsewhere
+		_ = l.set.shorts.drop(l.boxes, l.queue[0].size) // fails only with the library, which is reported elsewhere
 	}
 	l.shut()
 	for i := range l.queue {
 		switch p := &l.queue[i]; {
 		case p.held != none:
-			_ = l.hub.drop(p.held, p.size) // fails only with the library, which is reported elsewhere
+			_ = l.set.drop(p.held, p.size) // fails only with the library, which is reported elsewhere
 		case p.begun:
-			l.hub.orphans = append(l.hub.orphans, *p)
+			l.set.orphans = append(l.set.orphans, *p)
 		case p.buf != nil:
 			l.release(p)
 		}

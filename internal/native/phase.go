@@ -23,7 +23,7 @@ type Phase struct {
 }
 
 // Begin begins a phase, which no goroutine may change until it is Done.
-func (h *Hub) Begin(c Comm, p *Phase) error {
+func (h *Links) Begin(c Comm, p *Phase) error {
 	if h.err != nil {
 		return h.err
 	}
@@ -43,8 +43,8 @@ func (h *Hub) Begin(c Comm, p *Phase) error {
 	return nil
 }
 
-// AwaitPhase makes the hub wait for a phase that C has begun, or records how the phase failed.
-func (h *Hub) AwaitPhase(number, failed int32, p *Phase) error {
+// AwaitPhase makes the Links wait for a phase that C has begun, or records how the phase failed.
+func (h *Links) AwaitPhase(number, failed int32, p *Phase) error {
 	if h.err != nil {
 		return h.err
 	}
@@ -65,7 +65,7 @@ func (p *Phase) finish() {
 // Done reports whether the phase is over, and with which error.
 func (p *Phase) Done() (bool, error) { return p.done, p.err }
 
-func (h *Hub) lookAtPhases() (news bool) {
+func (h *Links) lookAtPhases() (news bool) {
 	kept := h.phases[:0]
 	for _, p := range h.phases {
 		done, err := h.lib.test(p.number)

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Recv delivers what Hub.Poll has found.
+// Recv delivers what Links.Poll has found.
 func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	if l.closed {
 		return 0, link.ErrClosed
@@ -100,7 +100,7 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 	if !p.begun {
 		dst := batch[0]
 		if len(dst) >= p.size {
-			p.pin = l.hub.pinner()
+			p.pin = l.set.pinner()
 			p.pin.Pin(&dst[0])
 		} else if dst, err = mapped(p.size); err != nil {
 			return false, err
@@ -109,9 +109,9 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 		}
 		p.buf = dst[:p.size]
 		if p.shortData {
-			p.number, err = l.hub.shorts.fetch(l.boxes, unsafe.Pointer(&dst[0]), p.size)
+			p.number, err = l.set.shorts.fetch(l.boxes, unsafe.Pointer(&dst[0]), p.size)
 		} else {
-			p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
+			p.number, err = l.set.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
 		}
 		p.held = none
 		if err != nil {
@@ -119,14 +119,14 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 		}
 		p.begun = true
 	}
-	if done, err = l.hub.lib.test(p.number); !done && err == nil {
+	if done, err = l.set.lib.test(p.number); !done && err == nil {
 		return false, nil
 	}
 	if p.begun = false; err != nil {
 		return false, err
 	}
 	if p.pin != nil {
-		l.hub.unpin(p.pin)
+		l.set.unpin(p.pin)
 		p.pin = nil
 		if len(batch[0]) >= p.size && &batch[0][0] == &p.buf[0] {
 			p.buf = nil
@@ -158,9 +158,9 @@ func (l *Link) release(p *piece) {
 	case p.own:
 		_ = unix.Munmap(p.buf) // cannot fail for mapped memory
 	case p.pin != nil:
-		l.hub.unpin(p.pin)
+		l.set.unpin(p.pin)
 	case p.buf != nil && !p.dropped:
-		l.hub.free = append(l.hub.free, p.buf[:chunkSize])
+		l.set.free = append(l.set.free, p.buf[:chunkSize])
 	}
 	p.buf, p.pin, p.own = nil, nil, false
 }
@@ -177,7 +177,7 @@ func (l *Link) took() {
 	if l.owed++; l.owed < window/2 || l.err != nil {
 		return
 	}
-	if b, err := l.hub.chunk(); err == nil {
+	if b, err := l.set.chunk(); err == nil {
 		l.launch(tagCredit, b[:prefixSize], b)
 	}
 }

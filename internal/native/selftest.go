@@ -67,7 +67,7 @@ func selftest(l *Library, out io.Writer) error {
 	if l.Size < 2 {
 		return errors.New("the launcher has started one process; the test takes two: give it -n 2")
 	}
-	t := &tester{hub: NewHub(l), rank: l.Rank}
+	t := &tester{hub: NewLinks(l), rank: l.Rank}
 	t.hub.UseShorts()
 	for shift := 1; shift < l.Size; shift++ {
 		if err := t.exchange((l.Rank+shift)%l.Size, (l.Rank+l.Size-shift)%l.Size); err != nil {
@@ -103,7 +103,7 @@ func selftest(l *Library, out io.Writer) error {
 const selftestPolls = 1000
 
 type tester struct {
-	hub  *Hub
+	hub  *Links
 	rank int
 	vain int // looks since the last one that found something
 }

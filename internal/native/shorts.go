@@ -73,7 +73,7 @@ type shorts struct {
 // TakeFastBoxes announces that this side accepts short messages. It is called once, before the link
 // is used.
 func (l *Link) TakeFastBoxes() bool {
-	if l.hub.shorts == nil || l.usable() != nil {
+	if l.set.shorts == nil || l.usable() != nil {
 		return false
 	}
 	b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
@@ -88,9 +88,9 @@ func (l *Link) TakeFastBoxes() bool {
 		Read: &x.read, Told: &x.told, Sleeps: &x.sleeps, Bytes: &x.bytes,
 		Limit: math.MaxUint64, Review: math.MaxUint64, Carrier: unsafe.Pointer(x),
 	}
-	l.hub.shorts.attach(x)
+	l.set.shorts.attach(x)
 	x.bytes.Store(l.come)
-	if c, err := l.hub.chunk(); err == nil {
+	if c, err := l.set.chunk(); err == nil {
 		l.launch(tagCredit, c[:prefixSize], c)
 	}
 	return true
@@ -103,7 +103,7 @@ func (l *Link) opens() bool { return l.FastBoxesAgreed() && !l.ended && l.usable
 
 // FastBoxRoom returns the place of the next message, of n bytes, or nil.
 func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
-	if n > shortMost || !l.opens() || !l.fast.Admits(n) || !l.hub.shorts.room() {
+	if n > shortMost || !l.opens() || !l.fast.Admits(n) || !l.set.shorts.room() {
 		return nil
 	}
 	return &l.next
@@ -115,8 +115,8 @@ func (l *Link) PostFastBox(data []byte) {
 		taken: uint32(l.fast.Taken), at: uint32(l.out), context: l.next.Context, rank: l.next.Rank, tag: l.next.Tag,
 		bytes: uint32(len(data)), kind: l.next.Kind,
 	}
-	if err := l.hub.shorts.put(l.boxes, &m, data); err != nil {
-		l.hub.fail(err)
+	if err := l.set.shorts.put(l.boxes, &m, data); err != nil {
+		l.set.fail(err)
 	}
 	l.fast.Posted(len(data))
 }
@@ -145,7 +145,7 @@ func (l *Link) FastBoxTaken(n uint32) {
 		l.markReady()
 	}
 	l.fast.Take(n)
-	l.hub.shorts.took(l.boxes, l.fast.Taken)
+	l.set.shorts.took(l.boxes, l.fast.Taken)
 }
 
 // FastBoxesAt returns the positions of the next messages, and whether C could send and take some now.
@@ -179,7 +179,7 @@ func (s *shorts) WakeForFastBox() {}
 
 // Look looks for messages, and reports whether something other than a whole short message has come
 // on l: bytes of its stream, or a message whose data come apart.
-func (h *Hub) Look(l *Link) bool {
+func (h *Links) Look(l *Link) bool {
 	if h.err == nil {
 		h.take()
 	}
@@ -208,8 +208,8 @@ func (s *shorts) sent() uint8 {
 
 // shut tells the peer that nothing is wanted any more.
 func (l *Link) shut() {
-	if l.boxes != nil && l.hub.err == nil {
-		_ = l.hub.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, which is reported elsewhere
+	if l.boxes != nil && l.set.err == nil {
+		_ = l.set.shorts.close(l.boxes, l.fast.Taken) // fails only with the library, which is reported elsewhere
 	}
 }
 
@@ -235,9 +235,9 @@ type carrier interface {
 }
 
 // UseShorts begins short messages, where the library lets any thread call it.
-func (h *Hub) UseShorts() { h.shorts = h.lib.beginShorts() }
+func (h *Links) UseShorts() { h.shorts = h.lib.beginShorts() }
 
-func (h *Hub) markShorts() {
+func (h *Links) markShorts() {
 	n := h.shorts.come()
 	if n == h.seen {
 		return

@@ -163,7 +163,7 @@ func byteAt(i int) byte { return byte(i ^ i>>8*7 ^ i>>16*11) }
 func (m *mixed) send(t *testing.T) {
 	if len(m.lent) == 0 && m.rng.IntN(4) == 0 {
 		if n := []int{shortMost + 1, 70_000, 1 << 20}[m.rng.IntN(3)]; m.from.opens() && m.from.fast.Admits(0) {
-			c := m.from.hub.shorts.(rankCarrier)
+			c := m.from.set.shorts.(rankCarrier)
 			c.lend(m.from, &short{context: 7, rank: 3, tag: int32(len(m.at)), kind: 2}, bytes.Repeat([]byte{byte(len(m.at))}, n))
 			m.at = append(m.at, m.sent)
 		}
@@ -315,7 +315,7 @@ func TestShorts(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				r.pump() // by C
 				for _, d := range dirs {
-					if d.to.hub == h && rng.IntN(2) == 0 {
+					if d.to.set == h && rng.IntN(2) == 0 {
 						d.take(t, nil, true)
 					}
 				}
@@ -330,7 +330,7 @@ func TestShorts(t *testing.T) {
 				}
 			}
 			for _, d := range dirs {
-				if d.from.hub == h && d.sent < d.total {
+				if d.from.set == h && d.sent < d.total {
 					d.send(t)
 					if d.sent == d.total && len(d.lent) == 0 {
 						if err := d.from.CloseSend(); err != nil {

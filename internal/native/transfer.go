@@ -8,8 +8,9 @@ type Transfer struct {
 	err    error
 }
 
-// AwaitTransfer makes the hub wait for a message, or records how it failed. The result may be ignored.
-func (h *Hub) AwaitTransfer(number, failed int32) *Transfer {
+// AwaitTransfer makes the Links wait for a message, or records how it failed. The result may be
+// ignored.
+func (h *Links) AwaitTransfer(number, failed int32) *Transfer {
 	t := &Transfer{number: number}
 	switch {
 	case h.err != nil:
@@ -25,7 +26,7 @@ func (h *Hub) AwaitTransfer(number, failed int32) *Transfer {
 // Done reports whether the transfer is over, and with which error.
 func (t *Transfer) Done() (bool, error) { return t.done, t.err }
 
-func (h *Hub) lookAtTransfers() (news bool) {
+func (h *Links) lookAtTransfers() (news bool) {
 	kept := h.transfers[:0]
 	for _, t := range h.transfers {
 		if t.done, t.err = h.lib.test(t.number); !t.done {

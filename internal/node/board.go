@@ -50,7 +50,7 @@ func (n *node) noBoard(h *ownHost) string {
 	if routes.UsesNative(n.routes, a, b) {
 		return "the site's own MPI carries them, and does some blocking ones itself"
 	}
-	ways := n.direct.Ways(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
+	ways := n.direct.Candidates(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
 	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"
 	}

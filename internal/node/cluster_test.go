@@ -188,7 +188,7 @@ func awaitSums(t *testing.T, all [][]*running) {
 }
 
 // ofSite asks one node alone, as impi-node links does on a machine.
-func ofSite(t *testing.T, n *running, r links.Request) ([]links.Found, links.Job) {
+func ofSite(t *testing.T, n *running, r links.Request) ([]links.FoundNode, links.Job) {
 	t.Helper()
 	found := links.Survey(t.Context(), []string{n.n.dir.Path}, patience, r)
 	jobs := links.Merge(found)

@@ -183,7 +183,7 @@ func TestWhatIsCompressed(t *testing.T) {
 			if strings.Contains(text.String(), c.not) {
 				t.Errorf("it says %q", c.not)
 			}
-			k := links.PackedOf(&j)
+			k := links.CompressedBytesOf(&j)
 			switch {
 			case c.one && k != nil:
 				t.Errorf("%+v", *k)

@@ -46,7 +46,7 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	}
 	<-ctx.Done()
 	n.end.Close()
-	if f := lifetime.Of(ctx); f != nil {
+	if f := lifetime.FailureOf(ctx); f != nil {
 		return f
 	}
 	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))

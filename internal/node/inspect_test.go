@@ -20,7 +20,7 @@ import (
 
 // survey waits until all procs of a job have talked to each other, and asks its
 // nodes as impi-node links does.
-func survey(t *testing.T, all []*running, r links.Request) ([]links.Found, links.Job) {
+func survey(t *testing.T, all []*running, r links.Request) ([]links.FoundNode, links.Job) {
 	t.Helper()
 	var dirs []string
 	for _, s := range all {
@@ -333,9 +333,9 @@ func TestProbeOfHungPeer(t *testing.T) {
 	}
 	mute := muteListener(t)
 	card := n.routes.Cards.At(1)
-	for i := range card.Offers {
-		if card.Offers[i].Transport == "tcp" {
-			card.Offers[i].Address = mute
+	for i := range card.Endpoints {
+		if card.Endpoints[i].Transport == "tcp" {
+			card.Endpoints[i].Address = mute
 		}
 	}
 	routestest.SetCard(n.routes, 1, card)

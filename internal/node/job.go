@@ -257,7 +257,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	if n.opt.spawned == nil {
 		j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
 	}
-	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // otherwise it can meet no other world
+	if n.world != nil && len(n.routes.Cards.At(rank).Endpoints) > 0 { // otherwise it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
 	return j
@@ -358,11 +358,11 @@ func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
 	if client == n.job.Self {
 		f.Status = ending.StatusNode // the failure is not that of another site
 		if f.Remote {
-			f.Weight = ending.Lost // the tree brings the same failure with the exit status
+			f.Precedence = ending.Lost // the tree brings the same failure with the exit status
 		}
 		return f
 	}
-	if _, silent := errors.AsType[*link.SilentError](err); silent || !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) {
+	if _, silent := errors.AsType[*link.SilentError](err); silent || !n.job.Clients[client].Own || f.Precedence != ending.Lost || errors.Is(err, agent.ErrUnreached) {
 		return f
 	}
 	if head := n.job.Hosts[n.job.Clients[client].FirstHost].Address.Addr(); head != n.job.Hosts[h].Address.Addr() {

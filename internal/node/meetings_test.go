@@ -200,7 +200,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	a.world.Secret[0] ^= 1
 
 	m := a.r.n.meetings
-	pair := dynamic.WorldPair{Local: dynamic.Member{World: a.world.World}, Peer: dynamic.Member{World: b.world.World}}
+	pair := dynamic.WorldPair{Local: dynamic.WorldProc{World: a.world.World}, Peer: dynamic.WorldProc{World: b.world.World}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -216,7 +216,7 @@ func lacksEstimates(x *node, transport string) string {
 		}
 	}
 	pairs := 0
-	for _, p := range links.Merge([]links.Found{{About: n.About, Node: n}})[0].Pairs {
+	for _, p := range links.Merge([]links.FoundNode{{About: n.NodeInfo, Node: n}})[0].Pairs {
 		if p.Speed != nil && p.Speed.HalfTrip > 0 && p.SiteA != p.SiteB {
 			pairs++ // what the page shows
 		}
@@ -300,13 +300,13 @@ func TestLinksOfHosts(t *testing.T) {
 // lacksHosts tells what is wrong with the sums by host of a job of two hosts with two procs each, all linked and
 // idle, whose nodes tell of one pair each.
 func lacksHosts(ctx context.Context, all []*running) string {
-	var found []links.Found
+	var found []links.FoundNode
 	for _, s := range all {
 		n := s.n.control.Describe(ctx, links.Request{All: true, ByHost: true, Views: 1})
 		if len(n.Views) != 1 || n.Left != 5 {
 			return fmt.Sprintf("%s tells of %d pairs, and leaves out %d", n.Site, len(n.Views), n.Left)
 		}
-		found = append(found, links.Found{About: n.About, Node: n})
+		found = append(found, links.FoundNode{About: n.NodeInfo, Node: n})
 	}
 	known, pairs := 0, 0
 	for _, h := range links.Merge(found)[0].BetweenHosts() {

@@ -105,7 +105,7 @@ func fakeLauncher() int {
 
 // fakeProc goes through Init as a proc of a native site does.
 func fakeProc() (rank int, c *wireup.Conn) {
-	place, found, err := native.FindPlace(os.Getenv)
+	place, found, err := native.ReadEnvironment(os.Getenv)
 	check(err)
 	if !found {
 		panic("IMPI_NATIVE is not set")

@@ -70,9 +70,9 @@ type node struct {
 	channels  *channel.Channels
 	meetings  *meet.Meetings
 	prober    *probe.Prober
-	parents   *spawner.Parents // the procs as parents of spawned worlds
-	offers    *spares.Offers   // the job's spare sites; nil: the node is of one, or of a spawned world
-	spare     *spareNode       // nil: this is not the node of a spare site
+	parents   *spawner.Parents   // the procs as parents of spawned worlds
+	offers    *spares.SpareSites // the job's spare sites; nil: the node is of one, or of a spawned world
+	spare     *spareNode         // nil: this is not the node of a spare site
 	fallBacks dial.FallBacks
 	control   *inspect.Control
 	metrics   *metrics.Server  // nil: none are served

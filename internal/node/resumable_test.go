@@ -323,12 +323,12 @@ func TestGivenUpIsRefused(t *testing.T) {
 			continue
 		}
 		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, Session: id, Resumes: true}
-		p, _, v := d.JudgeAgain(hello, all[i].n.routes.Transport("cut"))
+		p, _, v := d.CheckResume(hello, all[i].n.routes.Transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)
 		}
 		d.Reopen(p, wireup.Message{Kind: wireup.KindOpen, Peer: x.Peer, Reason: "enough", Resumable: &wireup.Resumable{Session: id[:], Again: true, Over: true}})
-		if _, _, v = d.JudgeAgain(hello, all[i].n.routes.Transport("cut")); v != dynamic.UnknownLink {
+		if _, _, v = d.CheckResume(hello, all[i].n.routes.Transport("cut")); v != dynamic.UnknownLink {
 			t.Errorf("after: %v", v)
 		}
 		asked++
@@ -456,12 +456,12 @@ func TestLastingFeatures(t *testing.T) {
 		{map[string]config.Route{"*": on, "beta": off}, [3]bool{true, false, true}},
 		{map[string]config.Route{"*": off, "beta": on, "alpha": on}, [3]bool{true, true, false}},
 	} {
-		card := &dynamic.Card{Version: dynamic.CardVersion, Features: routes.ResumableFeatures(job, site(c.routes))}
+		card := &dynamic.BusinessCard{Version: dynamic.CardVersion, Features: routes.ResumableFeatures(job, site(c.routes))}
 		text, err := card.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := dynamic.ParseCard(text)
+		read, err := dynamic.ParseBusinessCard(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func rereads(job *config.Job, file func() (*config.Job, config.Diagnostics)) fun
 }
 
 // reread has a site read its job again.
-func (r *running) reread(t *testing.T) links.Reread {
+func (r *running) reread(t *testing.T) links.FileReload {
 	t.Helper()
 	a := r.n.control.Answer(context.Background(), links.Request{Op: links.OpReread})
 	if a.Error != "" || len(a.Rereads) != 1 {

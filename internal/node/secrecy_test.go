@@ -184,7 +184,7 @@ func TestRequireTLS(t *testing.T) {
 func TestSecrecyFeatures(t *testing.T) {
 	job := testJob("ring", 1, 1, 1)
 	site := config.Site{Routes: []config.Route{{Site: "*"}, {Site: "beta", RequireTLS: true}}}
-	c := &dynamic.Card{Features: routes.SecrecyFeatures(job, site)}
+	c := &dynamic.BusinessCard{Features: routes.SecrecyFeatures(job, site)}
 	if rules.HasFeature(c, rules.TLSFeature, 0) || !rules.HasFeature(c, rules.TLSFeature, 1) || rules.HasFeature(c, rules.TLSFeature, 2) {
 		t.Errorf("%q", c.Features)
 	}

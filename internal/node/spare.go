@@ -47,9 +47,9 @@ func takeSpare(ctx context.Context, n *node, a *accept.Arrival) error {
 // spareNode is the node of a spare site, which has no procs but those that are spawned there.
 type spareNode struct {
 	n    *node
-	file *config.Job  // as it was read
-	job  *startup.Job // the job for which it is spare; nil until the server has sent it
-	site *spares.Site // nil until job is known
+	file *config.Job       // as it was read
+	job  *startup.Job      // the job for which it is spare; nil until the server has sent it
+	site *spares.SpareNode // nil until job is known
 
 	mu      sync.Mutex
 	ends    ending.Spare
@@ -186,7 +186,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 		return fmt.Errorf("business card of rank %d: %w", rank, err)
 	}
 	d := &spareDialler{n: n, job: job, cards: cards, ours: site.SpareCard(n.site)}
-	x := spares.NewSite(spares.Settings{
+	x := spares.NewSpareNode(spares.Settings{
 		Name: n.opt.Site.Name, Instance: binary.BigEndian.Uint64(id[:]), Hosts: hosts, Log: n.log, Tasks: n.tasks,
 		Dial: d.dial, HostName: func(h wire.HostRank) string { return s.hostName(job, h) }, Procs: s.procs,
 		Serve:  func(l link.Link, part *spawn.Part) { n.spawner.ServePart(n.tasks, l, part) },
@@ -194,7 +194,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 		Over:   func(h wire.HostRank, failure string) { s.with(func(e *ending.Spare) { e.HostOver(h, failure) }) },
 		Lost:   func(h wire.HostRank, why string) { s.with(func(e *ending.Spare) { e.HostLost(h, why) }) },
 
-		Patience: max(n.opt.Job.Limits.Resume, routes.Silence(n.opt.Job)),
+		Patience: max(n.opt.Job.Limits.Resume, routes.SilenceLimit(n.opt.Job)),
 	})
 	var all []wire.HostRank
 	for i := range job.Hosts {
@@ -205,7 +205,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 	s.job, s.site = job, x
 	s.mu.Unlock()
 	n.tasks.Go(func() {
-		n.member.HearServer(func(f *ending.Failure) { s.with(func(e *ending.Spare) { e.ServerSaid(f) }) }, func(why string) {
+		n.member.HearServer(func(f *ending.Failure) { s.with(func(e *ending.Spare) { e.ServerReported(f) }) }, func(why string) {
 			n.log.Warn("the job's server is lost; this spare site goes on while hosts of the job are there", "reason", why)
 			s.with(func(e *ending.Spare) { e.ServerLost(why) })
 		})
@@ -255,7 +255,7 @@ type spareDialler struct {
 	n     *node
 	job   *startup.Job
 	cards routes.Cards
-	ours  *dynamic.Card
+	ours  *dynamic.BusinessCard
 }
 
 var errNoWayToHost = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
@@ -271,7 +271,7 @@ func (d *spareDialler) dial(ctx context.Context, to wire.HostRank) (link.Link, e
 		return nil, errNoWayToHost
 	}
 	var all []error
-	for _, w := range routes.WaysOfSpare(rt, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String()) {
+	for _, w := range routes.SpareCandidates(rt, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String()) {
 		hello := dynamic.Hello{Spare: true, Dst: wire.WorldRank(to)}
 		l, err := dial.Greeted(ctx, d.job.Token, w.T.WithPlanes(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
 		if err == nil {

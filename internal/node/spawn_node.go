@@ -28,12 +28,12 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 // newSpawner makes the spawner that starts procs at this site until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	if n.spare == nil {
-		n.offers = spares.NewOffers(n.opt.Job, n.log)
+		n.offers = spares.NewSpareSites(n.opt.Job, n.log)
 	}
 	s := spawner.Settings{
 		Routes: n.routes, Procs: n.procs, Log: n.log, Offers: n.offers, SpareTaken: n.spare.taken(),
 		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
-			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
+			return server.Serve(job, site, report.QuietLogger{Logger: n.log.With("world", world)})
 		},
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
 			opt := Options{Job: job, Site: site, EndNow: n.opt.EndNow, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}

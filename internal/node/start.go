@@ -222,7 +222,7 @@ func startProcs(ctx context.Context, n *node) (err error) {
 }
 
 func (n *node) awaitHellos(ctx context.Context) error {
-	stop := report.While(n.log, n.deadline, func() string { text, _ := n.procs.Missing(); return text })
+	stop := report.LogWait(n.log, n.deadline, func() string { text, _ := n.procs.Missing(); return text })
 	defer stop()
 	limit := time.NewTimer(time.Until(n.deadline))
 	defer limit.Stop()

@@ -118,7 +118,7 @@ func (s *survival) Unlinked(p *procs.Proc, peer wire.WorldRank, report func()) {
 // a host that is gone without a word is lost with its procs.
 func (s *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	n := s.n
-	if !s.on || f.Weight != ending.Lost {
+	if !s.on || f.Precedence != ending.Lost {
 		if !s.has(n.job.Hosts[host].FirstProc) {
 			n.end.Fail(f)
 		}
@@ -150,7 +150,7 @@ func (s *survival) all(x wire.Lost) wire.Lost {
 
 func (s *survival) goOnWithout(host wire.HostRank, why error) {
 	for _, h := range s.n.hosts {
-		h.loop.GoOnWithout(host, why)
+		h.loop.ContinueWithout(host, why)
 	}
 }
 
@@ -202,7 +202,7 @@ func (s *survival) lose(x wire.Lost) {
 			s.goOnWithout(wire.HostRank(i), errGivenUp)
 		}
 	}
-	f := &ending.Failure{Text: x.Text, Status: cmp.Or(int(x.Status), ending.StatusRemote), Weight: ending.Died}
+	f := &ending.Failure{Text: x.Text, Status: cmp.Or(int(x.Status), ending.StatusRemote), Precedence: ending.Died}
 	if n.procs.Of(x.First) == nil {
 		f.Remote, f.Status = true, ending.StatusRemote
 	}
@@ -271,7 +271,7 @@ func (s *survival) Site(x *startup.ClientInfo) bool {
 
 func (s *survival) tellLost(l wire.Lost) {
 	for _, h := range s.n.hosts {
-		h.loop.TellLost(l)
+		h.loop.SendLost(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

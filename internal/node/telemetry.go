@@ -43,18 +43,18 @@ func newSpans(n *node) (s spans) {
 	var err error
 	s.tracer, err = telemetry.New(telemetry.Settings{
 		URL: url, Version: version.String(), Log: n.log, Last: lastSpans,
-		Attributes: telemetry.List("host.name", host, "process.pid", os.Getpid(), "impi.job", n.name(), "impi.site", n.opt.Site.Name),
+		Attributes: telemetry.Attributes("host.name", host, "process.pid", os.Getpid(), "impi.job", n.name(), "impi.site", n.opt.Site.Name),
 	})
 	if err != nil {
 		n.log.Warn("the job is not traced", "error", err)
 		return spans{}
 	}
-	s.job = s.tracer.BeginJob("job "+n.name(), telemetry.List("impi.sites", len(n.opt.Job.Sites))...)
+	s.job = s.tracer.BeginJob("job "+n.name(), telemetry.Attributes("impi.sites", len(n.opt.Job.Sites))...)
 	name := "node " + n.opt.Site.Name
 	if c := n.opt.Cluster; c != nil {
 		name += " " + c.Hosts[c.Self].String()
 	}
-	s.node = s.tracer.Begin(name, nil, telemetry.List("impi.client", n.opt.Site.Client, "impi.procs", n.opt.Site.Procs())...)
+	s.node = s.tracer.Begin(name, nil, telemetry.Attributes("impi.client", n.opt.Site.Client, "impi.procs", n.opt.Site.Procs())...)
 	if log, ok := n.log.(hclog.InterceptLogger); ok {
 		log.RegisterSink(&telemetry.Faults{Tracer: s.tracer, Of: s.node, Tells: func(level hclog.Level, text string) bool {
 			return level >= hclog.Info && links.LogLine{Level: level.String(), Text: text}.IsEvent()
@@ -75,7 +75,7 @@ func spansOfWorld(n *node, t *telemetry.Tracer) spans {
 	for _, h := range n.opt.Site.Hosts {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", h.Address, h.Procs))
 	}
-	s := spans{tracer: t, node: t.Begin(name, nil, telemetry.List("impi.world", world, "impi.procs", n.opt.Site.Procs(), "impi.hosts", strings.Join(hosts, " "))...)}
+	s := spans{tracer: t, node: t.Begin(name, nil, telemetry.Attributes("impi.world", world, "impi.procs", n.opt.Site.Procs(), "impi.hosts", strings.Join(hosts, " "))...)}
 	s.node.SetParentKey(spawnKey(world))
 	return s
 }
@@ -105,21 +105,21 @@ func (s *spans) met(job *startup.Job) {
 		b = fmt.Appendf(b, "%x %d\n", p.ID.Host, p.ID.PID)
 	}
 	s.tracer.Identify(b)
-	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...) // a spawned world has a nil span
+	s.job.Set(telemetry.Attributes("impi.procs", job.Procs.Len())...) // a spawned world has a nil span
 }
 
 func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal) {
-	x := s.tracer.Begin("spawn", s.node, telemetry.List("impi.rank", int(by.Rank()))...)
+	x := s.tracer.Begin("spawn", s.node, telemetry.Attributes("impi.rank", int(by.Rank()))...)
 	total := 0
 	for i, c := range commands {
 		total += c.Procs
 		if i == 0 {
-			x.Set(telemetry.List("impi.command", c.Path, "impi.commands", len(commands))...)
+			x.Set(telemetry.Attributes("impi.command", c.Path, "impi.commands", len(commands))...)
 		}
 	}
-	x.Set(telemetry.List("impi.procs", total)...)
+	x.Set(telemetry.Attributes("impi.procs", total)...)
 	return func(world string, r *spawn.Refusal) {
-		x.Set(telemetry.List("impi.world", world)...)
+		x.Set(telemetry.Attributes("impi.world", world)...)
 		if world != "" {
 			x.SetKey(spawnKey(world))
 		}

@@ -134,7 +134,7 @@ func TestUI(t *testing.T) {
 func jobID(t *testing.T, n *node) string {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		var about links.About
+		var about links.NodeInfo
 		b, err := os.ReadFile(filepath.Join(n.dir.Path, links.AboutName))
 		if err == nil {
 			err = json.Unmarshal(b, &about)

@@ -24,7 +24,7 @@ type Channel struct {
 // ChannelConfig configures a resumable channel.
 type ChannelConfig struct {
 	Host       wire.HostRank
-	Session    resume.Session
+	Session    resume.SessionID
 	Window     int
 	Limit      time.Duration // maximum time without a connection before the channel is given up
 	FirstLimit time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
@@ -45,7 +45,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	p := &endpoint{rank: agent.NoRank, host: c.Host}
 	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Redial}
 	p.channel = x
-	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Redial != nil, Limit: c.Limit, FirstLimit: c.FirstLimit, Linger: c.Limit}, x)
+	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.ResumeRules{Dialler: c.Redial != nil, Limit: c.Limit, FirstLimit: c.FirstLimit, Linger: c.Limit}, x)
 	p.Link = p.packed(x.Resumable, c.Compress)
 	if c.Watch != nil {
 		p.Link = c.Watch(p.Link)

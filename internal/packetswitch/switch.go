@@ -184,17 +184,17 @@ func (s *Switch) Fail(text string, done func()) {
 	})
 }
 
-// TellLost sends the other hosts which procs are lost, as agent.TellLost does.
-func (s *Switch) TellLost(l wire.Lost) {
+// SendLost sends the other hosts which procs are lost, as agent.SendLost does.
+func (s *Switch) SendLost(l wire.Lost) {
 	s.Post(func() {
-		agent.TellLost(s.Agent, l)
+		agent.SendLost(s.Agent, l)
 		s.output()
 	})
 }
 
-// GoOnWithout gives up a host without which the job continues: its channel is closed if it is still
-// open.
-func (s *Switch) GoOnWithout(host wire.HostRank, why error) {
+// ContinueWithout gives up a host without which the job continues: its channel is closed if it is
+// still open.
+func (s *Switch) ContinueWithout(host wire.HostRank, why error) {
 	s.Post(func() {
 		for _, p := range s.endpoints {
 			if p != nil && p.rank == agent.NoRank && p.host == host {
@@ -204,7 +204,7 @@ func (s *Switch) GoOnWithout(host wire.HostRank, why error) {
 				}
 			}
 		}
-		agent.GoOnWithout(s.Agent, host, why)
+		agent.ContinueWithout(s.Agent, host, why)
 		s.output()
 	})
 }
@@ -238,7 +238,7 @@ func (s *Switch) doWork() {
 }
 
 func (s *Switch) output() {
-	for _, l := range s.Agent.Touched() {
+	for _, l := range s.Agent.GrownQueues() {
 		if p := s.endpoints[l]; p != nil {
 			p.Flush()
 		}

@@ -40,7 +40,7 @@ func TestPublished(t *testing.T) {
 		skips.NotRun(t, err.Error(), "test a checkout with its history")
 	}
 	for _, a := range answers {
-		if _, err := provenance.Behind("../..", a.Made.Commit, "core"); err != nil || strings.HasSuffix(a.Made.Commit, "-dirty") {
+		if _, err := provenance.CommitsBehind("../..", a.Made.Commit, "core"); err != nil || strings.HasSuffix(a.Made.Commit, "-dirty") {
 			t.Errorf("%s is of commit %s (%v)", a.Question, a.Made.Commit, err)
 		}
 	}

@@ -149,5 +149,5 @@ func (w *Waker) Clear() {
 // Close releases the descriptor.
 func (w *Waker) Close() error { return unix.Close(w.fd) }
 
-// AdoptWaker makes a Waker of an existing eventfd, which it owns from then on.
-func AdoptWaker(fd int) *Waker { return &Waker{fd: fd} }
+// WakerOf makes a Waker of an existing eventfd, which it owns from then on.
+func WakerOf(fd int) *Waker { return &Waker{fd: fd} }

@@ -9,15 +9,15 @@ import (
 	"github.com/openimpi/impi/internal/routes"
 )
 
-// Who identifies a proc in a message; rank is NoRank before startup is over.
-type Who struct {
+// ProcID identifies a proc in a message; rank is NoRank before startup is over.
+type ProcID struct {
 	Site  string
 	Rank  wire.WorldRank
 	Local int // its number at the site
 }
 
 // String returns the rank, or what is known before there are ranks.
-func (w Who) String() string {
+func (w ProcID) String() string {
 	if w.Rank == routes.NoRank {
 		return fmt.Sprintf("proc %d of site %s", w.Local, w.Site)
 	}

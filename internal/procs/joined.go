@@ -14,6 +14,6 @@ type Joined struct {
 func (s *Set) adopt(p *Proc) (err error) {
 	j := s.Joined[len(s.all)]
 	p.control, p.AppNum = j.Control, j.AppNum
-	p.os, err = s.adopter.Adopt(j.PID)
+	p.os, err = s.adopter.Watch(j.PID)
 	return err
 }

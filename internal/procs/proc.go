@@ -81,12 +81,12 @@ func (p *Proc) EndHandled() <-chan struct{} { return p.endHandled }
 func (p *Proc) KnowsBoards() bool { return p.board }
 
 // Who identifies the proc in messages.
-func (p *Proc) Who() Who {
+func (p *Proc) Who() ProcID {
 	site := p.set.Routes.Site.Name
 	if p.set.World != "" {
 		site += ", " + p.set.World
 	}
-	return Who{site, p.Rank(), p.Local}
+	return ProcID{site, p.Rank(), p.Local}
 }
 
 func (p *Proc) prefix() string {
@@ -221,7 +221,7 @@ func (p *Proc) watch() {
 		p.outlivesSocket()
 	}
 	e, at := p.os.Exit(), p.os.EndedAt()
-	if !p.os.Adopted() || !e.OK() {
+	if !p.os.Watched() || !e.OK() {
 		select {
 		case <-p.drained:
 		case <-time.After(drainLimit):

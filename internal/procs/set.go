@@ -72,8 +72,8 @@ type Set struct {
 	Settings
 	greeted chan *Proc
 	without without
-	cores   []unix.CPUSet   // that the procs are bound to; nil: none
-	adopter *launch.Adopter // of the procs that have joined; nil: none has
+	cores   []unix.CPUSet          // that the procs are bound to; nil: none
+	adopter *launch.ProcessWatcher // of the procs that have joined; nil: none has
 
 	mu   sync.Mutex
 	all  []*Proc // appended to by Start alone
@@ -102,7 +102,7 @@ func (s *Set) Start() error {
 	site := s.Routes.Site
 	if s.Joined != nil {
 		var err error
-		if s.adopter, err = launch.NewAdopter(); err != nil {
+		if s.adopter, err = launch.NewProcessWatcher(); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,13 @@ import (
 
 // cutTrace is a trace file that lacks some of its proc's packets.
 type cutTrace struct {
-	who Who
-	wireup.CutTrace
+	who ProcID
+	wireup.TruncatedTrace
 	reason string
 }
 
 func (s *Set) traceCut(p *Proc, m wireup.Message) {
-	c := cutTrace{who: p.Who(), CutTrace: *m.Cut, reason: m.Reason}
+	c := cutTrace{who: p.Who(), TruncatedTrace: *m.Cut, reason: m.Reason}
 	s.mu.Lock()
 	s.cuts = append(s.cuts, c)
 	s.mu.Unlock()

@@ -57,8 +57,8 @@ func Commits(text string) (all []string) {
 	return all
 }
 
-// Behind returns the number of commits from a commit to the last change of some folders.
-func Behind(root, commit string, folders ...string) (int, error) {
+// CommitsBehind returns the number of commits from a commit to the last change of some folders.
+func CommitsBehind(root, commit string, folders ...string) (int, error) {
 	commit = strings.TrimSuffix(commit, "-dirty")
 	if _, err := git(root, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {
 		return 0, fmt.Errorf("commit %s is not in the history of this checkout: %w", commit, err)

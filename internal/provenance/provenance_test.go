@@ -43,7 +43,7 @@ func TestBehind(t *testing.T) {
 	first := change("transports/a")
 	behind := func(commit string, want int) {
 		t.Helper()
-		if n, err := Behind(root, commit, "transports", "internal/node"); n != want || err != nil {
+		if n, err := CommitsBehind(root, commit, "transports", "internal/node"); n != want || err != nil {
 			t.Errorf("%d behind, %v, not %d", n, err, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestBehind(t *testing.T) {
 	last := change("core/c")
 	behind(first, 2)
 	behind(last+"-dirty", 0)
-	if _, err := Behind(root, "0123456789ab", "core"); err == nil {
+	if _, err := CommitsBehind(root, "0123456789ab", "core"); err == nil {
 		t.Error("a commit that is not there has an age")
 	}
 	if m, err := Now(root); err != nil || !strings.HasPrefix(last, m.Commit) {

@@ -37,7 +37,7 @@ type Settings struct {
 	Reach time.Duration
 
 	// Own defines how to talk to a server of ours; nil: plain IMPI, as with any other server.
-	Own *Own
+	Own *OwnServer
 
 	Logger hclog.Logger // nil for silence
 }
@@ -70,7 +70,7 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("startup: %s was stopped: %w (the last time: %w)", cfg.Who(), context.Cause(ctx), err)
+			return nil, nil, fmt.Errorf("startup: %s was stopped: %w (the last time: %w)", cfg.ErrorName(), context.Cause(ctx), err)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit
 	}
 	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("startup: %s: %w", cfg.Who(), err)
+		return nil, nil, fmt.Errorf("startup: %s: %w", cfg.ErrorName(), err)
 	}
 	set.Logger.Debug("connected", "server", set.Server, "from", nc.LocalAddr())
 	cfg.Auth = auth

@@ -18,9 +18,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
-// Own defines how to talk to a server of ours: over TLS, inside which both sides prove the key, and
-// over further connections if one is lost.
-type Own struct {
+// OwnServer defines how to talk to a server of ours: over TLS, inside which both sides prove the
+// key, and over further connections if one is lost.
+type OwnServer struct {
 	// Identity is this site's certificate, or nil. With one the server must have a
 	// certificate of the same CA; if Unverified is set a failure to verify that is only a
 	// warning.
@@ -57,17 +57,17 @@ var (
 
 // ownClient is the client's side of the handshake with a server of ours (docs/wire.md).
 type ownClient struct {
-	own  *Own
+	own  *OwnServer
 	auth startup.Auth
 	log  hclog.Logger
 
-	session resume.Session
+	session resume.SessionID
 	secret  []byte // of the session; nil before its first connection
 	kept    time.Duration
 	proven  bool // the server has proved the key
 }
 
-func newOwnClient(own *Own, auth startup.Auth, log hclog.Logger) *ownClient {
+func newOwnClient(own *OwnServer, auth startup.Auth, log hclog.Logger) *ownClient {
 	c := &ownClient{own: own, auth: auth, log: log}
 	_, _ = rand.Read(c.session[:]) // never fails
 	return c

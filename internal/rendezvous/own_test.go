@@ -74,7 +74,7 @@ func keyedClient(rank wire.ClientRank) startup.ClientConfig {
 }
 
 // ownJoin joins as a node of ours does.
-func ownJoin(t *testing.T, addr string, own *Own, cfg startup.ClientConfig, log io.Writer) (*Client, error) {
+func ownJoin(t *testing.T, addr string, own *OwnServer, cfg startup.ClientConfig, log io.Writer) (*Client, error) {
 	t.Helper()
 	if log == nil {
 		log = t.Output()
@@ -90,7 +90,7 @@ func TestNothingIsReadableOnTheWay(t *testing.T) {
 	var key [8]byte
 	binary.BigEndian.PutUint64(key[:], keyed.Key)
 	secrets := map[string][]byte{"the key": key[:], "AUTH": []byte("AUTH"), "the token": []byte("the token of this job is secret."), "a card": []byte("card")}
-	for _, own := range []*Own{nil, {}, {NeedTLS: true, Resume: 1e9}} {
+	for _, own := range []*OwnServer{nil, {}, {NeedTLS: true, Resume: 1e9}} {
 		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 		r := relaytest.New(t, srv.addr, nil)
 		s, err := ownJoin(t, r.Addr(), own, keyedClient(0), nil)
@@ -112,7 +112,7 @@ func TestNothingIsReadableOnTheWay(t *testing.T) {
 func TestForeignClientBesideOurs(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 	results := make(chan error, 2)
-	for rank, own := range []*Own{nil, {NeedTLS: true, Resume: 1e9}} {
+	for rank, own := range []*OwnServer{nil, {NeedTLS: true, Resume: 1e9}} {
 		go func() {
 			s, err := ownJoin(t, srv.addr, own, keyedClient(wire.ClientRank(rank)), nil)
 			if err == nil {
@@ -127,7 +127,7 @@ func TestForeignClientBesideOurs(t *testing.T) {
 	closed := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, NeedTLS: true})
 	_, err := ownJoin(t, closed.addr, nil, keyedClient(0), nil)
 	wantError(t, "plain client", err, startup.ErrFailed, "accepts only TLS")
-	s, err := ownJoin(t, closed.addr, &Own{}, keyedClient(0), nil)
+	s, err := ownJoin(t, closed.addr, &OwnServer{}, keyedClient(0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +157,11 @@ func TestKeysOfOurs(t *testing.T) {
 		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: c.server}})
 		cfg := client(0)
 		cfg.Auth = c.client
-		s, err := ownJoin(t, srv.addr, &Own{}, cfg, nil)
+		s, err := ownJoin(t, srv.addr, &OwnServer{}, cfg, nil)
 		if c.want != nil {
 			wantError(t, "client", err, c.want, c.says)
 			cfg.Auth = c.server // the job goes on
-			if s, err = ownJoin(t, srv.addr, &Own{}, cfg, nil); err != nil {
+			if s, err = ownJoin(t, srv.addr, &OwnServer{}, cfg, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,10 +182,10 @@ func TestProvenWrongKeysCount(t *testing.T) {
 	cfg := client(0)
 	cfg.Auth = startup.Auth{HasKey: true, Key: 5}
 	for _, says := range []string{"wrong key", "wrong key", "wrong key (3 from "} {
-		_, err := ownJoin(t, srv.addr, &Own{}, cfg, nil)
+		_, err := ownJoin(t, srv.addr, &OwnServer{}, cfg, nil)
 		wantError(t, "client", err, startup.ErrFailed, says)
 	}
-	s, err := ownJoin(t, srv.addr, &Own{}, keyedClient(0), nil)
+	s, err := ownJoin(t, srv.addr, &OwnServer{}, keyedClient(0), nil)
 	if err == nil {
 		err = errors.Join(s.Finish(), <-srv.result)
 	}
@@ -249,11 +249,11 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: auth}})
 			addr := attacker(t, srv.addr, reply)
 			if reply != "" {
-				_, err := ownJoin(t, addr, &Own{NeedTLS: true}, keyedClient(0), nil)
+				_, err := ownJoin(t, addr, &OwnServer{NeedTLS: true}, keyedClient(0), nil)
 				wantError(t, "client", err, startup.ErrAuth, "server_foreign = true")
 			}
 			var log transcript.Writer
-			s, err := ownJoin(t, addr, &Own{}, cfg, &log)
+			s, err := ownJoin(t, addr, &OwnServer{}, cfg, &log)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -287,7 +287,7 @@ func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 			cfg.Limit = time.Minute
 			var log transcript.Writer
 			logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
-			_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: deaf, Own: &Own{NeedTLS: need}, Logger: logger}, cfg)
+			_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: deaf, Own: &OwnServer{NeedTLS: need}, Logger: logger}, cfg)
 			wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
 			if n := strings.Count(log.String(), "without an answer: trying again"); n != 1 {
 				t.Errorf("the operator was told %d times:\n%s", n, log.String())
@@ -304,7 +304,7 @@ func TestBusyServerOfOursIsAskedAgain(t *testing.T) {
 	busy := string(wire.AppendFail(nil, startup.ErrBusy.Error()+": 64 others"))
 	foreign := "AUTH what?"
 	var log transcript.Writer
-	s, err := ownJoin(t, attacker(t, srv.addr, busy, hello, busy, hello, busy, foreign), &Own{}, keyedClient(0), &log)
+	s, err := ownJoin(t, attacker(t, srv.addr, busy, hello, busy, hello, busy, foreign), &OwnServer{}, keyedClient(0), &log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,16 +333,16 @@ func TestCertificates(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server Config
-		own    Own
+		own    OwnServer
 		says   string // "": it joins
 	}{
-		{"both", Config{Identity: alpha}, Own{Identity: beta, NeedTLS: true, Resume: 1e9}, ""},
-		{"another CA", Config{Identity: alpha}, Own{Identity: stranger, NeedTLS: true}, `the certificate of "alpha" was not signed by the CA in`},
-		{"client without", Config{Identity: alpha}, Own{}, "give this site one, with cert, key and ca"},
-		{"server without", Config{}, Own{Identity: beta, NeedTLS: true}, "start impi-server with -cert, -key and -ca, or write require_tls = false"},
-		{"not among peers", Config{Identity: choosy}, Own{Identity: beta, NeedTLS: true}, "not of a site that the peer's setting peers names"},
-		{"server without, which is meant", Config{}, Own{Identity: beta, Unverified: true}, ""},
-		{"client without, which is meant", Config{Identity: alpha, Unverified: true}, Own{}, ""},
+		{"both", Config{Identity: alpha}, OwnServer{Identity: beta, NeedTLS: true, Resume: 1e9}, ""},
+		{"another CA", Config{Identity: alpha}, OwnServer{Identity: stranger, NeedTLS: true}, `the certificate of "alpha" was not signed by the CA in`},
+		{"client without", Config{Identity: alpha}, OwnServer{}, "give this site one, with cert, key and ca"},
+		{"server without", Config{}, OwnServer{Identity: beta, NeedTLS: true}, "start impi-server with -cert, -key and -ca, or write require_tls = false"},
+		{"not among peers", Config{Identity: choosy}, OwnServer{Identity: beta, NeedTLS: true}, "not of a site that the peer's setting peers names"},
+		{"server without, which is meant", Config{}, OwnServer{Identity: beta, Unverified: true}, ""},
+		{"client without, which is meant", Config{Identity: alpha, Unverified: true}, OwnServer{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.server.Server = startup.ServerConfig{Clients: 1, Auth: keyed}
@@ -390,13 +390,13 @@ func TestStrangerAsksForASession(t *testing.T) {
 	for srv.count(startup.EventRefused) == 0 {
 		runtime.Gosched()
 	}
-	h := hello{flags: flagResume, session: resume.Session{1}}
+	h := hello{flags: flagResume, session: resume.SessionID{1}}
 	if _, err := stranger.Write(h.append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.ReadAll(stranger)                              // its answer does not matter here
 	more := dialMany(t, 8*wire.MaxClients+64, srv.addr, nil) // more than may be leaving
-	s, err := ownJoin(t, srv.addr, &Own{}, keyedClient(0), nil)
+	s, err := ownJoin(t, srv.addr, &OwnServer{}, keyedClient(0), nil)
 	if err == nil {
 		err = errors.Join(s.Finish(), <-srv.result)
 	}

@@ -10,7 +10,7 @@ import (
 // TestApart: since a connection is lost, and until there is another one, it is known that there is none.
 func TestApart(t *testing.T) {
 	ours, theirs := net.Pipe()
-	l := newResumableConn(resume.Session{7}, true, ours)
+	l := newResumableConn(resume.SessionID{7}, true, ours)
 	lost := make(chan struct{})
 	l.lost = func(uint64, error) { close(lost) }
 	if err := l.dial(ours); err != nil {

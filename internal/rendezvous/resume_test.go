@@ -20,10 +20,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
-var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}
+var resumable = &OwnServer{NeedTLS: true, Resume: 30 * time.Second}
 
 // joinAll makes n clients with resumable connections join through addr.
-func joinAll(t *testing.T, addr string, n int, own *Own) []*Client {
+func joinAll(t *testing.T, addr string, n int, own *OwnServer) []*Client {
 	t.Helper()
 	all, errs := make([]*Client, n), make([]error, n)
 	var wg sync.WaitGroup
@@ -73,7 +73,7 @@ func TestCutWhileTheJobRuns(t *testing.T) {
 	}
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
-	all := joinAll(t, r.Addr(), 1, &Own{NeedTLS: true})
+	all := joinAll(t, r.Addr(), 1, &OwnServer{NeedTLS: true})
 	r.Cut()
 	<-all[0].Lost()
 	wantError(t, "client", all[0].Err(), startup.ErrLost, "")
@@ -90,7 +90,7 @@ func TestWhyAConnectionEnded(t *testing.T) {
 			return known
 		}})
 		r := relaytest.New(t, srv.addr, nil)
-		others := joinAll(t, r.Addr(), 2, &Own{NeedTLS: true})
+		others := joinAll(t, r.Addr(), 2, &OwnServer{NeedTLS: true})
 		r.Cut()
 		err := <-srv.result
 		wantError(t, "server", err, startup.ErrLost, "before FINI")
@@ -136,7 +136,7 @@ func TestRenew(t *testing.T) {
 	server, site := of(old), of(old)
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, Identity: server})
 	r := relaytest.New(t, srv.addr, nil)
-	c := joinAll(t, r.Addr(), 1, &Own{Identity: site, NeedTLS: true, Resume: 30 * time.Second})[0]
+	c := joinAll(t, r.Addr(), 1, &OwnServer{Identity: site, NeedTLS: true, Resume: 30 * time.Second})[0]
 	site.Replace(of(fresh))
 	if !c.Renew() {
 		t.Fatal("it cannot be made anew")
@@ -162,7 +162,7 @@ func TestRenew(t *testing.T) {
 	}
 
 	plain := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
-	c = joinAll(t, plain.addr, 1, &Own{NeedTLS: true})[0]
+	c = joinAll(t, plain.addr, 1, &OwnServer{NeedTLS: true})[0]
 	if c.Renew() {
 		t.Error("a connection that is not resumable is made anew")
 	}
@@ -178,7 +178,7 @@ func TestHowLongIsDialled(t *testing.T) {
 		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 		r := relaytest.New(t, srv.addr, nil)
 		log := &transcript.Writer{}
-		c, err := ownJoin(t, r.Addr(), &Own{NeedTLS: true, Resume: limit}, keyedClient(0), log)
+		c, err := ownJoin(t, r.Addr(), &OwnServer{NeedTLS: true, Resume: limit}, keyedClient(0), log)
 		if err != nil {
 			t.Fatal(err)
 		}

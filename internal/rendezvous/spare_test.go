@@ -14,7 +14,7 @@ import (
 func TestSpareSites(t *testing.T) {
 	key := startup.Auth{HasKey: true, Key: 5678}
 	spare := startup.ClientConfig{Spare: true, Auth: key, Limit: time.Minute}
-	for name, own := range map[string]*Own{"plain": nil, "TLS": {NeedTLS: true}, "resumed": {NeedTLS: true, Resume: time.Minute}} {
+	for name, own := range map[string]*OwnServer{"plain": nil, "TLS": {NeedTLS: true}, "resumed": {NeedTLS: true, Resume: time.Minute}} {
 		for _, fails := range []bool{false, true} {
 			srv := serve(t, startup.ServerConfig{Clients: 1, Auth: key, Spares: 2})
 			set := Settings{Server: srv.addr, Own: own}

@@ -53,7 +53,7 @@ func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.Cl
 		set.Logger.Info("the sites have met", "server", x.at, "of", strings.Join(servers, ", "))
 		return x.c, x.job, x.at, nil
 	case ctx.Err() != nil:
-		return nil, nil, "", fmt.Errorf("startup: %s was stopped: %w", cfg.Who(), context.Cause(ctx))
+		return nil, nil, "", fmt.Errorf("startup: %s was stopped: %w", cfg.ErrorName(), context.Cause(ctx))
 	case x.failed != nil:
 		return nil, nil, x.at, x.failed
 	}
@@ -162,7 +162,7 @@ func (x *standby) note(ctx context.Context, i int, err error) (out bool) {
 		x.set.Logger.Warn("no start at a server of the list: trying on", "server", server, "reason", err)
 	}
 	x.ends[i] = err
-	switch startup.ProspectAfter(err) {
+	switch startup.OutcomeAtServer(err) {
 	case startup.JobFailed:
 		x.failed, x.at = err, server
 	case startup.WillRefuse:
@@ -179,12 +179,12 @@ func (x *standby) nowhere(limit time.Duration) error {
 		if err == nil {
 			err = errors.New("not tried")
 		}
-		if startup.ProspectAfter(err) == startup.MayReturn || errors.Is(err, ErrNoServer) {
+		if startup.OutcomeAtServer(err) == startup.MayReturn || errors.Is(err, ErrNoServer) {
 			kind = startup.ErrTimeout
 		}
-		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("startup: %s: ", x.cfg.Who()))
+		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("startup: %s: ", x.cfg.ErrorName()))
 		all = append(all, x.servers[i]+": "+why)
 	}
 	return fmt.Errorf("startup: %s: %w: the sites have met at none of the servers within %v; each site must reach the one where the others are: %s",
-		x.cfg.Who(), kind, limit.Round(time.Millisecond), strings.Join(all, "; "))
+		x.cfg.ErrorName(), kind, limit.Round(time.Millisecond), strings.Join(all, "; "))
 }

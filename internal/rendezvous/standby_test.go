@@ -25,7 +25,7 @@ type met struct {
 }
 
 // joinLists has clients join, each with a list of servers. once is called when all have begun.
-func joinLists(t *testing.T, own *Own, limit time.Duration, once func(), lists ...[]string) []*met {
+func joinLists(t *testing.T, own *OwnServer, limit time.Duration, once func(), lists ...[]string) []*met {
 	t.Helper()
 	all := make([]*met, len(lists))
 	var wg sync.WaitGroup
@@ -68,7 +68,7 @@ func wantMet(t *testing.T, all []*met, at *job) {
 // TestStandby: the sites meet at the first server at which all of them can be, also if each reaches
 // others besides.
 func TestStandby(t *testing.T) {
-	for name, own := range map[string]*Own{"plain": nil, "ours": {Resume: time.Minute}} {
+	for name, own := range map[string]*OwnServer{"plain": nil, "ours": {Resume: time.Minute}} {
 		for _, c := range []struct {
 			name  string
 			sites []string // which servers each reaches: the second one is where they meet

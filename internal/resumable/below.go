@@ -154,9 +154,9 @@ func (b *below) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Bare returns the link itself, for frames that it sends completely, after which nothing is
+// Unwrap returns the link itself, for frames that it sends completely, after which nothing is
 // pending.
-func (b *below) Bare() link.Link { return b.Link }
+func (b *below) Unwrap() link.Link { return b.Link }
 
 // Arm returns at once if bytes were read ahead.
 func (b *below) Arm(want link.Interest) bool {

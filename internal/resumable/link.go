@@ -47,7 +47,7 @@ const maxArrivals = 4
 
 // Config configures a Link.
 type Config struct {
-	Session resume.Session
+	Session resume.SessionID
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
 

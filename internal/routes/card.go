@@ -41,8 +41,8 @@ func FloatFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(route.FloatFeature, job, site, func(r config.Route) bool { return r.Precision != nil })
 }
 
-// Trimmed returns the features without those for which a card has no room.
-func Trimmed(features []string) []string {
+// TrimFeatures returns the features without those for which a card has no room.
+func TrimFeatures(features []string) []string {
 	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
 }
 
@@ -54,7 +54,7 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 // Features returns all features of a site on its business cards. If there are too many, those about
 // collective operations are dropped first: without them all sites use trees, which works.
 func Features(job *config.Job, site config.Site) []string {
-	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), CollectivesFeatures(site)))
+	return TrimFeatures(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), CollectivesFeatures(site)))
 }
 
 // Resumable reports whether both ends of a pair ask to resume a link that can break.
@@ -64,9 +64,9 @@ func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 		route.HasFeature(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.HasFeature(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
 }
 
-// WhyExact returns why doubles of a pair do not travel as floats though the route asks for it;
+// WhyNotFloats returns why doubles of a pair do not travel as floats though the route asks for it;
 // empty if they do, or if the route does not.
-func WhyExact(rt *Table, local, peer wire.WorldRank) string {
+func WhyNotFloats(rt *Table, local, peer wire.WorldRank) string {
 	client := rt.World.Procs.At(peer).Client
 	switch {
 	case rt.RouteTo(peer).Precision == nil || rt.Data(local, peer) == datatype.NativeFloat.String():

@@ -11,7 +11,7 @@ import (
 
 // Cards returns the business card of a proc by its rank, or nil if the proc has none. It is nil if
 // no proc has one.
-type Cards func(rank wire.WorldRank) *dynamic.Card
+type Cards func(rank wire.WorldRank) *dynamic.BusinessCard
 
 // ReadCards checks the cards of a job's procs. Each is decoded again when it is requested: a node
 // has links to few of the hosts of a large job, and decoded cards would take more memory than all
@@ -24,12 +24,12 @@ func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
 			continue
 		}
 		if last = p.Card; len(last) > 0 {
-			if _, err := dynamic.ParseCard(last); err != nil {
+			if _, err := dynamic.ParseBusinessCard(last); err != nil {
 				return nil, r, err
 			}
 		}
 	}
-	return func(rank wire.WorldRank) *dynamic.Card {
+	return func(rank wire.WorldRank) *dynamic.BusinessCard {
 		if rank < 0 || int(rank) >= procs.Len() {
 			return nil
 		}
@@ -37,7 +37,7 @@ func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
 		if len(text) == 0 {
 			return nil
 		}
-		card, err := dynamic.ParseCard(text)
+		card, err := dynamic.ParseBusinessCard(text)
 		if err != nil {
 			panic(fmt.Sprintf("the card of rank %d, which was read before: %v", rank, err))
 		}
@@ -46,7 +46,7 @@ func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
 }
 
 // At returns the card of a rank, or nil if it has none.
-func (c Cards) At(rank wire.WorldRank) *dynamic.Card {
+func (c Cards) At(rank wire.WorldRank) *dynamic.BusinessCard {
 	if c == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c Cards) At(rank wire.WorldRank) *dynamic.Card {
 
 // cardOf returns the card of a client's first proc, which is like those of the others as far as routes
 // need it, or false if the client has no procs.
-func cardOf(rt *Table, client wire.ClientRank) (*dynamic.Card, bool) {
+func cardOf(rt *Table, client wire.ClientRank) (*dynamic.BusinessCard, bool) {
 	first := rt.World.Clients[client].FirstProc
 	if first < 0 || int(first) >= rt.World.Procs.Len() || rt.World.Procs.At(first).Client != client {
 		return nil, false

@@ -13,7 +13,7 @@ import (
 // TestCards: each rank has the card that it was given, decoded; a wrong one is found before it is needed.
 func TestCards(t *testing.T) {
 	text := func(node string) (b []byte) {
-		c := dynamic.Card{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Offers: []dynamic.Offer{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		b, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r, node := range given {
-		if got := c.At(wire.WorldRank(r)); (got != nil) != (node != "") || got != nil && (got.Node != node || len(got.Offers) != 1) {
+		if got := c.At(wire.WorldRank(r)); (got != nil) != (node != "") || got != nil && (got.Node != node || len(got.Endpoints) != 1) {
 			t.Errorf("rank %d has %v, want that of %q", r, got, node)
 		}
 	}
@@ -51,7 +51,7 @@ func TestCardsOfManyHosts(t *testing.T) {
 	const hosts = 20_000
 	var procs startup.Procs
 	for h := range hosts {
-		c := dynamic.Card{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Offers: []dynamic.Offer{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		text, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -81,13 +81,13 @@ func TestCardsOfManyHosts(t *testing.T) {
 
 // TestCardOfAClient is that of its first proc; a client without procs has none, wherever it stands.
 func TestCardOfAClient(t *testing.T) {
-	a, b := &dynamic.Card{Node: "a"}, &dynamic.Card{Node: "b"}
+	a, b := &dynamic.BusinessCard{Node: "a"}, &dynamic.BusinessCard{Node: "b"}
 	rt := Table{World: &startup.Job{
 		Clients: []startup.ClientInfo{{}, {FirstProc: 1}, {FirstProc: 1}, {FirstProc: 3}},
 		Procs:   startup.ListProcs(startup.ProcInfo{}, startup.ProcInfo{Client: 2}, startup.ProcInfo{Client: 2}),
 	}}
-	rt.Cards = func(r wire.WorldRank) *dynamic.Card { return []*dynamic.Card{a, b, a}[r] }
-	for client, want := range []*dynamic.Card{a, nil, b, nil} {
+	rt.Cards = func(r wire.WorldRank) *dynamic.BusinessCard { return []*dynamic.BusinessCard{a, b, a}[r] }
+	for client, want := range []*dynamic.BusinessCard{a, nil, b, nil} {
 		if got, ok := cardOf(&rt, wire.ClientRank(client)); got != want || ok != (want != nil) {
 			t.Errorf("client %d: %v, %v", client, got, ok)
 		}

@@ -32,7 +32,7 @@ func readMeasured(site config.Site) (measured.File, error) {
 
 // Collectives returns how the job's sites exchange messages in collective operations. All nodes get the same.
 func Collectives(rt *Table) route.Collectives {
-	var cards []*dynamic.Card
+	var cards []*dynamic.BusinessCard
 	for _, c := range rt.World.Clients {
 		cards = append(cards, rt.Cards.At(c.FirstProc))
 	}

@@ -43,8 +43,8 @@ func TestCompress(t *testing.T) {
 		for i := range rt.World.Clients {
 			rt.World.Clients[i].Own = true
 		}
-		ours := &dynamic.Card{Node: "m0", Features: routes.CompressFeatures(job, job.Sites[0])}
-		rt.Cards = routestest.Cards(ours, ours, &dynamic.Card{Node: "m1", Features: c.theirs}, &dynamic.Card{Node: "m1", Features: c.theirs})
+		ours := &dynamic.BusinessCard{Node: "m0", Features: routes.CompressFeatures(job, job.Sites[0])}
+		rt.Cards = routestest.Cards(ours, ours, &dynamic.BusinessCard{Node: "m1", Features: c.theirs}, &dynamic.BusinessCard{Node: "m1", Features: c.theirs})
 		if c.noCards {
 			rt.Cards = nil
 		}
@@ -71,11 +71,11 @@ func TestCompressChannel(t *testing.T) {
 	job := routestest.Job()
 	rt := routestest.TwoSites(job, &job.Sites[0], wants)
 	rt.World.Procs = startup.ListProcs(startup.ProcInfo{}, startup.ProcInfo{}, startup.ProcInfo{Client: 1, Host: 1}, startup.ProcInfo{Client: 1, Host: 1})
-	both := &dynamic.Card{Features: []string{wireup.Zstd}}
+	both := &dynamic.BusinessCard{Features: []string{wireup.Zstd}}
 	for name, c := range map[string]struct {
-		theirs *dynamic.Card
+		theirs *dynamic.BusinessCard
 		want   bool
-	}{"both": {both, true}, "one": {&dynamic.Card{}, false}, "another MPI": {nil, false}} {
+	}{"both": {both, true}, "one": {&dynamic.BusinessCard{}, false}, "another MPI": {nil, false}} {
 		rt.Cards = routestest.Cards(both, both, c.theirs, c.theirs)
 		got, err := routes.CompressChannel(rt, 0, 1)
 		if err != nil || (got != nil) != c.want || got != nil && (got.Min != 100 || got.Codec == nil) {

@@ -29,7 +29,7 @@ func Quoted(names []string) string {
 }
 
 // Named lists the transports that a route, this node or a card names.
-func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
+func (rt *Table) Named(r route.Route, cards ...*dynamic.BusinessCard) []string {
 	names := slices.Clone(r.Prefer)
 	add := func(name string) {
 		if !slices.Contains(names, name) {
@@ -43,14 +43,14 @@ func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
 		if c == nil {
 			continue
 		}
-		for _, o := range c.Offers {
+		for _, o := range c.Endpoints {
 			add(o.Transport)
 		}
 	}
 	return names
 }
 
-// Excluded returns the rule by which Ways excludes a transport, and the reason in words.
+// Excluded returns the rule by which Candidates excludes a transport, and the reason in words.
 func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route) (rule route.Rule, reason string) {
 	t := rt.Transport(name)
 	switch rule = r.Excludes(name, running(rt)(name), rt.Cards.At(local), rt.Cards.At(peer)); rule {

@@ -6,16 +6,16 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// Silence returns the maximum time without any sign of another machine.
-func Silence(job *config.Job) time.Duration {
+// SilenceLimit returns the maximum time without any sign of another machine.
+func SilenceLimit(job *config.Job) time.Duration {
 	if s := job.Limits.Silence; s > 0 {
 		return s
 	}
 	return config.DefaultSilence
 }
 
-// Resume returns the maximum time to resume a connection of a job that begins.
-func Resume(job *config.Job) time.Duration { return resumeLimit(job.Limits) }
+// ResumeLimit returns the maximum time to resume a connection of a job that begins.
+func ResumeLimit(job *config.Job) time.Duration { return resumeLimit(job.Limits) }
 
 func resumeLimit(l config.Limits) time.Duration {
 	if l.Resume > 0 {

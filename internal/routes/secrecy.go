@@ -43,16 +43,16 @@ func (rt *Table) CloseRoutes() {
 	made := !slices.ContainsFunc(s.Routes, func(r config.Route) bool { return r.Site == "*" })
 	s.Routes = slices.Clone(s.Routes) // others read the file's
 	for i, r := range s.Routes {
-		s.Routes[i].Closed = Closes(rt, r)
+		s.Routes[i].Closed = IsClosed(rt, r)
 	}
-	if made && !general.Closed && Closes(rt, general) {
+	if made && !general.Closed && IsClosed(rt, general) {
 		general.Closed = true
 		s.Routes = append(s.Routes, general)
 	}
 }
 
-// Closes reports whether a route of the file is closed.
-func Closes(rt *Table, r config.Route) bool {
+// IsClosed reports whether a route of the file is closed.
+func IsClosed(rt *Table, r config.Route) bool {
 	return r.Closed || !r.RequireTLS && !r.AllowPlain && len(rt.encrypting(r)) > 0
 }
 
@@ -143,7 +143,7 @@ func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 // are such ways to hosts for which plain TCP is forbidden, and to those for which the route has
 // direct = false, so that all packets go by the channel. must reports whether the channel may not
 // be made as IMPI says.
-func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Way, must bool) {
+func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Candidate, must bool) {
 	must, _ = rt.ForbidsPlain(rt.World.Hosts[peer].Client)
 	a, b := rt.FirstOf(self), rt.FirstOf(peer)
 	if a < 0 || b < 0 {
@@ -154,9 +154,9 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 		return nil, false
 	}
 	r.Direct = true
-	list := rt.waysTo(r, rt.Cards.At(a), rt.Cards.At(b), from)
+	list := rt.candidatesTo(r, rt.Cards.At(a), rt.Cards.At(b), from)
 	if len(list) == 0 { // there has to be a channel
-		list = allWays(rt, r, rt.Cards.At(a), rt.Cards.At(b), from)
+		list = allCandidates(rt, r, rt.Cards.At(a), rt.Cards.At(b), from)
 	}
 	for _, w := range list {
 		if w.T == rt.Channels && allowsSockets(r.Planes) && !must {

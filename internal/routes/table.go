@@ -37,8 +37,8 @@ type Transport struct {
 	Plugin *host.Plugin
 }
 
-// Way is one possibility to reach a proc or a host.
-type Way struct {
+// Candidate is one possibility to reach a proc or a host.
+type Candidate struct {
 	T       *Transport
 	Address string
 	From    string

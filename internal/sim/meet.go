@@ -63,7 +63,7 @@ type steps struct {
 }
 
 // Step implements job.CallObserver.
-func (s *steps) Step(who dynamic.Member, step int) { s.reach(s.procOf(who), step) }
+func (s *steps) Step(who dynamic.WorldProc, step int) { s.reach(s.procOf(who), step) }
 
 func (s *steps) reach(proc, step int) {
 	if proc < 0 {
@@ -76,12 +76,12 @@ func (s *steps) reach(proc, step int) {
 }
 
 // Link implements job.CallObserver.
-func (s *steps) Link(caller, opener dynamic.Member) kernel.Watcher {
+func (s *steps) Link(caller, opener dynamic.WorldProc) kernel.Watcher {
 	return &callWatch{s: s, procs: [2]int{s.procOf(caller), s.procOf(opener)}}
 }
 
 // procOf returns a proc's number in the program; -1: it has none, as its world was to fail.
-func (s *steps) procOf(m dynamic.Member) int {
+func (s *steps) procOf(m dynamic.WorldProc) int {
 	first := 0
 	for w, world := range s.x.worlds {
 		if world != nil && world.Name() == m.World {

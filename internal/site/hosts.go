@@ -98,23 +98,23 @@ func (s *Site) open(ctx context.Context, t *routes.Transport, through transports
 }
 
 func (s *Site) card(h *Host) ([]byte, error) {
-	c := dynamic.Card{
+	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder(),
 		Unexpected: s.Routes.Site.Protocol.Unexpected,
-		Features:   routes.Trimmed(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
+		Features:   routes.TrimFeatures(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
 	}
 	for _, l := range h.Direct {
-		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.Transport.Name, Address: l.Address()})
+		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: l.Transport.Name, Address: l.Address()})
 	}
 	return c.AppendText(nil)
 }
 
 // SpareCard returns the card of a spare site, which listens nowhere: the card is not sent to other
 // nodes.
-func SpareCard(s *Site) *dynamic.Card {
-	c := &dynamic.Card{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
+func SpareCard(s *Site) *dynamic.BusinessCard {
+	c := &dynamic.BusinessCard{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
 	for _, t := range s.Routes.Transports {
-		c.Offers = append(c.Offers, dynamic.Offer{Transport: t.Name})
+		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: t.Name})
 	}
 	return c
 }

@@ -14,7 +14,7 @@ var errWouldLose = errors.New("links would be lost")
 // Reload replaces the process of a transport's plugin. Links whose bytes pass through the old
 // process break; if some of them are not resumed, the request must have Force. through counts
 // resumable and other links.
-func (s *Site) Reload(ctx context.Context, r links.Request, through func(transport string) (resumable, others int)) (*links.Reload, error) {
+func (s *Site) Reload(ctx context.Context, r links.Request, through func(transport string) (resumable, others int)) (*links.PluginReload, error) {
 	var plugins []*host.Plugin // one of them may be for channels alone
 	for _, t := range s.Routes.Running() {
 		if t.Name == r.Transport {
@@ -24,7 +24,7 @@ func (s *Site) Reload(ctx context.Context, r links.Request, through func(transpo
 	if len(plugins) == 0 {
 		return nil, fmt.Errorf("%w: no plugin of transport %q runs at site %s", links.ErrRequest, r.Transport, s.Routes.Site.Name)
 	}
-	answer := &links.Reload{Site: s.Routes.Site.Name, Transport: r.Transport, Before: processOf(plugins[0])}
+	answer := &links.PluginReload{Site: s.Routes.Site.Name, Transport: r.Transport, Before: processOf(plugins[0])}
 	answer.Resuming, answer.Lost = through(r.Transport)
 	if answer.Lost > 0 && !r.Force {
 		return nil, fmt.Errorf("%w: the bytes of %d links of site %s pass through the plugin, and their routes have resume = false",
@@ -34,7 +34,7 @@ func (s *Site) Reload(ctx context.Context, r links.Request, through func(transpo
 	return s.replace(ctx, answer, plugins)
 }
 
-func (s *Site) replace(ctx context.Context, answer *links.Reload, plugins []*host.Plugin) (*links.Reload, error) {
+func (s *Site) replace(ctx context.Context, answer *links.PluginReload, plugins []*host.Plugin) (*links.PluginReload, error) {
 	for _, p := range plugins {
 		before := processOf(p)
 		if err := p.Reload(ctx); err != nil {

@@ -36,7 +36,7 @@ func TestReplaceIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Site{Routes: &routes.Table{Site: &config.Site{Name: "alpha"}}, Log: hclog.New(&hclog.LoggerOptions{Output: &log})}
 	before := p.Status().PID
-	answer, err := s.replace(t.Context(), &links.Reload{Transport: "memory"}, []*host.Plugin{p})
+	answer, err := s.replace(t.Context(), &links.PluginReload{Transport: "memory"}, []*host.Plugin{p})
 	if err != nil || answer.After.PID == before || !strings.Contains(log.String(), "a plugin is replaced") {
 		t.Errorf("%v, %+v\n%s", err, answer, &log)
 	}
@@ -44,7 +44,7 @@ func TestReplaceIsLogged(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.replace(t.Context(), &links.Reload{Transport: "memory"}, []*host.Plugin{p}); err == nil {
+	if _, err := s.replace(t.Context(), &links.PluginReload{Transport: "memory"}, []*host.Plugin{p}); err == nil {
 		t.Error("a plugin that was closed is replaced")
 	}
 	if text := log.String(); strings.Contains(text, "is replaced") || !strings.Contains(text, "[WARN]  a plugin was to be replaced, and its process of before goes on") {

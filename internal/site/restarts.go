@@ -21,7 +21,7 @@ func restarts(job *config.Job, site *config.Site, transport string) (r host.Rest
 		return r.Resume && slices.Contains(r.Prefer, transport)
 	})
 	if resumes {
-		r.Cooldown = max(min(host.DefaultCooldown, routes.Resume(job)/triesWhileResuming), time.Millisecond)
+		r.Cooldown = max(min(host.DefaultCooldown, routes.ResumeLimit(job)/triesWhileResuming), time.Millisecond)
 	}
 	return r
 }

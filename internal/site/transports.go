@@ -79,9 +79,9 @@ func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes
 		Name: t.Name, Path: t.Path, Builtin: t.Builtin, SHA256: t.SHA256, Install: t.Install, NoMTLS: t.NoMTLS, Unconfined: t.Free, UserNamespace: t.Apart,
 		Settings: t.SettingMap(), Dir: t.Dir, Env: t.Environment(),
 		Restart: restarts(s.Routes.Job, s.Routes.Site, t.Name),
-		Offers:  map[string]any{transports.SilenceName: routes.Silence(s.Routes.Job).Seconds()},
+		Offers:  map[string]any{transports.SilenceName: routes.SilenceLimit(s.Routes.Job).Seconds()},
 		RunDir:  s.Dir,
-		Logger:  report.Quiet{Logger: s.Log},
+		Logger:  report.QuietLogger{Logger: s.Log},
 
 		// On a busy machine, users raise the limit for the start: plugins get part of it.
 		StartTimeout: max(host.DefaultStartTimeout, s.Routes.Job.Limits.Start/2),

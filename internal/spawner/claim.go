@@ -19,7 +19,7 @@ type claim struct {
 type granted struct {
 	claim
 	procs  []int // by command of the part
-	pieces []spawn.Piece
+	pieces []spawn.HostPart
 }
 
 func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int) (g *granted, r *spawn.Refusal) {

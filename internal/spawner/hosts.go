@@ -49,11 +49,11 @@ type hostRequest struct {
 }
 
 type failed struct {
-	Text   string        `json:"text"`
-	Status int           `json:"status"`
-	Remote bool          `json:"remote,omitempty"`
-	Weight ending.Weight `json:"weight"`
-	Late   bool          `json:"late,omitempty"`
+	Text   string            `json:"text"`
+	Status int               `json:"status"`
+	Remote bool              `json:"remote,omitempty"`
+	Weight ending.Precedence `json:"weight"`
+	Late   bool              `json:"late,omitempty"`
 
 	whole *ending.Failure // at the node where it happened
 }
@@ -64,7 +64,7 @@ func tell(o ending.Outcome) *failed {
 	if f == nil {
 		return nil
 	}
-	return &failed{f.Text, f.Status, f.Remote, f.Weight, o.Late, f}
+	return &failed{f.Text, f.Status, f.Remote, f.Precedence, o.Late, f}
 }
 
 func (x *failed) outcome() (o ending.Outcome) {
@@ -74,17 +74,17 @@ func (x *failed) outcome() (o ending.Outcome) {
 	case x.whole != nil:
 		return ending.Outcome{Failure: x.whole, Late: x.Late}
 	}
-	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Weight: x.Weight}, Late: x.Late}
+	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Precedence: x.Weight}, Late: x.Late}
 }
 
 type result struct {
-	Number  int            `json:"number,omitempty"`
-	Head    string         `json:"head,omitempty"` // begin, at the first host of several: where it accepts the others
-	Granted []int          `json:"granted,omitempty"`
-	Pieces  []spawn.Piece  `json:"pieces,omitempty"`
-	Wait    bool           `json:"wait,omitempty"` // it is not settled yet: ask again
-	Refused *spawn.Refusal `json:"refused,omitempty"`
-	Proc    int            `json:"proc,omitempty"` // the proc that has failed, among those of the client, from 1; 0: none
+	Number  int              `json:"number,omitempty"`
+	Head    string           `json:"head,omitempty"` // begin, at the first host of several: where it accepts the others
+	Granted []int            `json:"granted,omitempty"`
+	Pieces  []spawn.HostPart `json:"pieces,omitempty"`
+	Wait    bool             `json:"wait,omitempty"` // it is not settled yet: ask again
+	Refused *spawn.Refusal   `json:"refused,omitempty"`
+	Proc    int              `json:"proc,omitempty"` // the proc that has failed, among those of the client, from 1; 0: none
 
 	what *Local // of prepare, at this node
 }
@@ -207,7 +207,7 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 		return d.settledIn(ctx, p)
 	case doEnd:
 		if e.why == nil {
-			e.why = ending.Ended(e.Reason)
+			e.why = ending.EndedByParents(e.Reason)
 		}
 		p.end(e.why)
 	}

@@ -171,7 +171,7 @@ func (p *Local) begin(o *start) (head string, err error) {
 		cancel(nil)
 		p.leave()
 		d.release(p)
-		return "", ending.Ended("the node of its host has ended")
+		return "", ending.EndedByParents("the node of its host has ended")
 	}
 	return head, nil
 }

@@ -75,7 +75,9 @@ func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world)
 // Failed handles a failure of the parents' job. The worlds that they have spawned end with it,
 // except those from which they have disconnected.
 func (s *Parents) Failed(f *ending.Failure) {
-	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
+	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure {
+		return ending.EndedByParents("the job of its parents is over: " + f.Text)
+	})
 }
 
 // ProcEnded handles the end of a proc.
@@ -108,7 +110,7 @@ func (s *Parents) cancel(p *procs.Proc, request uint64) {
 		}
 		return list
 	}
-	s.end(which, func(*world) *ending.Failure { return ending.Ended("its parents could not connect with it") })
+	s.end(which, func(*world) *ending.Failure { return ending.EndedByParents("its parents could not connect with it") })
 }
 
 func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
@@ -125,7 +127,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 		}
 		world := ""
 		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request}}
-		t := spawn.NewAttempt(commands)
+		t := spawn.NewTransaction(commands)
 		if r := spawn.Check(s.meet.Able, commands); r != nil {
 			t.Refuse(r)
 		} else {
@@ -143,8 +145,8 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 
 // startWorld starts a world and waits until its procs are in Init. If the attempt is refused,
 // nothing is left of it. It returns the world's name.
-func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) string {
-	w := &world{Attempt: t, parents: s}
+func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Transaction) string {
+	w := &world{Transaction: t, parents: s}
 	w.Spawner, w.Request = p, x.Request
 	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
 	defer w.cancel()
@@ -157,7 +159,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt)
 		t.Refuse(r)
 		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
 		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
-		w.giveUp(ending.Ended("it could not be spawned: " + r.Reason))
+		w.giveUp(ending.EndedByParents("it could not be spawned: " + r.Reason))
 		return w.name
 	}
 	log.Debug("procs are spawned", "world", w.name, "for", p.Who())

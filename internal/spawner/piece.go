@@ -247,7 +247,7 @@ func (all pieces) settled() *spawn.Refusal {
 	}
 	for range all {
 		if r := <-answers; r != nil {
-			all.end(ending.Ended("it could not be spawned: " + r.Reason))
+			all.end(ending.EndedByParents("it could not be spawned: " + r.Reason))
 			return r
 		}
 	}
@@ -285,7 +285,7 @@ func (all pieces) outcomes(server Server, limit time.Duration) (parts []ending.O
 			continue
 		}
 		// A proc may fail after the end of its world; the server does not learn of that.
-		if f := ending.OfWorld(parts, nil).Failure; f == nil || f.Remote {
+		if f := ending.WorldOutcome(parts, nil).Failure; f == nil || f.Remote {
 			parts = append(parts, h.whyGone(limit))
 		}
 		h.forget()

@@ -29,7 +29,7 @@ func (d *Spawner) hosts() []config.Host {
 	return d.Routes.Site.Hosts
 }
 
-func (d *Spawner) plan(ctx context.Context, world string, by *procs.Proc, commands []spawn.Command) ([]*spawn.Placed, *spawn.Refusal) {
+func (d *Spawner) plan(ctx context.Context, world string, by *procs.Proc, commands []spawn.Command) ([]*spawn.PlacedPart, *spawn.Refusal) {
 	j := d.job(by)
 	for i := range commands {
 		c := &commands[i]

@@ -35,7 +35,7 @@ const maxMessage = 1 << 17
 
 // remote is another site's part of a world that was spawned here: the dialler's end of a request.
 type remote struct {
-	part   *spawn.Placed
+	part   *spawn.PlacedPart
 	name   string // of the site
 	link   link.Link
 	node   dial.Messages
@@ -45,7 +45,7 @@ type remote struct {
 }
 
 // request asks another site of the job, or a spare one, for a part. ctx bounds the whole request.
-func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spawn.Reply) {
+func (d *Spawner) request(ctx context.Context, part *spawn.PlacedPart) (*remote, spawn.Reply) {
 	p := &remote{part: part, name: d.siteOf(part)}
 	peer := "spare site " + part.Spare
 	refuse := func(format string, args ...any) (*remote, spawn.Reply) {
@@ -115,7 +115,7 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 	job := d.Routes.World
 	local, peer := routes.FirstProc(d.Routes), job.Clients[to].FirstProc
 	var reasons []string
-	for _, w := range d.Routes.Ways(local, peer, d.Procs.Of(local).Address()) {
+	for _, w := range d.Routes.Candidates(local, peer, d.Procs.Of(local).Address()) {
 		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs.At(local).Host), Dst: wire.WorldRank(job.Procs.At(peer).Host)}
 		l, err := dial.Greeted(ctx, job.Token, d.Routes.Pinned(w.T, peer), &hello, w)
 		if err == nil {

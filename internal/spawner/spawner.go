@@ -36,7 +36,7 @@ type Settings struct {
 
 	// Offers are the spare sites, which spawns ask for procs. SpareTaken is called, at the node of
 	// a spare site, when the number of spawned procs may have changed; at other nodes it is nil.
-	Offers     *spares.Offers
+	Offers     *spares.SpareSites
 	SpareTaken func()
 
 	// Ask sends a question to the spawner of another host's node, and returns its Answer.

@@ -26,7 +26,7 @@ type part interface {
 // world is a world that a proc of this node has spawned. Its server runs in this node.
 type world struct {
 	spawn.World[*procs.Proc]
-	*spawn.Attempt
+	*spawn.Transaction
 	parents *Parents
 	name    string
 	parts   []part // by client
@@ -85,7 +85,7 @@ func (w *world) start(parent string) *spawn.Refusal {
 	return nil
 }
 
-func (d *Spawner) siteOf(p *spawn.Placed) string {
+func (d *Spawner) siteOf(p *spawn.PlacedPart) string {
 	switch p.Client {
 	case d.Routes.World.Self:
 		return d.Routes.Site.Name
@@ -96,7 +96,7 @@ func (d *Spawner) siteOf(p *spawn.Placed) string {
 }
 
 // reserve gets slots for a part. They are given back if the world does not take the answer.
-func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
+func (w *world) reserve(p *spawn.PlacedPart) *spawn.Refusal {
 	var of part
 	var own pieces
 	var a spawn.Reply
@@ -190,7 +190,7 @@ func (w *world) end(f *ending.Failure) {
 
 func (w *world) awaitEnd() ending.Outcome {
 	parts, told := w.own.outcomes(w.server, routes.CurrentLimits(w.parents.spawner.Routes).Stop+hostRequestTime)
-	o := ending.OfWorld(parts, told)
+	o := ending.WorldOutcome(parts, told)
 	if w.parents.spawner.Routes.Job.Survive && o.Failure != nil && o.Failure == told && errors.Is(told, startup.ErrLost) {
 		o.Late = true // all that was left of it is lost, and the parents' job continues without it
 	}

@@ -39,11 +39,11 @@ type Report struct {
 // Job is what the nodes that were asked report of a job.
 type Job struct {
 	links.Job
-	Deadlock  *Deadlock   `json:"probable_deadlock,omitempty"`
-	Elsewhere *Elsewhere  `json:"depends_on_worlds,omitempty"`
-	UnderWay  []UnderWay  `json:"under_way,omitempty"`  // messages under way: why there is no deadlock, though all procs wait
-	Rates     []PairRates `json:"rates,omitempty"`      // with -watch, from the second time on
-	Hosts     []PairRates `json:"host_rates,omitempty"` // as Rates, between hosts, of all procs
+	Deadlock  *Deadlock          `json:"probable_deadlock,omitempty"`
+	Elsewhere *WaitsForOtherJobs `json:"depends_on_worlds,omitempty"`
+	UnderWay  []UnderWay         `json:"under_way,omitempty"`  // messages under way: why there is no deadlock, though all procs wait
+	Rates     []PairRates        `json:"rates,omitempty"`      // with -watch, from the second time on
+	Hosts     []PairRates        `json:"host_rates,omitempty"` // as Rates, between hosts, of all procs
 
 	lines []line // the links
 }

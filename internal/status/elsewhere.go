@@ -9,20 +9,21 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Elsewhere reports that all procs of a job wait for others, some of them for procs of other worlds, of which
-// the nodes of this job know nothing: whether that is a deadlock depends on those.
-type Elsewhere struct {
+// WaitsForOtherJobs reports that all procs of a job wait for others, some of them for procs of
+// other worlds, of which the nodes of this job know nothing: whether that is a deadlock depends on
+// those.
+type WaitsForOtherJobs struct {
 	Ranks  []int    `json:"ranks"`            // that wait for other worlds
 	Worlds []string `json:"worlds,omitempty"` // those that these ranks have links to, with the job's name if it is among those asked
 }
 
 // findElsewhere returns nil if a proc does not wait, was not asked, or none waits for other worlds. names has
 // the names of jobs by their worlds.
-func findElsewhere(j *links.Job, names map[string]string) *Elsewhere {
+func findElsewhere(j *links.Job, names map[string]string) *WaitsForOtherJobs {
 	if ends(j) {
 		return nil
 	}
-	var e Elsewhere
+	var e WaitsForOtherJobs
 	size, told := 0, 0
 	for i := range j.Sites {
 		size += j.Sites[i].Procs
@@ -59,7 +60,7 @@ func findElsewhere(j *links.Job, names map[string]string) *Elsewhere {
 }
 
 // String returns a text for people, the rest of a sentence that begins with "whether that is a deadlock depends on".
-func (e *Elsewhere) String() string {
+func (e *WaitsForOtherJobs) String() string {
 	worlds := "other worlds"
 	switch {
 	case len(e.Worlds) == 1:
@@ -74,7 +75,7 @@ func (e *Elsewhere) String() string {
 	return fmt.Sprintf("%s, for which %s %s", worlds, ranksOf(e.Ranks), wait)
 }
 
-func writeElsewhere(w io.Writer, e *Elsewhere) {
+func writeElsewhere(w io.Writer, e *WaitsForOtherJobs) {
 	if e != nil {
 		fmt.Fprintf(w, "\n  all procs wait for others; whether that is a deadlock depends on %s\n", oneLine(e.String()))
 	}

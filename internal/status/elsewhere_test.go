@@ -43,12 +43,12 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("%v, though a site was not asked", e)
 	}
 	var b strings.Builder
-	write(&b, &Report{Jobs: []Job{{Job: *job(), Elsewhere: &Elsewhere{Ranks: []int{0}}}}})
+	write(&b, &Report{Jobs: []Job{{Job: *job(), Elsewhere: &WaitsForOtherJobs{Ranks: []int{0}}}}})
 	if want := "\n  all procs wait for others; whether that is a deadlock depends on other worlds, for which rank 0 waits\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, &b)
 	}
 	s := newScreen(nil, time.Second)
-	s.Update(look{&Report{Jobs: []Job{{Job: *job(), Elsewhere: &Elsewhere{Ranks: []int{0}}}}}, time.Now()})
+	s.Update(look{&Report{Jobs: []Job{{Job: *job(), Elsewhere: &WaitsForOtherJobs{Ranks: []int{0}}}}}, time.Now()})
 	if text := s.summary(0); !strings.Contains(text, "depends on other worlds, for which rank 0 waits") {
 		t.Error(text)
 	}

@@ -161,14 +161,14 @@ func TestText(t *testing.T) {
 // without them.
 func TestSilentHost(t *testing.T) {
 	long := 3 * time.Second
-	about := func(number int) links.About {
-		return links.About{Job: "heat", ID: "a1b2", Site: "alpha", Number: number, Host: []string{"10.0.0.1", "10.0.0.22"}[number]}
+	about := func(number int) links.NodeInfo {
+		return links.NodeInfo{Job: "heat", ID: "a1b2", Site: "alpha", Number: number, Host: []string{"10.0.0.1", "10.0.0.22"}[number]}
 	}
 	site := links.Site{Name: "alpha", Own: true, Procs: 3, Hosts: []string{"10.0.0.1", "10.0.0.22"}, HostProcs: []int{2, 1}, PIDs: []int{200, 201, 202}}
-	node := &links.Node{About: about(0), Phase: links.PhaseRunning, Sites: []links.Site{site}, Hosts: []links.Host{{Address: "10.0.0.1"}},
+	node := &links.Node{NodeInfo: about(0), Phase: links.PhaseRunning, Sites: []links.Site{site}, Hosts: []links.Host{{Address: "10.0.0.1"}},
 		Procs: []links.Proc{waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0))}}
 	since := time.Now().Add(-time.Hour)
-	j := links.Merge([]links.Found{{About: node.About, Node: node}, {About: about(1), Err: links.ErrSilent, Since: since, Forwarded: true}})[0]
+	j := links.Merge([]links.FoundNode{{About: node.NodeInfo, Node: node}, {About: about(1), Err: links.ErrSilent, Since: since, Forwarded: true}})[0]
 	d, stalled := verdict(&j)
 	if d != nil || stalled != nil {
 		t.Errorf("%+v and %+v, though rank 2 is not told of", d, stalled)

@@ -68,8 +68,8 @@ func writeJob(w io.Writer, j *Job) {
 	if s := linksInShort(j); s != "" {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
-	if k := links.PackedOf(&j.Job); k != nil {
-		fmt.Fprintf(w, "  compressed: %s\n", links.Saved(k.Sent, k.SentPacked))
+	if k := links.CompressedBytesOf(&j.Job); k != nil {
+		fmt.Fprintf(w, "  compressed: %s\n", links.CompressionText(k.Sent, k.SentPacked))
 	}
 	if s := underWayInShort(j); s != "" {
 		fmt.Fprintf(w, "  under way: %s\n", s)

@@ -17,9 +17,9 @@ func view(local, peer int, plane string, sent, received uint64) links.View {
 
 // merged is a job of which a node has said this.
 func merged(views []links.View, channels []links.Channel, procs ...links.Proc) *links.Job {
-	about := links.About{Job: "heat", ID: "a1b2", Site: "alpha"}
+	about := links.NodeInfo{Job: "heat", ID: "a1b2", Site: "alpha"}
 	site := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
-	return &links.Merge([]links.Found{{About: about, Node: &links.Node{About: about, Phase: links.PhaseRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
+	return &links.Merge([]links.FoundNode{{About: about, Node: &links.Node{NodeInfo: about, Phase: links.PhaseRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
 }
 
 // TestUnderWay: all procs wait, and what decides is whether each end has what the other one has sent.

@@ -305,8 +305,8 @@ func (chosen) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 func text(s string) string { return strings.ToValidUTF8(s[:min(len(s), mostText)], "") }
 
-// List returns attributes of names and values, which are texts and whole numbers.
-func List(pairs ...any) (list []attribute.KeyValue) {
+// Attributes returns attributes of names and values, which are texts and whole numbers.
+func Attributes(pairs ...any) (list []attribute.KeyValue) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key := pairs[i].(string)
 		if n, ok := pairs[i+1].(int); ok {

@@ -22,7 +22,7 @@ func begin(t *testing.T, url, site string) (*Tracer, *transcript.Writer) {
 func beginFor(t *testing.T, url, site string, last time.Duration) (*Tracer, *transcript.Writer) {
 	t.Helper()
 	log := &transcript.Writer{}
-	x, err := New(Settings{URL: url, Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Attributes: List("impi.site", site), Last: last})
+	x, err := New(Settings{URL: url, Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Attributes: Attributes("impi.site", site), Last: last})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestSitesShareATrace(t *testing.T) {
 	for i, site := range []string{"alpha", "beta"} {
 		x, log := begin(t, c.URL, site)
 		job := x.BeginJob("job heat")
-		node := x.Begin("node", nil, List("impi.client", i)...)
+		node := x.Begin("node", nil, Attributes("impi.client", i)...)
 		x.Begin("early", node).End(nil)
 		x.Begin("early, of the job", job).End(errors.New("bad\xff luck"))
 		x.Identify([]byte("a job"))

@@ -84,7 +84,7 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	return statusOK, nil
 }
 
-func (o *options) look() Look {
+func (o *options) look() AskFunc {
 	return func(ctx context.Context) (jobs []status.Job) {
 		for _, j := range Ask(ctx, host.RunDirs(o.RunDir, o.UID)) {
 			if o.Wants(&j.Job) {

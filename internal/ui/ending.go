@@ -23,7 +23,7 @@ const (
 // only to those who are asking at that moment: so nodes are asked all the time, by two overlapping
 // questions, however many pages there are, and the answer is kept.
 type endings struct {
-	await Await
+	await AwaitEndFunc
 	life  context.Context
 	close context.CancelFunc
 
@@ -41,7 +41,7 @@ type ending struct {
 	asked time.Time // when a page asked last
 }
 
-func newEndings(await Await) *endings {
+func newEndings(await AwaitEndFunc) *endings {
 	e := &endings{await: await, slots: make(chan struct{}, connections/2), entered: make(chan struct{}, 1), all: make(map[string]*ending)}
 	e.life, e.close = context.WithCancel(context.Background())
 	return e

@@ -44,19 +44,19 @@ var pages embed.FS
 // ErrListen is wrapped by the error for an address at which the page must not be served.
 var ErrListen = errors.New("ui: not an address of this machine alone")
 
-// Look asks the nodes, until ctx ends.
-type Look func(ctx context.Context) []status.Job
+// AskFunc asks the nodes, until ctx ends.
+type AskFunc func(ctx context.Context) []status.Job
 
-// Await waits until the nodes of a job, which an ID names, are about to end, and returns how; it
-// returns nil if they do not report that, or ctx ends.
-type Await func(ctx context.Context, id string) *links.Ending
+// AwaitEndFunc waits until the nodes of a job, which an ID names, are about to end, and returns
+// how; it returns nil if they do not report that, or ctx ends.
+type AwaitEndFunc func(ctx context.Context, id string) *links.Ending
 
 // Server serves the page.
 type Server struct {
 	http  http.Server
 	at    netip.AddrPort
 	token string
-	look  Look
+	look  AskFunc
 	done  chan struct{}
 
 	endings *endings
@@ -81,7 +81,7 @@ func CheckListen(at netip.AddrPort) error {
 }
 
 // Serve starts to serve the page at an address of the loopback interface.
-func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
+func Serve(at netip.AddrPort, look AskFunc, await AwaitEndFunc) (*Server, error) {
 	if err := CheckListen(at); err != nil {
 		return nil, err
 	}

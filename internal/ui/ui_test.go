@@ -20,7 +20,7 @@ import (
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
-func serve(t *testing.T, look Look) *Server {
+func serve(t *testing.T, look AskFunc) *Server {
 	t.Helper()
 	s, err := Serve(anyPort, look, func(ctx context.Context, _ string) *links.Ending { <-ctx.Done(); return nil })
 	if err != nil {

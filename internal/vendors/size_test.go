@@ -61,7 +61,7 @@ func TestPackagesOfAPlugin(t *testing.T) {
 		all++
 	}
 	all -= whose[ourModule+"/internal"] // the plugin itself
-	want := fmt.Sprintf("What is left are %d packages: %d of Go, %d of gRPC, %d of protobuf, %d of golang.org/x, %d of impi, hclog with %d that it needs, and one of genproto.",
+	want := fmt.Sprintf("%d packages remain: %d of Go, %d of gRPC, %d of protobuf, %d of golang.org/x, %d of impi, hclog with %d that it needs, and one of genproto.",
 		all, whose["go"], whose["google.golang.org/grpc"], whose["google.golang.org/protobuf"], whose["golang.org/x"], whose[sdkModule], whose[""])
 	if whose["google.golang.org/genproto"] != 1 || !strings.Contains(strings.Join(strings.Fields(page), " "), want) {
 		t.Errorf("docs/plugin-howto.md does not say: %s (%d of genproto)", want, whose["google.golang.org/genproto"])

@@ -19,7 +19,7 @@ func TestBoardIsShared(t *testing.T) {
 	if n := len(made.Descriptors()); n != 3 {
 		t.Fatalf("%d descriptors for 2 procs", n)
 	}
-	var places [2]*board.Place
+	var places [2]*board.Member
 	for i := range places {
 		fd, err := unix.FcntlInt(made.Memory.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -29,7 +29,7 @@ func TestBoardIsShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if places[i], err = b.Place(0, 2, i); err != nil {
+		if places[i], err = b.Member(0, 2, i); err != nil {
 			t.Fatal(err)
 		}
 		at, size := places[i].Backing(board.MaxPost)
@@ -37,7 +37,7 @@ func TestBoardIsShared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	turn := board.NewTurn(0)
+	turn := board.FirstStep(0)
 	places[0].Begin(turn)
 	room := places[0].Room(turn, board.MaxPost)
 	room[0], room[board.MaxPost-1] = 1, 2

@@ -30,7 +30,7 @@ func NewLending() (*board.Lending, error) {
 	own := &ownKey
 	own[0], own[1] = binary.NativeEndian.Uint64(random[:8]), binary.NativeEndian.Uint64(random[8:])
 	return &board.Lending{
-		Offer: board.Offer{Process: uint64(os.Getpid()), Addr: uint64(uintptr(unsafe.Pointer(own))), Key: *own},
+		Key:   board.MemoryKey{Process: uint64(os.Getpid()), Addr: uint64(uintptr(unsafe.Pointer(own))), Cookie: *own},
 		Cores: usable(),
 		Fetch: fetch,
 	}, nil
@@ -54,7 +54,7 @@ var ownKey [2]uint64
 
 // fetch is the Fetch of a board.Lending. The other process's key is read in the same system call, which
 // proves that the memory is still its own. The scheduler is not told of the call, since it does not wait.
-func fetch(from *board.Offer, addr uint64, to []byte) error {
+func fetch(from *board.MemoryKey, addr uint64, to []byte) error {
 	var found [2]uint64
 	local := [2]unix.Iovec{{Base: (*byte)(unsafe.Pointer(&found))}, {}}
 	local[0].SetLen(int(unsafe.Sizeof(found)))
@@ -69,7 +69,7 @@ func fetch(from *board.Offer, addr uint64, to []byte) error {
 		if errno == unix.ESRCH {
 			return fmt.Errorf("process %d has ended: %w", from.Process, errno)
 		}
-		if errno != 0 || int(got) != n+int(unsafe.Sizeof(found)) || found != from.Key {
+		if errno != 0 || int(got) != n+int(unsafe.Sizeof(found)) || found != from.Cookie {
 			return fmt.Errorf("process %d: %w", from.Process, errors.Join(ErrUnreadable, errnoOrNil(errno)))
 		}
 		addr, to = addr+uint64(n), to[n:]

@@ -25,16 +25,16 @@ func TestFetch(t *testing.T) {
 	}
 	addr := uint64(uintptr(unsafe.Pointer(&from[0])))
 	to := make([]byte, len(from))
-	if err := l.Fetch(&l.Offer, addr, to); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+	if err := l.Fetch(&l.Key, addr, to); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
 		skips.NotRun(t, "the kernel does not let a process read its own memory", "allow process_vm_readv")
 	} else if err != nil || !bytes.Equal(from, to) {
 		t.Fatalf("not read: %v", err)
 	}
-	other := l.Offer
-	other.Key[1]++
+	other := l.Key
+	other.Cookie[1]++
 	for what, err := range map[string]error{
 		"another key":     l.Fetch(&other, addr, to[:10]),
-		"no such address": l.Fetch(&l.Offer, 8, to[:10]),
+		"no such address": l.Fetch(&l.Key, 8, to[:10]),
 	} {
 		if !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s: %v", what, err)

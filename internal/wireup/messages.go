@@ -59,30 +59,30 @@ const (
 
 // Message is one record of the control socket. Its Kind says which fields are used.
 type Message struct {
-	Kind      Kind           `json:"kind"`
-	Version   int            `json:"version,omitempty"`    // hello, welcome: version of this protocol
-	Library   string         `json:"library,omitempty"`    // hello, attach: the MPI library and its version
-	Size      int            `json:"size,omitempty"`       // attach
-	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
-	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost, attach
-	Last      wire.WorldRank `json:"last,omitempty"`       // failed
-	Transport string         `json:"transport,omitempty"`  // link
-	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
-	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
-	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
-	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also list the calls of MPI in which it waits, which takes longer
-	Reason    string         `json:"reason,omitempty"`     // link, lost, failed, abort, down, trace
-	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended the link: it may have passed the barrier
-	Account   *Account       `json:"account,omitempty"`    // account
-	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
-	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
-	Resumable *Resumable     `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
-	Compress  *Compress      `json:"compress,omitempty"`   // link: its bytes go compressed
-	Meeting   *Meeting       `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
+	Kind      Kind            `json:"kind"`
+	Version   int             `json:"version,omitempty"`    // hello, welcome: version of this protocol
+	Library   string          `json:"library,omitempty"`    // hello, attach: the MPI library and its version
+	Size      int             `json:"size,omitempty"`       // attach
+	Board     bool            `json:"board,omitempty"`      // hello: can use one; welcome: gets one
+	Peer      wire.WorldRank  `json:"peer"`                 // open, link, lost, attach
+	Last      wire.WorldRank  `json:"last,omitempty"`       // failed
+	Transport string          `json:"transport,omitempty"`  // link
+	DataPlane string          `json:"data_plane,omitempty"` // link; empty: fd
+	Side      int             `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
+	Code      int             `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
+	Calls     bool            `json:"calls,omitempty"`      // stats, asked: also list the calls of MPI in which it waits, which takes longer
+	Reason    string          `json:"reason,omitempty"`     // link, lost, failed, abort, down, trace
+	InOrder   bool            `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended the link: it may have passed the barrier
+	Account   *Account        `json:"account,omitempty"`    // account
+	Cut       *TruncatedTrace `json:"cut,omitempty"`        // trace
+	Stats     *Stats          `json:"stats,omitempty"`      // stats: the answer
+	Resumable *Resumable      `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
+	Compress  *Compress       `json:"compress,omitempty"`   // link: its bytes go compressed
+	Meeting   *Meeting        `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
 }
 
-// CutTrace describes a trace file that is incomplete.
-type CutTrace struct {
+// TruncatedTrace describes a trace file that is incomplete.
+type TruncatedTrace struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"` // bytes that were written
 }

@@ -133,24 +133,24 @@ func short(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)
 // LinkStats is what a proc knows of a link, or of a peer to which packets go
 // through the agent.
 type LinkStats struct {
-	Peer            wire.WorldRank `json:"peer"`
-	Messages        uint64         `json:"messages,omitempty"` // messages sent
-	Data            uint64         `json:"data,omitempty"`     // bytes of data in them, whatever way they went
-	Counted         bool           `json:"counted,omitempty"`  // the bytes are known
-	Sent            uint64         `json:"sent,omitempty"`     // bytes over a direct link
-	Received        uint64         `json:"received,omitempty"` // bytes over a direct link
-	RTT             int64          `json:"rtt_ns,omitempty"`   // the kernel's estimate
-	Direct          bool           `json:"direct,omitempty"`   // there is a direct link
-	Pure            bool           `json:"pure,omitempty"`     // the bytes are those of the two procs alone, without what nodes sent on the link before
-	Disconnected    bool           `json:"apart,omitempty"`    // the link has lost its connection and awaits another one
-	DisconnectedFor int64          `json:"apart_ns,omitempty"` // time since the loss
-	Routed          bool           `json:"routed,omitempty"`   // packets can reach the peer
-	Packed          *Packed        `json:"packed,omitempty"`   // of a direct link that is compressed
+	Peer            wire.WorldRank   `json:"peer"`
+	Messages        uint64           `json:"messages,omitempty"` // messages sent
+	Data            uint64           `json:"data,omitempty"`     // bytes of data in them, whatever way they went
+	Counted         bool             `json:"counted,omitempty"`  // the bytes are known
+	Sent            uint64           `json:"sent,omitempty"`     // bytes over a direct link
+	Received        uint64           `json:"received,omitempty"` // bytes over a direct link
+	RTT             int64            `json:"rtt_ns,omitempty"`   // the kernel's estimate
+	Direct          bool             `json:"direct,omitempty"`   // there is a direct link
+	Pure            bool             `json:"pure,omitempty"`     // the bytes are those of the two procs alone, without what nodes sent on the link before
+	Disconnected    bool             `json:"apart,omitempty"`    // the link has lost its connection and awaits another one
+	DisconnectedFor int64            `json:"apart_ns,omitempty"` // time since the loss
+	Routed          bool             `json:"routed,omitempty"`   // packets can reach the peer
+	Packed          *CompressedBytes `json:"packed,omitempty"`   // of a direct link that is compressed
 }
 
-// Packed counts the bytes that compressed links have moved: the users' bytes, and the bytes sent
-// for them.
-type Packed struct {
+// CompressedBytes counts the bytes that compressed links have moved: the users' bytes, and the
+// bytes sent for them.
+type CompressedBytes struct {
 	Sent           uint64 `json:"sent_bytes"`
 	Received       uint64 `json:"received_bytes"`
 	SentPacked     uint64 `json:"sent_packed_bytes"`
@@ -158,7 +158,7 @@ type Packed struct {
 }
 
 // Add adds the counts of other links.
-func (p *Packed) Add(x *Packed) {
+func (p *CompressedBytes) Add(x *CompressedBytes) {
 	p.Sent += x.Sent
 	p.Received += x.Received
 	p.SentPacked += x.SentPacked

@@ -58,7 +58,7 @@ const rounds = 3
 
 // Points runs each kind of job once, counts the calls, and returns all points in the order of their
 // keys.
-func Points(ctx context.Context, b *job.Stand) (list []Point, err error) {
+func Points(ctx context.Context, b *job.Workspace) (list []Point, err error) {
 	for _, k := range job.Kinds {
 		last, err := count(ctx, b, k)
 		if err != nil {
@@ -81,7 +81,7 @@ func Points(ctx context.Context, b *job.Stand) (list []Point, err error) {
 const tries = 3
 
 // count returns how many calls of each name each process of a job makes.
-func count(ctx context.Context, b *job.Stand, k job.Kind) (last map[inject.Call]int, err error) {
+func count(ctx context.Context, b *job.Workspace, k job.Kind) (last map[inject.Call]int, err error) {
 	for range tries {
 		last = map[inject.Call]int{}
 		var o job.Outcome
@@ -108,7 +108,7 @@ type Result struct {
 }
 
 // Run makes one call of a job fail.
-func Run(ctx context.Context, b *job.Stand, p Point) (r Result, err error) {
+func Run(ctx context.Context, b *job.Workspace, p Point) (r Result, err error) {
 	r.Point = p
 	name, _, _ := strings.Cut(p.Name, "/")
 	begun := time.Now()
@@ -122,7 +122,7 @@ func Run(ctx context.Context, b *job.Stand, p Point) (r Result, err error) {
 	return r, err
 }
 
-func run(ctx context.Context, b *job.Stand, k job.Kind, calls []string, decide func(inject.Call) inject.Fault) (o job.Outcome, applied bool, err error) {
+func run(ctx context.Context, b *job.Workspace, k job.Kind, calls []string, decide func(inject.Call) inject.Fault) (o job.Outcome, applied bool, err error) {
 	j, err := b.New(context.WithoutCancel(ctx), k, rounds)
 	if err != nil {
 		return o, false, err

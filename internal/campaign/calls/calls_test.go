@@ -75,7 +75,7 @@ func TestFailedCalls(t *testing.T) {
 }
 
 // stand has the programs of the jobs.
-func stand(t *testing.T) *job.Stand {
+func stand(t *testing.T) *job.Workspace {
 	t.Helper()
 	if err := inject.Missing(); err != nil {
 		skips.NotRun(t, err.Error(), "use Linux 5.19 or newer, on amd64 or arm64")
@@ -84,7 +84,7 @@ func stand(t *testing.T) *job.Stand {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../../cmd/impi-node", "../../../cmd/impi-transport-chaos", "../../../examples/ring").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	b, err := job.NewStand(bin)
+	b, err := job.NewWorkspace(bin)
 	if err != nil {
 		t.Fatal(err)
 	}

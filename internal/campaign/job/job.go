@@ -62,15 +62,15 @@ const Limit = 90 * time.Second
 // grace is how long the other processes of a job may remain after the end of its first process.
 const grace = 5 * time.Second
 
-// Stand is the place where jobs run: programs, and a folder for the jobs.
-type Stand struct {
+// Workspace is the place where jobs run: programs, and a folder for the jobs.
+type Workspace struct {
 	Bin  string // absolute
 	Temp string // for folders of jobs; empty
 }
 
-// NewStand makes a folder, which Close removes.
-func NewStand(bin string) (b *Stand, err error) {
-	b = &Stand{}
+// NewWorkspace makes a folder, which Close removes.
+func NewWorkspace(bin string) (b *Workspace, err error) {
+	b = &Workspace{}
 	if b.Bin, err = filepath.Abs(bin); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func NewStand(bin string) (b *Stand, err error) {
 }
 
 // Close removes the folder.
-func (b *Stand) Close() { _ = os.RemoveAll(b.Temp) }
+func (b *Workspace) Close() { _ = os.RemoveAll(b.Temp) }
 
 // Job is a job that runs or has ended.
 type Job struct {
@@ -105,7 +105,7 @@ type Job struct {
 }
 
 // New writes a job file and makes the command of the job, whose program does rounds rounds.
-func (b *Stand) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
+func (b *Workspace) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
 	dir, err := os.MkdirTemp(b.Temp, "")
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (b *Stand) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
 	return j, b.prepare(ctx, j, k, rounds)
 }
 
-func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
+func (b *Workspace) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
 	text := strings.NewReplacer("BLOCKS", k.blocks).Replace(file)
 	text = strings.NewReplacer("BIN", b.Bin, "TEMP", b.Temp, "ROUNDS", strconv.Itoa(rounds)).Replace(text)
 	j.Cmd = j.command(ctx, b.Bin)
@@ -127,7 +127,7 @@ func (b *Stand) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
 
 // RunAgain runs a short job in the folder of one that has ended. Nodes remove files that killed ones
 // have left.
-func (b *Stand) RunAgain(ctx context.Context, j *Job, k Kind) error {
+func (b *Workspace) RunAgain(ctx context.Context, j *Job, k Kind) error {
 	err := b.prepare(ctx, j, k, 1)
 	if err == nil {
 		err = j.Cmd.Run()

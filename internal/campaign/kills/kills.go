@@ -30,7 +30,7 @@ const (
 
 // Run runs the job of a seed. The seed determines the job, the times and the order of choice; which
 // processes exist then depends on the machine.
-func Run(ctx context.Context, b *job.Stand, seed uint64) (r Result, err error) {
+func Run(ctx context.Context, b *job.Workspace, seed uint64) (r Result, err error) {
 	chance := rand.New(rand.NewPCG(seed, 0))
 	k := job.Kinds[chance.IntN(len(job.Kinds))]
 	r.Kind = k.Name

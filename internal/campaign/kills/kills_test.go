@@ -14,7 +14,7 @@ func TestKills(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../../cmd/impi-node", "../../../cmd/impi-transport-chaos", "../../../examples/ring").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	b, err := job.NewStand(bin)
+	b, err := job.NewWorkspace(bin)
 	if err != nil {
 		t.Fatal(err)
 	}

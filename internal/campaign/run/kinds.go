@@ -27,7 +27,7 @@ func (c *searches) open(ctx context.Context, kind string) (search, error) {
 	case campaign.Fuzz:
 		return newFuzzing(ctx, c)
 	}
-	b, err := job.NewStand(c.bin)
+	b, err := job.NewWorkspace(c.bin)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func whole(d time.Duration) uint64 { return uint64(d.Round(time.Second) / time.S
 
 type failing struct {
 	*searches
-	stand  *job.Stand
+	stand  *job.Workspace
 	points []calls.Point
 	tried  uint64 // the key of the last point tried, if only some were
 }
@@ -128,7 +128,7 @@ func (f *failing) close() { f.stand.Close() }
 
 type killing struct {
 	*searches
-	stand *job.Stand
+	stand *job.Workspace
 }
 
 func (k *killing) piece(ctx context.Context, left time.Duration) error {

@@ -50,7 +50,7 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &dancer{c: c, h: h, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
-	stop := report.While(c.Log, c.Deadline, d.waitingFor)
+	stop := report.LogWait(c.Log, c.Deadline, d.waitingFor)
 	err := d.run()
 	cancel() // before stop: the report may be using the dance
 	stop()
@@ -153,15 +153,15 @@ func (d *dancer) dial(x agent.Dial) {
 	}
 	listens := d.c.Routes.World.Listens(to)
 	var end time.Time // end of the round of dials
-	s := dial.Search{
-		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+	s := dial.Dialing{
+		DialPlan: dynamic.ChannelPlan(len(ways)), Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			limit := dial.Limit
 			if listens {
 				if end.IsZero() {
 					end = time.Now().Add(dial.Reach)
 				}
-				limit = dial.Share(time.Until(end), ways[step.Way:])
+				limit = dial.Share(time.Until(end), ways[step.Candidate:])
 			}
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
@@ -175,7 +175,7 @@ func (d *dancer) dial(x agent.Dial) {
 			err := s.Errors()
 			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.c.Routes.Remedy(to, err))
 		}
-		missed := s.FailedWays()
+		missed := s.FailedCandidates()
 		return missed[len(missed)-1].Err // the error of IMPI's own way
 	}
 	r := rounds{d: d, host: x.Host, ways: ways, must: must, listens: listens, began: time.Now()}
@@ -183,7 +183,7 @@ func (d *dancer) dial(x agent.Dial) {
 		end = time.Time{}
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
-		r.failed(s.FailedWays(), err, s.Errors())
+		r.failed(s.FailedCandidates(), err, s.Errors())
 	}
 	l, w, last := s.Run(d.ctx)
 	switch {
@@ -204,7 +204,7 @@ func (d *dancer) dial(x agent.Dial) {
 type rounds struct {
 	d             *dancer
 	host          wire.HostRank
-	ways          []routes.Way
+	ways          []routes.Candidate
 	must, listens bool // only transports of the route are dialled; the host runs impi
 	began         time.Time
 	slow          bool // nothing came in time in the last round, which may be for other reasons
@@ -213,7 +213,7 @@ type rounds struct {
 
 // failed is called after each round. ways is how each way has failed, why says that for the
 // operator.
-func (r *rounds) failed(missed []dynamic.FailedWay, why, ways error) {
+func (r *rounds) failed(missed []dynamic.FailedCandidate, why, ways error) {
 	own := r.d.c.Routes.World.Hosts[r.host].Client == r.d.c.Routes.World.Self
 	switch what := answerOf(missed, r.must); {
 	case what == answers:
@@ -246,7 +246,7 @@ func (r *rounds) warn(own bool, why error) {
 	r.d.c.noAnswerYet(r.d.h, r.host, r.ways, why, then)
 }
 
-func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Way, why error, then string) {
+func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Candidate, why error, then string) {
 	c.Log.Warn("no answer yet; "+then, "from", h.Config.Address, "to", c.Routes.HostName(host),
 		"reason", c.withRemedy(why, c.Routes.World.Hosts[host].Client, by))
 }
@@ -263,7 +263,7 @@ const (
 // answerOf says what is known of a host to which all ways have failed. If plain TCP is allowed (must
 // is false) it is the last way, and its error alone counts, since it is the kernel's. Otherwise all
 // ways count, each of which has a handshake that may be slow.
-func answerOf(missed []dynamic.FailedWay, must bool) answer {
+func answerOf(missed []dynamic.FailedCandidate, must bool) answer {
 	if !must {
 		missed = missed[len(missed)-1:]
 	}
@@ -295,7 +295,7 @@ const (
 
 // noAnswer tells the dance that nothing of a host answers, and adds what to do about it. err is why
 // no connection could be made by the ways by.
-func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
+func (d *dancer) noAnswer(h wire.HostRank, by []routes.Candidate, err error) {
 	err = d.c.withRemedy(err, d.c.Routes.World.Hosts[h].Client, by)
 	d.tell(func() {
 		d.dance.NoAnswer(h, fmt.Errorf("from %v: %w", d.h.Config.Address, err))
@@ -303,7 +303,7 @@ func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
 }
 
 // withRemedy adds to the error what to do about hosts that cannot reach those of a client by some ways.
-func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Way) error {
+func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Candidate) error {
 	if what := dial.Remedy(c.Routes, client, by[len(by)-1]); what != "" {
 		return fmt.Errorf("%w. %s", err, what)
 	}

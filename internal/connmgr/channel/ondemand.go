@@ -28,7 +28,7 @@ func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
 func (c *Channels) Use(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
 
 type making struct {
-	*dial.Search
+	*dial.Dialing
 	c     *Channels
 	h     *end
 	peer  wire.HostRank
@@ -47,7 +47,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	if !must {
 		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
 	}
-	var m *dynamic.Search
+	var m *dynamic.DialPlan
 	// A host that accepts connections and does not greet may be busy: its limit is that of a
 	// channel to be resumed.
 	limit := max(reachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
@@ -56,10 +56,10 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 		return
 	}
 	x := &making{c: c, h: h, peer: peer, must: must, began: time.Now()}
-	x.Search = &dial.Search{
-		Search: m, Lock: &c.mu, Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
-			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Way))
+	x.Dialing = &dial.Dialing{
+		DialPlan: m, Lock: &c.mu, Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
+			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Candidate))
 		},
 	}
 	x.run()
@@ -72,7 +72,7 @@ func (x *making) limit(way int) time.Duration {
 	if left <= 0 {
 		left = dial.Reach
 	}
-	return dial.Share(left, x.Ways[way:])
+	return dial.Share(left, x.Candidates[way:])
 }
 
 func (x *making) run() {
@@ -83,9 +83,9 @@ func (x *making) run() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
 		if time.Since(x.began) >= dial.Reach {
 			slow := heard.slow
-			given = heard.nothing(x.FailedWays())
+			given = heard.nothing(x.FailedCandidates())
 			if heard.slow && !slow && x.c.Routes.World.Listens(x.c.Routes.World.Hosts[x.peer].Client) {
-				x.c.noAnswerYet(x.h, x.peer, x.Ways, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.Reach))
+				x.c.noAnswerYet(x.h, x.peer, x.Candidates, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.Reach))
 			}
 		}
 		if given || !x.wanted() {
@@ -95,7 +95,7 @@ func (x *making) run() {
 	l, w, last := x.Run(ctx)
 	switch {
 	case l != nil:
-		x.c.FallBacks.Warn("channel", x.c.Routes.World.Hosts[x.peer].Client, w, x.Search)
+		x.c.FallBacks.Warn("channel", x.c.Routes.World.Hosts[x.peer].Client, w, x.Dialing)
 		x.c.begin(x.h, x.peer, l)
 	case last.Action != dynamic.GiveUp:
 	case ctx.Err() != nil && !given:
@@ -129,7 +129,7 @@ type hearing struct {
 // nothing reports whether the host is given up, after a round in which all ways have failed with
 // missed. If only time ran out, perhaps because a process was busy with its handshake, there is one
 // more round, as at the start of the job.
-func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
+func (h *hearing) nothing(missed []dynamic.FailedCandidate) bool {
 	for _, m := range missed {
 		if failed, ok := errors.AsType[*transports.Error](m.Err); m.Verdict != dynamic.Accepted || !ok || failed.Op != "dial" {
 			h.slow = false
@@ -143,7 +143,7 @@ func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
 	return true
 }
 
-func (x *making) why(last dynamic.SearchStep) error {
+func (x *making) why(last dynamic.DialStep) error {
 	err := x.Errors()
 	client := x.c.Routes.World.Hosts[x.peer].Client
 	switch {
@@ -153,7 +153,7 @@ func (x *making) why(last dynamic.SearchStep) error {
 		_, says := x.c.Routes.ForbidsPlain(client)
 		return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, x.c.Routes.Remedy(client, err))
 	}
-	err = x.c.withRemedy(err, client, x.Ways)
+	err = x.c.withRemedy(err, client, x.Candidates)
 	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.began).Round(time.Second), err)
 }
 

@@ -57,7 +57,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	x, from := &channel{resent: &c.resent}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
-		Host: peer, Session: resume.Session(session), Window: resumable.Window,
+		Host: peer, Session: resume.SessionID(session), Window: resumable.Window,
 		Limit: routes.CurrentResumeLimit(c.Routes), FirstLimit: time.Until(c.Deadline), Compress: packed,
 	}
 	if dials {
@@ -93,7 +93,7 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, limit time.Dura
 
 // dialHost makes a connection for a channel by a way; limit is how long it may take until there is one
 // that is greeted.
-func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way, limit time.Duration) (link.Link, error) {
+func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Candidate, limit time.Duration) (link.Link, error) {
 	var hello dynamic.Hello
 	var token dynamic.Token
 	var ok bool
@@ -114,9 +114,9 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	if !must {
 		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
 	}
-	s := dial.Search{
-		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	s := dial.Dialing{
+		DialPlan: dynamic.ResumePlan(len(ways), limit), Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			return c.dialHost(ctx, h, peer, w, dial.Limit)
 		},
 	}
@@ -158,7 +158,7 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 	}
 	h, from := c.ends[at.Host.Index], wire.HostRank(hello.Src)
 	for {
-		var place agent.Place
+		var place agent.ArrivalTarget
 		var changed chan struct{}
 		c.with(func(m *agent.Channels) {
 			select {

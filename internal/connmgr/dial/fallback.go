@@ -63,9 +63,9 @@ func addressOf(w *startup.Job, rank wire.WorldRank) netip.Addr {
 
 // Warn warns that a link is not by the transport that the file prefers most, if another one was
 // tried before and failed. what is a link of procs or of agents.
-func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Way, s *Search) {
-	for _, m := range s.FailedWays() {
-		w := s.Ways[m.Way]
+func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Candidate, s *Dialing) {
+	for _, m := range s.FailedCandidates() {
+		w := s.Candidates[m.Candidate]
 		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of it; or ruled out by the peer's routes
 			continue
 		}

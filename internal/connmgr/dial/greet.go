@@ -63,7 +63,7 @@ func Refused(err error) dynamic.Verdict {
 
 // Greeted makes a link by a way and greets the other node, by a greeting that token keys. It
 // removes the session from hello for a link that cannot break while both its ends live.
-func Greeted(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+func Greeted(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, Limit)
 	defer cancel()
 	l, err := t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
@@ -71,7 +71,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 		return nil, err
 	}
 	if !hello.Resumes && !hello.Lost && !breakable(l) {
-		hello.Session = dynamic.Session{}
+		hello.Session = dynamic.SessionID{}
 	}
 	ctx, stop := context.WithTimeout(within, GreetLimit)
 	defer stop()
@@ -84,7 +84,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // the peer cannot have accepted
 			err = fmt.Errorf("%w: %w", ErrNoRoom, err)
 		}
-		if hello.Session != (dynamic.Session{}) {
+		if hello.Session != (dynamic.SessionID{}) {
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		return nil, err

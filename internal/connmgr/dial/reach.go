@@ -23,7 +23,7 @@ const (
 // Share returns the maximum time for the first of the ways to a host, of the time that is left for
 // all of them. A way that stays on a machine gets the whole Limit, since no firewall delays an
 // answer.
-func Share(left time.Duration, ways []routes.Way) time.Duration {
+func Share(left time.Duration, ways []routes.Candidate) time.Duration {
 	if ways[0].T.Machine() {
 		return Limit
 	}
@@ -72,7 +72,7 @@ func Unreached(err error) bool {
 // Remedy returns what to do about hosts of an own client that are not reached by a way: the port of
 // a host block is that of IMPI's own way. It returns "" if that is not known, as the client is
 // foreign.
-func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Way) string {
+func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Candidate) string {
 	ports := "write port = N in their host blocks and open that"
 	if !by.Plain {
 		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", by.T.Name)

@@ -13,9 +13,9 @@ import (
 // TestShare: all ways to a host together take no longer than there is, however many there are, and
 // those that stay on the machine take nothing from the others.
 func TestShare(t *testing.T) {
-	away := routes.Way{T: routestest.Transport("quic", transports.ReachNetwork)}
-	here := routes.Way{T: routestest.Transport("unix", transports.ReachMachine)}
-	for n, ways := range [][]routes.Way{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
+	away := routes.Candidate{T: routestest.Transport("quic", transports.ReachNetwork)}
+	here := routes.Candidate{T: routestest.Transport("unix", transports.ReachMachine)}
+	for n, ways := range [][]routes.Candidate{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
 		left := Reach
 		for i, w := range ways {
 			limit := Share(left, ways[i:])
@@ -34,7 +34,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%d: %v are left", n, left)
 		}
 	}
-	if limit := Share(0, []routes.Way{away}); limit != leastShare {
+	if limit := Share(0, []routes.Candidate{away}); limit != leastShare {
 		t.Errorf("the last one has %v", limit)
 	}
 }

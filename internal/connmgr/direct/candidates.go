@@ -7,7 +7,7 @@ import (
 )
 
 // candidates lists all transports that the route, this node or one of both cards names, and says of
-// each what came of it or why it is not used. Those of Ways come first, in that order.
+// each what came of it or why it is not used. Those of Candidates come first, in that order.
 func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 	ours, theirs := d.Routes.Cards.At(x.Local), d.Routes.Cards.At(x.Peer)
 	r := d.Routes.SharedRoute(x.Peer)
@@ -30,7 +30,7 @@ func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 			list = append(list, c)
 			continue
 		}
-		for _, o := range theirs.Offers {
+		for _, o := range theirs.Endpoints {
 			if o.Transport == name {
 				c.Address = o.Address
 				list = append(list, judged(c, past))

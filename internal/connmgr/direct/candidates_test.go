@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
 		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
 			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
-		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards.At(2).Offers = d.Routes.Cards.At(2).Offers[:1] },
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards.At(2).Endpoints = d.Routes.Cards.At(2).Endpoints[:1] },
 			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
 		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(d *Links) { routestest.SetCard(d.Routes, 2, nil) },
 			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},
@@ -57,14 +57,14 @@ func TestCandidates(t *testing.T) {
 				t.Errorf("%s: no reason for %s", c.name, k.Transport)
 			}
 			if k.Verdict == links.Possible {
-				if w := d.Ways(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
+				if w := d.Candidates(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
 					t.Errorf("%s: %s at %s is not way %d", c.name, k.Transport, k.Address, possible)
 				}
 				possible++
 			}
 		}
-		if possible != len(d.Ways(x)) {
-			t.Errorf("%s: %d candidates of %d ways", c.name, possible, len(d.Ways(x)))
+		if possible != len(d.Candidates(x)) {
+			t.Errorf("%s: %d candidates of %d ways", c.name, possible, len(d.Candidates(x)))
 		}
 	}
 }

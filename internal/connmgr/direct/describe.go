@@ -87,7 +87,7 @@ func (d *Links) View(x Pair, state links.State) links.View {
 	if v.Compress = r.compress; v.Compress == "" && v.State != links.StateUnused {
 		v.NoCompress = routes.WhyNotCompressed(d.Routes, x.Local, x.Peer, r.transport)
 	}
-	v.Rounds, v.Exact = d.Routes.Data(x.Local, x.Peer) == datatype.NativeFloat.String(), routes.WhyExact(d.Routes, x.Local, x.Peer)
+	v.Rounds, v.Exact = d.Routes.Data(x.Local, x.Peer) == datatype.NativeFloat.String(), routes.WhyNotFloats(d.Routes, x.Local, x.Peer)
 	if v.State == links.StateAgents && v.Reason == "" {
 		v.Reason = d.whyAgents(x)
 	}
@@ -126,7 +126,7 @@ func (d *Links) Path(x Pair) wireup.Path {
 		return wireup.PathSelf
 	case routes.UsesNative(d.Routes, x.Local, x.Peer):
 		return wireup.PathNative
-	case len(d.Ways(x)) > 0:
+	case len(d.Candidates(x)) > 0:
 		return wireup.PathDirect
 	case d.Routes.Cards.At(x.Local) != nil && d.Routes.Cards.At(x.Peer) != nil && d.Routes.RouteTo(x.Peer).Direct:
 		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay, "")

@@ -28,7 +28,7 @@ type move struct {
 // moveTime is how long such a link is not resumed by the transport that it leaves.
 const moveTime = 5 * time.Second
 
-func (m move) leaves(s *dynamic.SessionState, limit time.Duration) bool {
+func (m move) leaves(s *dynamic.ResumableLink, limit time.Duration) bool {
 	return s.Resumes == m.resumes && time.Since(m.at) < min(moveTime, limit/2)
 }
 
@@ -60,7 +60,7 @@ func (d *Links) MoveOffPlugin(transport string) (u Using) {
 		switch {
 		case s == nil:
 			u.Fixed++
-		case len(d.Ways(x)) == 0:
+		case len(d.Candidates(x)) == 0:
 			u.Waiting++
 		default:
 			t, told := d.told[s]
@@ -91,7 +91,7 @@ func (d *Links) MoveOffPlugin(transport string) (u Using) {
 type leaving struct {
 	p *procs.Proc
 	x Pair
-	s *dynamic.SessionState
+	s *dynamic.ResumableLink
 }
 
 // ordered stands for any connection number: whatever connection the link has is given up for

@@ -56,7 +56,7 @@ func (h *history) with(x Pair, f func(*record)) {
 	f(r)
 }
 
-func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, reason string) {
+func (h *history) tried(x Pair, w routes.Candidate, v links.Verdict, rule route.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
 			if t := &r.tries[i]; t.transport == w.T.Name && t.address == w.Address {
@@ -69,7 +69,7 @@ func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, 
 	})
 }
 
-func (h *history) failed(x Pair, w routes.Way, err error) {
+func (h *history) failed(x Pair, w routes.Candidate, err error) {
 	switch dial.Refused(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, route.PeerRoutes, "the routes of the peer's site do not allow it")

@@ -18,7 +18,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 	var h history
 	x := Pair{0, 2}
 	tcp := routestest.Transport("tcp", transports.ReachNetwork)
-	one, two := routes.Way{T: tcp, Address: "t1"}, routes.Way{T: tcp, Address: "t2"}
+	one, two := routes.Candidate{T: tcp, Address: "t1"}, routes.Candidate{T: tcp, Address: "t2"}
 	h.failed(x, one, errors.New("nobody there"))
 	h.failed(x, two, &dynamic.RefusedError{Verdict: dynamic.NotAllowed, Proven: true})
 	h.tried(x, one, links.Chosen, "", "it works")
@@ -40,7 +40,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 // TestUnprovenRefusal: anybody may have said it, so it is no word about routes.
 func TestUnprovenRefusal(t *testing.T) {
 	var h history
-	w := routes.Way{T: routestest.Transport("tcp", transports.ReachNetwork), Address: "t1"}
+	w := routes.Candidate{T: routestest.Transport("tcp", transports.ReachNetwork), Address: "t1"}
 	h.failed(Pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
 	r := h.of(Pair{0, 1})
 	if got, _ := r.way("tcp", "t1"); got.rule != "" {

@@ -47,14 +47,14 @@ type Links struct {
 
 	mu       sync.Mutex
 	links    dynamic.DirectLinks[Pair]
-	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
+	dialling map[*dynamic.ResumableLink]context.CancelFunc // searches for links that are lost
 	proofs   map[leg]proof
-	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see MoveOffPlugin
+	told     map[*dynamic.ResumableLink]move // links that were broken to leave a plugin: see MoveOffPlugin
 }
 
 // New returns Links without any link.
 func New(s Settings) *Links {
-	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.SessionState]move)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.ResumableLink]move)}
 }
 
 func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
@@ -84,10 +84,10 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	if d.Routes.Resumable(x.Local, x.Peer) {
 		limit = routes.CurrentResumeLimit(d.Routes)
 	}
-	ways := d.Ways(x)
-	s := dial.Search{
-		Search: dynamic.DirectSearch(len(ways), &d.links.Pairs, x, limit), Lock: &d.mu, Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+	ways := d.Candidates(x)
+	s := dial.Dialing{
+		DialPlan: dynamic.DirectLinkPlan(len(ways), &d.links.Pairs, x, limit), Lock: &d.mu, Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			if step.Fresh {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
 				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
@@ -102,7 +102,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 			}
 			return l, err
 		},
-		Failed: func(w routes.Way, err error) {
+		Failed: func(w routes.Candidate, err error) {
 			d.past.failed(x, w, err)
 			d.Log.Debug("direct link failed", "from", x.Local, "to", x.Peer, "transport", w.T.Name, "error", err)
 		},
@@ -135,19 +135,19 @@ func (d *Links) Phase(x Pair) dynamic.Phase {
 	return d.links.Pairs.Phase(x)
 }
 
-// Ways lists how a pair could be linked, best first.
-func (d *Links) Ways(x Pair) []routes.Way {
-	return d.Routes.Ways(x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+// Candidates lists how a pair could be linked, best first.
+func (d *Links) Candidates(x Pair) []routes.Candidate {
+	return d.Routes.Candidates(x.Local, x.Peer, d.Procs.Of(x.Local).Address())
 }
 
 // Dial makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
 // other node. It takes the session out of hello for a link that needs none.
-func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
+func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
 	return d.dial(within, hello, w, dial.Limit)
 }
 
 // dial is Dial with a limit for the connection below the greeting.
-func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Way, limit time.Duration) (link.Link, error) {
+func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Candidate, limit time.Duration) (link.Link, error) {
 	return dial.Greeted(within, d.Token, dial.Limited(d.Routes.Pinned(w.T, hello.Dst), limit), hello, w)
 }
 
@@ -188,7 +188,7 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 		return nil, dynamic.UnknownRank
 	case p.Phase() != ending.InMPI:
 		return nil, dynamic.Leaving
-	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.Routes.Resumable(h.Dst, h.Src):
+	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.SessionID{}) && !d.Routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
@@ -201,10 +201,10 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 }
 
 // give gives a link to its proc; id is zero for a link that is not resumable.
-func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.Session, dialled bool) {
+func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.SessionID, dialled bool) {
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}
-	if id != (dynamic.Session{}) {
+	if id != (dynamic.SessionID{}) {
 		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.CurrentResumeLimit(d.Routes)}
 	}
 	from := dial.OriginOf(l)

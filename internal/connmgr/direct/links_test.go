@@ -43,7 +43,7 @@ func TestWays(t *testing.T) {
 		c.route.Site = "*"
 		d := twoSites(t, c.route)
 		var got []string
-		for _, w := range d.Ways(Pair{0, c.peer}) {
+		for _, w := range d.Candidates(Pair{0, c.peer}) {
 			got = append(got, w.Address)
 			if w.From != "127.0.0.2" {
 				t.Errorf("%s: dials from %s", c.name, w.From)
@@ -58,7 +58,7 @@ func TestWays(t *testing.T) {
 func TestNoWayWithoutCards(t *testing.T) {
 	d := twoSites(t)
 	routestest.SetCard(d.Routes, 2, nil)
-	if w := d.Ways(Pair{0, 2}); w != nil {
+	if w := d.Candidates(Pair{0, 2}); w != nil {
 		t.Errorf("%v", w)
 	}
 	if got := d.Routes.Data(0, 2); got != "external32" {

@@ -46,7 +46,7 @@ func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 	case d.Routes.SharedRoute(x.Peer).Secrecy == route.Encrypted:
 		c.Rule, c.Reason = route.NotEncrypted, "the route has require_tls, and whether the site's own MPI encrypts is not known"
 	case r.NativeUsual:
-		c.Verdict, c.Reason = links.Possible, "not needed: "+d.Ways(x)[0].T.Name+
+		c.Verdict, c.Reason = links.Possible, "not needed: "+d.Candidates(x)[0].T.Name+
 			" is faster within a machine than the site's own MPI; \"native\" first in the route's prefer changes that"
 	default:
 		c.Verdict, c.Reason = links.Possible, "not needed: a transport that the route prefers is possible"

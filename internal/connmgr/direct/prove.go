@@ -20,7 +20,7 @@ import (
 // leg is a way from a host of the site to a listener for direct links.
 type leg struct{ transport, from, to string }
 
-func legOf(w routes.Way) leg { return leg{w.T.Name, w.From, w.Address} }
+func legOf(w routes.Candidate) leg { return leg{w.T.Name, w.From, w.Address} }
 
 // proof is the result of the attempt to use a leg at the start of the job.
 type proof uint8
@@ -35,7 +35,7 @@ const (
 // then; this is for a network that has come up since.
 const lateDial = 2 * time.Second
 
-func (d *Links) limit(w routes.Way) time.Duration {
+func (d *Links) limit(w routes.Candidate) time.Duration {
 	if w.T.Machine() {
 		return dial.Limit
 	}
@@ -51,7 +51,7 @@ func (d *Links) limit(w routes.Way) time.Duration {
 	}
 }
 
-func (d *Links) setProof(w routes.Way, p proof) {
+func (d *Links) setProof(w routes.Candidate, p proof) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.proofs[legOf(w)] = p
@@ -60,8 +60,8 @@ func (d *Links) setProof(w routes.Way, p proof) {
 type target struct {
 	first  wire.WorldRank // of its procs
 	client wire.ClientRank
-	ways   []routes.Way
-	missed []dynamic.FailedWay // ways that were not reached
+	ways   []routes.Candidate
+	missed []dynamic.FailedCandidate // ways that were not reached
 }
 
 // Prove checks, as a task, whether a host of the site reaches the listeners where direct links will
@@ -103,7 +103,7 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 		if p.Host == self || !agent.ConnectAtStart(len(w.Hosts), self, p.Host) || routes.UsesNative(d.Routes, local, rank) {
 			continue
 		}
-		ways := d.Ways(Pair{local, rank})
+		ways := d.Candidates(Pair{local, rank})
 		if len(ways) == 0 || ways[0].T.Machine() {
 			continue
 		}
@@ -117,10 +117,10 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 }
 
 func (d *Links) prove(x *target, end time.Time) {
-	s := dial.Search{
-		Search: dynamic.ConnectSearch(len(x.ways)), Ways: x.ways,
-		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
-			t := dial.Limited(d.Routes.Pinned(w.T, x.first), dial.Share(time.Until(end), x.ways[step.Way:]))
+	s := dial.Dialing{
+		DialPlan: dynamic.ConnectPlan(len(x.ways)), Candidates: x.ways,
+		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
+			t := dial.Limited(d.Routes.Pinned(w.T, x.first), dial.Share(time.Until(end), x.ways[step.Candidate:]))
 			return t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
 		},
 	}
@@ -129,9 +129,9 @@ func (d *Links) prove(x *target, end time.Time) {
 		_ = l.Close()
 		d.setProof(by, proved)
 	}
-	for _, m := range s.FailedWays() {
+	for _, m := range s.FailedCandidates() {
 		if dial.Unreached(m.Err) {
-			d.setProof(x.ways[m.Way], failed)
+			d.setProof(x.ways[m.Candidate], failed)
 			x.missed = append(x.missed, m)
 		}
 	}
@@ -149,7 +149,7 @@ func (d *Links) warnOf(targets []*target) {
 	}
 	for _, client := range clients {
 		var list []string
-		var by routes.Way
+		var by routes.Candidate
 		hosts := 0
 		for _, x := range targets {
 			if x.client != client || len(x.missed) == 0 {
@@ -159,7 +159,7 @@ func (d *Links) warnOf(targets []*target) {
 				continue
 			}
 			for _, m := range x.missed {
-				by = x.ways[m.Way]
+				by = x.ways[m.Candidate]
 				list = append(list, fmt.Sprintf("%s at %s: %v", by.T.Name, by.Address, m.Err))
 			}
 		}
@@ -173,9 +173,9 @@ func (d *Links) warnOf(targets []*target) {
 
 // remedy says what to do about a pair whose search for a link has failed, or returns "" if that is
 // not known.
-func (d *Links) remedy(x Pair, s *dial.Search) string {
-	for _, m := range slices.Backward(s.FailedWays()) {
-		if w := s.Ways[m.Way]; !w.T.Machine() && dial.Unreached(m.Err) {
+func (d *Links) remedy(x Pair, s *dial.Dialing) string {
+	for _, m := range slices.Backward(s.FailedCandidates()) {
+		if w := s.Candidates[m.Candidate]; !w.T.Machine() && dial.Unreached(m.Err) {
 			return dial.Remedy(d.Routes, d.Routes.World.Procs.At(x.Peer).Client, w)
 		}
 	}

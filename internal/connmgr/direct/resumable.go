@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-func newSession() (s dynamic.Session) {
+func newSession() (s dynamic.SessionID) {
 	_, _ = rand.Read(s[:]) // never fails
 	return s
 }
@@ -35,7 +35,7 @@ func (d *Links) Resumes(x Pair) int {
 
 // Session returns the session of a pair's resumable link, zero if it has none, and whether this
 // node has dialled it.
-func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
+func (d *Links) Session(x Pair) (id dynamic.SessionID, dialled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.links.Sessions.Get(x); s != nil {
@@ -71,13 +71,13 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 }
 
-func further(x Pair, s *dynamic.SessionState) wireup.Message {
+func further(x Pair, s *dynamic.ResumableLink) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 }
 
 // complain tells the other end's node, which dials, that the link is lost: over there nothing may have
 // shown that.
-func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch uint64) {
+func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch uint64) {
 	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Lost: true, Epoch: epoch}
 	l, _, verdict, why := d.dialAgain(x, s, hello)
 	if l != nil {
@@ -94,7 +94,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 
 // resume dials until there is a connection, or none can be had. With moves, a drain moves the link,
 // which is no fault.
-func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves bool) {
+func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bool) {
 	began := time.Now()
 	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Resumes: true})
 	switch {
@@ -117,17 +117,17 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, moves boo
 
 // dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
 // there is nothing to resume: that is the verdict. Without a link, why says the reason.
-func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
+func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
 	limit := routes.CurrentResumeLimit(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
 	defer cancel()
 	d.mu.Lock()
 	d.dialling[s] = cancel
 	d.mu.Unlock()
-	ways := routes.WaysAgain(d.Routes, x.Local, x.Peer, d.Procs.Of(x.Local).Address())
-	search := dial.Search{
-		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+	ways := routes.ResumeCandidates(d.Routes, x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+	search := dial.Dialing{
+		DialPlan: dynamic.ResumePlan(len(ways), limit), Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			return d.Dial(ctx, &hello, w)
 		},
 	}
@@ -160,7 +160,7 @@ func overdue(limit time.Duration, rounds int, last error) string {
 	return fmt.Sprintf("limits { resume } is over: dialled %d times within %v, at last: %v", rounds, limit, last)
 }
 
-func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link.Link, transport string) {
+func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, l link.Link, transport string) {
 	d.mu.Lock()
 	s.Resumes++
 	d.mu.Unlock()
@@ -179,7 +179,7 @@ func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link
 func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	x := Pair{h.Dst, h.Src}
-	p, s, verdict := d.JudgeAgain(h, t)
+	p, s, verdict := d.CheckResume(h, t)
 	if verdict == dynamic.Accepted && h.Lost && !s.Making {
 		// Before the answer, as the peer's node sends no second message after that.
 		m := further(x, s)
@@ -209,24 +209,24 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// JudgeAgain decides about a further connection that a peer's node has made, or about its message
+// CheckResume decides about a further connection that a peer's node has made, or about its message
 // that the link is lost there.
-func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.SessionState, dynamic.Verdict) {
+func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.ResumableLink, dynamic.Verdict) {
 	x := Pair{h.Dst, h.Src}
 	p := d.Procs.Of(x.Local)
 	switch {
 	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
 		return nil, nil, dynamic.UnknownRank
-	case p.Phase() != ending.Finished && !routes.AllowsAgain(d.Routes, x.Peer, t):
+	case p.Phase() != ending.Finished && !routes.AllowsResume(d.Routes, x.Peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
-	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Ways(x)) > 0
+	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.CurrentResumeLimit(d.Routes)) {
 		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
 	}
-	v := d.links.Sessions.Judge(x, h, p.Phase() == ending.Finished)
+	v := d.links.Sessions.CheckResume(x, h, p.Phase() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}

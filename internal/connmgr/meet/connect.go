@@ -19,7 +19,7 @@ const connectLimit = time.Minute
 
 // Peer is a proc of another world, or a port there, with what is needed to greet it.
 type Peer struct {
-	Card  dynamic.Card
+	Card  dynamic.BusinessCard
 	Token dynamic.Token // keys the greeting
 	Hello dynamic.Hello
 }
@@ -32,7 +32,7 @@ func (m *Meetings) call(c step) {
 	}
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
-	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectSearch)
+	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectPlan)
 	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
@@ -44,28 +44,28 @@ func (m *Meetings) call(c step) {
 }
 
 // search prepares a search for a link to another world. kind makes it for a number of ways.
-func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.Search) *dial.Search {
-	ways := m.Routes.WaysToWorlds(p.Rank(), &to.Card, p.Address())
-	return &dial.Search{
-		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.DialPlan) *dial.Dialing {
+	ways := m.Routes.WorldCandidates(p.Rank(), &to.Card, p.Address())
+	return &dial.Dialing{
+		DialPlan: kind(len(ways)), Lock: &m.mu, Candidates: ways,
+		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			hello := to.Hello
 			return dial.Greeted(ctx, to.Token, w.T.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
 		},
-		Failed: func(w routes.Way, err error) {
+		Failed: func(w routes.Candidate, err error) {
 			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)
 		},
 	}
 }
 
-func whyNoWorldLink(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
-	missed := s.FailedWays()
+func whyNoWorldLink(ctx context.Context, s *dial.Dialing, last dynamic.DialStep) error {
+	missed := s.FailedCandidates()
 	switch {
 	case last.Yielded:
 		return errors.New("the peer was about to connect and did not")
 	case last.Verdict != dynamic.Accepted: // the peer's verdict decides
 		m := missed[len(missed)-1]
-		return fmt.Errorf("%s: %w", s.Ways[m.Way].T.Name, m.Err)
+		return fmt.Errorf("%s: %w", s.Candidates[m.Candidate].T.Name, m.Err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(missed) == 0:

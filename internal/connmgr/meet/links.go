@@ -22,7 +22,7 @@ func (m *Meetings) dialLink(s step) {
 // DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
 // be the other end's link that the proc gets.
 func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
-	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.node.Links.Pairs, x) })
+	s := m.search(p, to, func(ways int) *dynamic.DialPlan { return dynamic.WorldLinkPlan(ways, &m.node.Links.Pairs, x) })
 	s.Holds = func() {
 		m.Log.Debug("the link to another world waits until the previous one is gone", "from", x.Local.Rank, "to", x.Peer)
 	}
@@ -50,7 +50,7 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 
 // AcceptLink passes a link from another world to the proc that it is for.
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
-	x := dynamic.WorldPair{Local: dynamic.Member{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.Member{World: hello.World, Rank: hello.Src}}
+	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.WorldProc{World: hello.World, Rank: hello.Src}}
 	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
 	phase := ending.Starting
 	switch {

@@ -79,7 +79,7 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 // its server for.
 func (s *nameService) client(scope string, given bool) (*service.Client, string, error) {
 	file := &s.File
-	shared, scope, err := names.Home{Shared: file.Shared(), Scope: file.Scope}.ScopeOf(scope, given)
+	shared, scope, err := names.DefaultScope{Shared: file.Shared(), Scope: file.Scope}.ScopeOf(scope, given)
 	if err != nil {
 		return nil, "", err
 	}

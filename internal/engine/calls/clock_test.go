@@ -21,7 +21,7 @@ func TestTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := Trace(&List{F: file}, Place{}, true)
+		line := Trace(&List{F: file}, TimelineProc{}, true)
 		t.Logf("ticks: %v", clock.ticks)
 		outside := time.Now()
 		begun := Begin()

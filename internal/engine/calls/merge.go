@@ -233,8 +233,8 @@ func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
 // pause after each, before it counts as one that waits.
 const Looks = 64
 
-// Receipt is a measured call of MPI_Recv; the zero value is a call that is not measured.
-type Receipt struct {
+// MeasuredRecv is a measured call of MPI_Recv; the zero value is a call that is not measured.
+type MeasuredRecv struct {
 	begun int64
 	state receiptState
 	owner bool
@@ -250,12 +250,12 @@ const (
 )
 
 // Counted records that the run has counted the call.
-func (r *Receipt) Counted() { r.state, r.owner = counted, true }
+func (r *MeasuredRecv) Counted() { r.state, r.owner = counted, true }
 
 // Begin begins a call for which BeginLate has returned begun, and that was not counted. If owner is
 // set, the caller owns the run.
-func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
-	*r = Receipt{begun, measured, owner}
+func (r *MeasuredRecv) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
+	*r = MeasuredRecv{begun, measured, owner}
 	if begun != late {
 		return
 	}
@@ -266,7 +266,7 @@ func (r *Receipt) Begin(owner bool, begun int64, peer, tag int, size int64, comm
 }
 
 // Waits records that the message has not come within Looks.
-func (r *Receipt) Waits() {
+func (r *MeasuredRecv) Waits() {
 	if r.state == counted {
 		r.begun = now()
 		mem.uncount(r.begun)
@@ -278,7 +278,7 @@ func (r *Receipt) Waits() {
 
 // TryEnd ends the call, unless it returns false: then End must record the rest. If the message came
 // soon another proc may wait for the program's next step, so TryEnd is inlined as BeginLate is.
-func (r *Receipt) TryEnd() bool {
+func (r *MeasuredRecv) TryEnd() bool {
 	if r.state == pending {
 		releaseCall(&mem.Burst.open)
 	}
@@ -286,6 +286,6 @@ func (r *Receipt) TryEnd() bool {
 }
 
 // End ends a call that has waited.
-func (r *Receipt) End(peer, tag int, size int64, comm uint64) {
+func (r *MeasuredRecv) End(peer, tag int, size int64, comm uint64) {
 	end(r.begun, about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}, r.owner)
 }

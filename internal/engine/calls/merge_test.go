@@ -206,7 +206,7 @@ func TestMergeThreads(t *testing.T) {
 // TestMergedLine: how merged calls are written.
 func TestMergedLine(t *testing.T) {
 	var out bytes.Buffer
-	line := &Timeline{to: &out, texts: make(map[about]text), scale: 1, at: Place{Rank: 3, Host: 1, Comm: func(uint64) string { return "a\"b" }}}
+	line := &Timeline{to: &out, texts: make(map[about]text), scale: 1, at: TimelineProc{Rank: 3, Host: 1, Comm: func(uint64) string { return "a\"b" }}}
 	m := byMicroseconds()
 	m.called(sent(Send, 1, 5, 8), 1000, 2000, false)
 	m.called(sent(Send, 1, 5, 8), 2000, 3000, false)

@@ -244,7 +244,7 @@ func TestRunOfOthers(t *testing.T) {
 // TestPausedLine: what is written of calls with a pause.
 func TestPausedLine(t *testing.T) {
 	var out bytes.Buffer
-	line := &Timeline{to: &out, texts: make(map[about]text), scale: 1, at: Place{Rank: 3, Host: 1, Comm: func(uint64) string { return "w" }}}
+	line := &Timeline{to: &out, texts: make(map[about]text), scale: 1, at: TimelineProc{Rank: 3, Host: 1, Comm: func(uint64) string { return "w" }}}
 	m := byMicroseconds()
 	until, _ := pingPong(m, 1e6, 1000)
 	m.idle(until+100000, false)
@@ -275,7 +275,7 @@ func BenchmarkPair(b *testing.B) {
 		if begun := BeginLate(); !IsLate(begun) || !run.Count(Sends, 1, 5, 8, 1) {
 			EndSend(true, begun, 1, 5, 8, 1)
 		}
-		var r Receipt
+		var r MeasuredRecv
 		if begun := BeginLate(); IsLate(begun) && run.Count(Receives, 1, 5, 8, 1) {
 			r.Counted()
 		} else {

@@ -101,8 +101,8 @@ const (
 	most  = 1 << 30
 )
 
-// Place identifies the proc of a timeline.
-type Place struct {
+// TimelineProc identifies the proc of a timeline.
+type TimelineProc struct {
 	Rank, Host int    // world rank, and host rank
 	HostName   string // for people
 	Comm       func(id uint64) string
@@ -113,7 +113,7 @@ type Timeline struct {
 	to      io.Writer
 	lines   []byte         // whole lines, not written yet
 	texts   map[about]text // of calls that were seen since names may have changed
-	at      Place
+	at      TimelineProc
 	began   instant
 	start   int64         // that moment as Unix time, in ns
 	scale   float64       // see scale
@@ -153,7 +153,7 @@ const mostTexts = 4096
 
 // Trace writes all calls from now on to w, until Close; short ones are merged unless each is set. w
 // is a List, or writes to one: it gets whole lines, without the end of the list.
-func Trace(w io.Writer, at Place, each bool) *Timeline {
+func Trace(w io.Writer, at TimelineProc, each bool) *Timeline {
 	t := &Timeline{to: w, at: at, texts: make(map[about]text), stop: make(chan struct{}), over: make(chan struct{})}
 	for _, m := range []struct{ what, name string }{
 		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},

@@ -36,7 +36,7 @@ func TestTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	line := Trace(&List{F: file}, Place{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
+	line := Trace(&List{F: file}, TimelineProc{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
 		if id != 7 {
 			t.Errorf("context %d", id)
 		}

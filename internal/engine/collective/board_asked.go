@@ -25,8 +25,8 @@ type taker func(m, at int, piece []byte) error
 type pieces struct {
 	op     operation
 	size   int        // of a piece; 0: the maximum
-	begun  board.Turn // the operation
-	behind board.Turn // the step after which the pieces are posted
+	begun  board.Step // the operation
+	behind board.Step // the step after which the pieces are posted
 	lent   []byte     // bytes that this member posts
 	askers uint64     // members that ask for them
 	asked  uint64     // members that post something for this one
@@ -36,16 +36,16 @@ type pieces struct {
 
 // returned waits until members have read what this one has lent in t, and posts it for those that
 // could not.
-func returned(s *proc.BoardPlace, op operation, t board.Turn, lent []byte, members uint64) error {
+func returned(s *proc.BoardMember, op operation, t board.Step, lent []byte, members uint64) error {
 	err := s.Returned(members, t)
-	return cmp.Or(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
+	return cmp.Or(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Member.Askers(t, members)}).exchange(s))
 }
 
 func same(n int) func(int) int { return func(int) int { return n } }
 
 // exchange posts and takes all pieces. Those for whom nothing is posted, and who post nothing, need not
 // call it.
-func (x *pieces) exchange(s *proc.BoardPlace) error {
+func (x *pieces) exchange(s *proc.BoardMember) error {
 	if x.askers|x.asked == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (x *pieces) exchange(s *proc.BoardPlace) error {
 	step := x.behind
 	for at := 0; at < longest; at += most {
 		step = step.Step(2)
-		s.Place.Begin(step)
+		s.Member.Begin(step)
 		s.Notify()
 		if err := x.post(s, step, at, most); err != nil {
 			return err
@@ -71,11 +71,11 @@ func (x *pieces) exchange(s *proc.BoardPlace) error {
 			return err
 		}
 	}
-	s.Place.Done() // even if it has read little: the others wait
+	s.Member.Done() // even if it has read little: the others wait
 	return s.Returned(x.askers, step)
 }
 
-func (x *pieces) post(s *proc.BoardPlace, step board.Turn, at, most int) error {
+func (x *pieces) post(s *proc.BoardMember, step board.Step, at, most int) error {
 	n := min(most, len(x.lent)-at)
 	if x.askers == 0 || n <= 0 {
 		return nil
@@ -85,17 +85,17 @@ func (x *pieces) post(s *proc.BoardPlace, step board.Turn, at, most int) error {
 		return err
 	}
 	boardMove(s, to, x.lent[at:at+n], ntcopy.Copy)
-	s.Place.Post(step, uint8(x.op), n)
+	s.Member.Post(step, uint8(x.op), n)
 	s.Notify()
 	return nil
 }
 
-func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) error {
+func (x *pieces) collect(s *proc.BoardMember, step board.Step, at, most int) error {
 	for m := s.C.Size() - 1; m >= 0 && x.asked != 0; m-- {
 		var piece []byte
 		if m != s.C.Rank() {
 			n := min(most, x.length(m)-at)
-			if x.asked&board.Member(m) == 0 || n <= 0 {
+			if x.asked&board.SetOf(m) == 0 || n <= 0 {
 				continue
 			}
 			var err error
@@ -112,7 +112,7 @@ func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) erro
 
 // copyPart copies the bytes of piece, which begins at offset from, that belong into to, which
 // begins at offset at.
-func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
+func copyPart(s *proc.BoardMember, to []byte, at int, piece []byte, from int) {
 	low, high := max(at, from), min(at+len(to), from+len(piece))
 	if low < high {
 		boardCopy(s, to[low-at:high-at], piece[low-from:])
@@ -121,22 +121,22 @@ func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
 
 // reduceAsked goes on with a Reduce from offset from on when memory could not be read, for which
 // cause is the error.
-func reduceAsked(s *proc.BoardPlace, a *Call, t board.Turn, from int, cause error) error {
+func reduceAsked(s *proc.BoardMember, a *Call, t board.Step, from int, cause error) error {
 	if !errors.Is(cause, wireup.ErrUnreadable) {
 		return cause
 	}
-	s.Place.Ask(t, s.Place.Others())
+	s.Member.Ask(t, s.Member.Others())
 	giveBack(s)
 	most := board.MaxPost / a.Kind.Size() * a.Kind.Size()
 	return (&pieces{
-		op: a.What, size: most, begun: t, behind: t, asked: s.Place.Others(), length: same(len(a.recv)),
+		op: a.What, size: most, begun: t, behind: t, asked: s.Member.Others(), length: same(len(a.recv)),
 		take: adder(s, a, 0, len(a.recv), most, from),
 	}).exchange(s)
 }
 
 // adder returns a taker that combines the n bytes of all operands that are posted from offset from
 // on, in pieces of most bytes. It skips the pieces before done.
-func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
+func adder(s *proc.BoardMember, a *Call, from, n, most, done int) taker {
 	me, last := s.C.Rank(), s.C.Size()-1
 	var own []byte
 	return func(m, at int, x []byte) error {
@@ -168,6 +168,6 @@ func ReturnFastPath(slot int, members, turn uint64, op uint8, lent []byte) bool 
 	if s == nil {
 		return false
 	}
-	s.Ended = returned(s, operation(op), board.Turn(turn), lent, members)
+	s.Ended = returned(s, operation(op), board.Step(turn), lent, members)
 	return s.Ended == nil
 }

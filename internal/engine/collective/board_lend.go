@@ -23,12 +23,12 @@ const (
 )
 
 // lent reports whether the blocks of an operation are lent. All members get the same answer.
-func lent(s *proc.BoardPlace, a *Call, block int) bool {
+func lent(s *proc.BoardMember, a *Call, block int) bool {
 	n := uint64(block)
 	if a.What == scatter || a.What == alltoall {
 		n *= uint64(s.C.Size()) // bytes that a member lends
 	}
-	if n < s.Place.Lend || s.Place.Lend == 0 || n > mostLent {
+	if n < s.Member.Lend || s.Member.Lend == 0 || n > mostLent {
 		return false
 	}
 	switch a.What {
@@ -41,7 +41,7 @@ func lent(s *proc.BoardPlace, a *Call, block int) bool {
 	case reduce:
 		return a.op.Predefined()
 	case allreduce:
-		return n >= fastpath.BoardLendAllreduce && s.Place.Lend != fastpath.BoardLendOversubscribed && a.op.Predefined() && a.op.Commutative()
+		return n >= fastpath.BoardLendAllreduce && s.Member.Lend != fastpath.BoardLendOversubscribed && a.op.Predefined() && a.op.Commutative()
 	default:
 		return false
 	}
@@ -50,11 +50,11 @@ func lent(s *proc.BoardPlace, a *Call, block int) bool {
 // agreeOnLoans finds out whether all members can read each other's memory, and from which length on
 // blocks are lent. It is the first operation of a communicator on the board. If it fails, because a
 // member is gone, so does what comes next.
-func agreeOnLoans(s *proc.BoardPlace) {
+func agreeOnLoans(s *proc.BoardMember) {
 	p := s.C.Process()
 	p.Lock()
 	defer p.Unlock()
-	s.Place.Lend = board.Never
+	s.Member.Lend = board.Never
 	t, err := s.Enter()
 	if err != nil {
 		return
@@ -64,11 +64,11 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	if err != nil || slices.Contains(cores, board.Cores{}) {
 		return
 	}
-	s.Place.Lend = fastpath.BoardLend
+	s.Member.Lend = fastpath.BoardLend
 	if oversubscribed(cores, p.Boards.Procs()) {
-		s.Place.Lend = fastpath.BoardLendOversubscribed
+		s.Member.Lend = fastpath.BoardLendOversubscribed
 	} else if p.Native == nil {
-		s.Place.Rechecks = 1
+		s.Member.Rechecks = 1
 	}
 }
 
@@ -91,37 +91,37 @@ func oversubscribed(members []board.Cores, procs int) bool {
 
 // exchangeOffers returns the cores of the members; those of a member that cannot read another's
 // memory are the zero value.
-func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
+func exchangeOffers(s *proc.BoardMember, t board.Step) ([]board.Cores, error) {
 	lends := s.C.Process().Boards.Lending
-	var own board.Offer
+	var own board.MemoryKey
 	var cores board.Cores
 	if lends != nil {
-		own, cores = lends.Offer, lends.Cores
+		own, cores = lends.Key, lends.Cores
 	}
-	if err := s.Await(s.Place.Vacant(t, board.OfferSize())); err != nil {
+	if err := s.Await(s.Member.Vacant(t, board.KeySize())); err != nil {
 		return nil, err
 	}
-	s.Place.PostOffer(t, agreeing, own)
+	s.Member.PostKey(t, agreeing, own)
 	s.Notify()
 	for m := range s.C.Size() {
 		if m == s.C.Rank() {
 			continue
 		}
-		if err := s.Await(s.Place.Posted(board.Member(m), t)); err != nil {
+		if err := s.Await(s.Member.Posted(board.SetOf(m), t)); err != nil {
 			return nil, err
 		}
-		if err := s.Place.TakeOffer(m, t, agreeing); err != nil {
+		if err := s.Member.ReadKey(m, t, agreeing); err != nil {
 			return nil, err
 		}
-		if o := &s.Place.Offers[m]; cores.Count > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
+		if o := &s.Member.Keys[m]; cores.Count > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
 			cores = board.Cores{}
 		}
 	}
 	return exchangeCores(s, t.Step(2), cores)
 }
 
-func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.Cores, error) {
-	s.Place.Begin(t)
+func exchangeCores(s *proc.BoardMember, t board.Step, own board.Cores) ([]board.Cores, error) {
+	s.Member.Begin(t)
 	a := &Call{What: agreeing}
 	b := binary.NativeEndian.AppendUint32(nil, own.Count)
 	if err := post(s, a, t, binary.NativeEndian.AppendUint32(b, own.First)); err != nil {
@@ -138,8 +138,8 @@ func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.C
 	return all, nil
 }
 
-func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	me, root, others := s.C.Rank(), board.Member(a.Root), s.Place.Others()
+func doLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
+	me, root, others := s.C.Rank(), board.SetOf(a.Root), s.Member.Others()
 	switch a.What {
 	case OpBcast:
 		if me == a.Root {
@@ -187,7 +187,7 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 }
 
 // exchangeLent is Allgather, or Alltoall not in place.
-func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func exchangeLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me := s.C.Rank()
 	own, from, at := a.recv[me*block:][:block], a.Send, 0
 	switch {
@@ -205,27 +205,27 @@ func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		err = cmp.Or(err, copyOwn(s, own, from[at:][:block]))
 	}
 	if err != nil { // the others read on; those that do something else do not
-		s.Place.Done()
-		return cmp.Or(err, returned(s, a.What, t, from, s.Place.Lenders(t, uint8(a.What), len(from))))
+		s.Member.Done()
+		return cmp.Or(err, returned(s, a.What, t, from, s.Member.Lenders(t, uint8(a.What), len(from))))
 	}
-	if err := s.Returned(s.Place.Others(), t); err != nil {
+	if err := s.Returned(s.Member.Others(), t); err != nil {
 		return err
 	}
 	return (&pieces{
-		op: a.What, begun: t, behind: t, lent: from, askers: s.Place.Askers(t, s.Place.Others()),
+		op: a.What, begun: t, behind: t, lent: from, askers: s.Member.Askers(t, s.Member.Others()),
 		asked: asked, length: same(len(from)), take: blocks(s, a, at),
 	}).exchange(s)
 }
 
 // giveBack announces that this member has read all that it needs of the operation.
-func giveBack(s *proc.BoardPlace) {
-	s.Place.End()
+func giveBack(s *proc.BoardMember) {
+	s.Member.End()
 	s.Notify()
 }
 
 // reduceLent is what the root of a Reduce does. Only the root computes, so that it may be any NaN that
 // becomes the result.
-func reduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func reduceLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	lenders, err := lenders(s, a, t, block)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func reduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 }
 
 // reduceLentPair is reduceLentPieces for two members, whose order makes no difference.
-func reduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, addr uint64) error {
+func reduceLentPair(s *proc.BoardMember, a *Call, t board.Step, addr uint64) error {
 	block, most := len(a.recv), fastpath.BoardPiece/a.Kind.Size()*a.Kind.Size()
 	for at := 0; at < block; at += most {
 		n := min(most, block-at)
@@ -263,7 +263,7 @@ func reduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, addr uint64) erro
 }
 
 // reduceLentPieces combines piece by piece, so that they stay in the cache.
-func reduceLentPieces(s *proc.BoardPlace, a *Call, t board.Turn, lenders []uint64) error {
+func reduceLentPieces(s *proc.BoardMember, a *Call, t board.Step, lenders []uint64) error {
 	me, last, block := s.C.Rank(), s.C.Size()-1, len(a.recv)
 	most := fastpath.BoardPiece / a.Kind.Size() * a.Kind.Size()
 	for at := 0; at < block; at += most {
@@ -292,7 +292,7 @@ func reduceLentPieces(s *proc.BoardPlace, a *Call, t board.Turn, lenders []uint6
 }
 
 // ownPiece returns a piece of this member's operand, as a copy if the result is written over it.
-func ownPiece(s *proc.BoardPlace, a *Call, at, n int) []byte {
+func ownPiece(s *proc.BoardMember, a *Call, at, n int) []byte {
 	if a.Send != nil {
 		return a.Send[at : at+n]
 	}
@@ -300,7 +300,7 @@ func ownPiece(s *proc.BoardPlace, a *Call, at, n int) []byte {
 }
 
 // addPiece combines a piece of member m's operand with those of all later ranks.
-func addPiece(s *proc.BoardPlace, a *Call, m int, x, result []byte) error {
+func addPiece(s *proc.BoardMember, a *Call, m int, x, result []byte) error {
 	if m < s.C.Size()-1 {
 		return apply(s, a, x, result)
 	}
@@ -311,7 +311,7 @@ func addPiece(s *proc.BoardPlace, a *Call, m int, x, result []byte) error {
 }
 
 // lenders waits until all other members lend n bytes, and returns where.
-func lenders(s *proc.BoardPlace, a *Call, t board.Turn, n int) ([]uint64, error) {
+func lenders(s *proc.BoardMember, a *Call, t board.Step, n int) ([]uint64, error) {
 	at := slices.Grow(s.Lenders[:0], s.C.Size())[:s.C.Size()]
 	s.Lenders = at
 	for i := 1; i < len(at); i++ {
@@ -325,17 +325,17 @@ func lenders(s *proc.BoardPlace, a *Call, t board.Turn, n int) ([]uint64, error)
 	return at, nil
 }
 
-func lend(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
-	if err := s.Await(s.Place.Vacant(t, board.LendSize)); err != nil {
+func lend(s *proc.BoardMember, a *Call, t board.Step, b []byte) error {
+	if err := s.Await(s.Member.Vacant(t, board.LendSize)); err != nil {
 		return err
 	}
-	s.Place.LendOut(t, uint8(a.What), b)
+	s.Member.PostLent(t, uint8(a.What), b)
 	s.Notify()
 	return nil
 }
 
 // lendTo lends b, and waits until the members have what they need of it.
-func lendTo(s *proc.BoardPlace, a *Call, t board.Turn, b []byte, members uint64) error {
+func lendTo(s *proc.BoardMember, a *Call, t board.Step, b []byte, members uint64) error {
 	if err := lend(s, a, t, b); err != nil {
 		return err
 	}
@@ -343,15 +343,15 @@ func lendTo(s *proc.BoardPlace, a *Call, t board.Turn, b []byte, members uint64)
 }
 
 // find waits until a member lends n bytes, and returns where.
-func find(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) (uint64, error) {
-	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
+func find(s *proc.BoardMember, a *Call, t board.Step, member, n int) (uint64, error) {
+	if err := s.Await(s.Member.Posted(board.SetOf(member), t)); err != nil {
 		return 0, err
 	}
-	return s.Place.Lent(member, t, uint8(a.What), n)
+	return s.Member.LentAddr(member, t, uint8(a.What), n)
 }
 
 // fetch fills to with the bytes from offset at on of the n that a member lends.
-func fetch(s *proc.BoardPlace, a *Call, t board.Turn, member int, to []byte, at, n int) error {
+func fetch(s *proc.BoardMember, a *Call, t board.Step, member int, to []byte, at, n int) error {
 	addr, err := find(s, a, t, member, n)
 	if err == nil {
 		err = s.Fetch(member, addr+uint64(at), to)
@@ -359,9 +359,9 @@ func fetch(s *proc.BoardPlace, a *Call, t board.Turn, member int, to []byte, at,
 	if !errors.Is(err, wireup.ErrUnreadable) {
 		return err
 	}
-	s.Place.Ask(t, board.Member(member))
+	s.Member.Ask(t, board.SetOf(member))
 	giveBack(s)
-	return (&pieces{op: a.What, begun: t, behind: t, asked: board.Member(member), length: same(n), take: func(_, from int, piece []byte) error {
+	return (&pieces{op: a.What, begun: t, behind: t, asked: board.SetOf(member), length: same(n), take: func(_, from int, piece []byte) error {
 		copyPart(s, to, at, piece, from)
 		return nil
 	}}).exchange(s)
@@ -370,7 +370,7 @@ func fetch(s *proc.BoardPlace, a *Call, t board.Turn, member int, to []byte, at,
 // fetchBlocks fills the blocks of the other members with what each lends, n bytes, from offset at
 // on. It returns the members whose memory it could not read, and which it has asked. If there is no
 // memory for what one lends it goes on, as the others do.
-func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked uint64, err error) {
+func fetchBlocks(s *proc.BoardMember, a *Call, t board.Step, at, n int) (asked uint64, err error) {
 	me, size := s.C.Rank(), s.C.Size()
 	block := len(a.recv) / size
 	for i := 1; i < size; i++ {
@@ -382,20 +382,20 @@ func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked ui
 		bad = s.Fetch(m, addr+uint64(at), a.recv[m*block:][:block])
 		switch {
 		case errors.Is(bad, wireup.ErrUnreadable):
-			asked |= board.Member(m)
+			asked |= board.SetOf(m)
 		default:
 			err = cmp.Or(err, bad)
 		}
 	}
 	if err == nil && asked != 0 {
-		s.Place.Ask(t, asked)
+		s.Member.Ask(t, asked)
 	}
 	return asked, err
 }
 
 // blocks returns a taker that fills the blocks of members with the pieces of what they were asked
 // for, from offset at on.
-func blocks(s *proc.BoardPlace, a *Call, at int) taker {
+func blocks(s *proc.BoardMember, a *Call, at int) taker {
 	block := len(a.recv) / s.C.Size()
 	return func(m, from int, piece []byte) error {
 		copyPart(s, a.recv[m*block:][:block], at, piece, from)

@@ -16,7 +16,7 @@ import (
 // allreduceLent is Allreduce where members lend their operands: each combines its part of all of them,
 // lends the result in a second step, and all copy the parts. An element is combined by one member, so
 // all get the same to the last bit, as Allreduce promises (MPI-4.1, 6.9.6).
-func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func allreduceLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	if s.C.Size() == 2 && block <= mostByPair {
 		return allreduceLentPair(s, a, t, block)
 	}
@@ -37,7 +37,7 @@ func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if err != nil && !errors.Is(err, wireup.ErrUnreadable) {
 		return err
 	}
-	s.Place.Begin(x.step)
+	s.Member.Begin(x.step)
 	if err == nil {
 		err = lend(s, a, x.step, a.recv[from:to])
 	} else {
@@ -55,7 +55,7 @@ const mostByPair = 1 << 20
 // allreduceLentPair is allreduceLent for two members. Each combines all of both operands, in the order of
 // the ranks, so that both get the same: reading a part of the result that the other has just written would
 // take longer than computing it.
-func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func allreduceLentPair(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, other, b := s.C.Rank(), 1-s.C.Rank(), *a
 	if a.Send == nil { // the other reads the operand until the end
 		b.Send, b.recv = a.recv, room(s, 2, block)
@@ -78,8 +78,8 @@ func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) err
 		}
 		switch err := s.Fetch(other, addr+uint64(at), x); {
 		case errors.Is(err, wireup.ErrUnreadable):
-			asked = board.Member(other)
-			s.Place.Ask(t, asked)
+			asked = board.SetOf(other)
+			s.Member.Ask(t, asked)
 			at -= most
 			continue
 		case err != nil:
@@ -93,11 +93,11 @@ func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) err
 			return err
 		}
 	}
-	if err := s.Returned(board.Member(other), t); err != nil {
+	if err := s.Returned(board.SetOf(other), t); err != nil {
 		return err
 	}
 	err = (&pieces{
-		op: a.What, size: most, begun: t, behind: t, lent: b.Send, askers: s.Place.Askers(t, board.Member(other)),
+		op: a.What, size: most, begun: t, behind: t, lent: b.Send, askers: s.Member.Askers(t, board.SetOf(other)),
 		asked: asked, length: same(block), take: adder(s, &b, 0, block, most, at),
 	}).exchange(s)
 	if err == nil && a.Send == nil {
@@ -107,10 +107,10 @@ func allreduceLentPair(s *proc.BoardPlace, a *Call, t board.Turn, block int) err
 }
 
 type parts struct {
-	s     *proc.BoardPlace
+	s     *proc.BoardMember
 	a     *Call
-	t     board.Turn
-	step  board.Turn // the step in which operands are lent
+	t     board.Step
+	step  board.Step // the step in which operands are lent
 	block int
 	at    []uint64 // their addresses
 
@@ -139,7 +139,7 @@ func (x *parts) find() error {
 			}
 			continue
 		}
-		b, err := x.s.Place.Read(m, x.step, uint8(x.a.What), 8)
+		b, err := x.s.Member.Read(m, x.step, uint8(x.a.What), 8)
 		if err != nil {
 			return err
 		}
@@ -172,21 +172,21 @@ func (x *parts) fetch() error {
 		err := s.Fetch(m, x.at[m], x.a.recv[from:to])
 		switch {
 		case errors.Is(err, wireup.ErrUnreadable):
-			asked |= board.Member(m)
+			asked |= board.SetOf(m)
 		case err != nil:
 			return err
 		}
 	}
 	if asked != 0 {
-		s.Place.Ask(x.step, asked)
+		s.Member.Ask(x.step, asked)
 	}
-	if err := s.Returned(s.Place.Others(), x.step); err != nil {
+	if err := s.Returned(s.Member.Others(), x.step); err != nil {
 		return err
 	}
 	from, to := partOf(s, x.a, x.block, me)
 	return (&pieces{
 		op: x.a.What, size: x.piece(), begun: x.t, behind: x.step, lent: x.a.recv[from:to],
-		askers: s.Place.Askers(x.step, s.Place.Others()), asked: asked, length: x.length,
+		askers: s.Member.Askers(x.step, s.Member.Others()), asked: asked, length: x.length,
 		take: func(m, at int, piece []byte) error {
 			from, _ := partOf(s, x.a, x.block, m)
 			boardCopy(s, x.a.recv[from+at:][:len(piece)], piece)
@@ -218,8 +218,8 @@ func (x *parts) finish() error {
 }
 
 // rest distributes what member m has combined of its part, and combines the rest.
-func (x *parts) rest(m int, behind board.Turn) error {
-	s, a, others := x.s, x.a, x.s.Place.Others()
+func (x *parts) rest(m int, behind board.Step) error {
+	s, a, others := x.s, x.a, x.s.Member.Others()
 	from, to := partOf(s, a, x.block, m)
 	middle := from + x.done[m]
 	own := a.Send
@@ -233,7 +233,7 @@ func (x *parts) rest(m int, behind board.Turn) error {
 	if m == s.C.Rank() {
 		whole.lent, whole.askers = a.recv[from:middle], others
 	} else {
-		whole.asked = board.Member(m)
+		whole.asked = board.SetOf(m)
 	}
 	if err := whole.exchange(s); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (x *parts) rest(m int, behind board.Turn) error {
 // and writes the result by stores that leave nothing there: between cores without a common cache it
 // takes five times as long to read what another core has just written otherwise. It returns how many
 // bytes it has combined.
-func combinePart(s *proc.BoardPlace, a *Call, at []uint64, from int, own, result []byte) (done int, err error) {
+func combinePart(s *proc.BoardMember, a *Call, at []uint64, from int, own, result []byte) (done int, err error) {
 	most := fastpath.BoardPiece / a.Kind.Size() * a.Kind.Size()
 	for done < len(result) {
 		n := min(most, len(result)-done)

@@ -12,7 +12,7 @@ import (
 // locked.
 func HasBoard(c *proc.Comm) bool {
 	if c == c.Process().Comms.World {
-		return BoardPlace(c) != nil
+		return BoardMember(c) != nil
 	}
 	cs := &c.State().Colls
 	return cs.Settled.Load() && cs.Place != nil
@@ -25,13 +25,13 @@ func ExchangeOnBoard(c *proc.Comm, mine []byte, hear func(rank int, theirs []byt
 	return together(c.State().Colls.Place, constructing, mine, hear)
 }
 
-func together(s *proc.BoardPlace, what operation, mine []byte, hear func(rank int, theirs []byte)) error {
+func together(s *proc.BoardMember, what operation, mine []byte, hear func(rank int, theirs []byte)) error {
 	t, err := s.Enter()
 	if err != nil {
 		return err
 	}
 	if err = exchange(s, what, t, mine, hear); err != nil {
-		s.Place.Done() // others may wait for this member
+		s.Member.Done() // others may wait for this member
 	}
 	s.Leave()
 	if err != nil {
@@ -40,22 +40,22 @@ func together(s *proc.BoardPlace, what operation, mine []byte, hear func(rank in
 	return nil
 }
 
-func exchange(s *proc.BoardPlace, what operation, t board.Turn, mine []byte, hear func(rank int, theirs []byte)) error {
+func exchange(s *proc.BoardMember, what operation, t board.Step, mine []byte, hear func(rank int, theirs []byte)) error {
 	room, err := s.Room(t, len(mine))
 	if err != nil {
 		return err
 	}
 	copy(room, mine)
-	s.Place.Post(t, uint8(what), len(mine))
+	s.Member.Post(t, uint8(what), len(mine))
 	s.Notify()
-	if err := s.Await(s.Place.Posted(s.Place.Others(), t)); err != nil {
+	if err := s.Await(s.Member.Posted(s.Member.Others(), t)); err != nil {
 		return err
 	}
 	for m := range s.C.Size() {
 		if m == s.C.Rank() {
 			continue
 		}
-		b, err := s.Place.Read(m, t, uint8(what), len(mine))
+		b, err := s.Member.Read(m, t, uint8(what), len(mine))
 		if err != nil {
 			return err
 		}
@@ -64,10 +64,10 @@ func exchange(s *proc.BoardPlace, what operation, t board.Turn, mine []byte, hea
 	return nil
 }
 
-// Worst is ReduceAll for the largest of one number of each member, for a caller that has locked the
-// process. done is false, and nothing has begun, if c does not use the board for that; all members
-// get the same answer.
-func Worst(c *proc.Comm, mine int32) (worst int32, done bool, err error) {
+// LargestOnBoard is ReduceAll for the largest of one number of each member, for a caller that has
+// locked the process. done is false, and nothing has begun, if c does not use the board for that;
+// all members get the same answer.
+func LargestOnBoard(c *proc.Comm, mine int32) (worst int32, done bool, err error) {
 	cs := &c.State().Colls
 	if !cs.Settled.Load() || cs.Place == nil || c.Usable() != nil {
 		return 0, false, nil

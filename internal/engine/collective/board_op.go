@@ -59,7 +59,7 @@ const boardPieces = 16 << 20
 // fits reports whether the operation uses the board, and the size in bytes of each member's block,
 // which is the same for all. It returns false for wrong arguments too, so that the planner reports
 // them.
-func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
+func fits(s *proc.BoardMember, a *Call) (block int, ok bool) {
 	if a.What == OpBarrier {
 		return 0, true
 	}
@@ -99,7 +99,7 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	return block, block <= boardLimits[a.What] && all*block <= board.MaxPost || piecemeal(s, a, block)
 }
 
-func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
+func piecemeal(s *proc.BoardMember, a *Call, block int) bool {
 	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
@@ -152,7 +152,7 @@ func overlapping(a *Call, me int) bool {
 	return coll.Overlap(a.Send, a.recv)
 }
 
-func run(s *proc.BoardPlace, a *Call, block int) error {
+func run(s *proc.BoardMember, a *Call, block int) error {
 	p := s.C.Process()
 	s.Prepare()
 	p.Lock()
@@ -168,7 +168,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	err = guarded(s, func() error { return do(s, a, t, block) })
 	runtime.KeepAlive(a) // others may have read the lent memory
 	if err != nil {
-		s.Place.Done() // others may wait for this member to read their loans
+		s.Member.Done() // others may wait for this member to read their loans
 	}
 	s.Leave()
 	if err != nil {
@@ -179,7 +179,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 
 // guarded calls f. If the C library has faults panic, it returns an error where f uses memory of
 // the program that does not exist.
-func guarded(s *proc.BoardPlace, f func() error) error {
+func guarded(s *proc.BoardMember, f func() error) error {
 	if !s.C.Process().Data.Guarded() {
 		return f()
 	}
@@ -207,9 +207,9 @@ func misread(err error) error {
 	return err
 }
 
-func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func do(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	if a.What == OpBarrier {
-		return s.Await(s.Place.Arrived(s.Place.Others(), t))
+		return s.Await(s.Member.Arrived(s.Member.Others(), t))
 	}
 	inParts := piecemeal(s, a, block) || a.What == allreduce && lent(s, a, block)
 	if there := s.C.Process().Boards.CanWrite; inParts && there != nil && !there(a.recv) { // the others need this member's part
@@ -228,7 +228,7 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return get(s, a, t, block)
 }
 
-func given(s *proc.BoardPlace, a *Call, block int) (b []byte, ok bool) {
+func given(s *proc.BoardMember, a *Call, block int) (b []byte, ok bool) {
 	me := s.C.Rank()
 	switch a.What {
 	case OpBarrier:
@@ -250,7 +250,7 @@ func given(s *proc.BoardPlace, a *Call, block int) (b []byte, ok bool) {
 	}
 }
 
-func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func get(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me := s.C.Rank()
 	switch a.What {
 	case OpBarrier:
@@ -278,7 +278,7 @@ func get(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	}
 }
 
-func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func doParts(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	b := *a // functions that outlive the call use it, and the caller's is not to be on the heap
 	if lent(s, &b, block) {
 		return doLent(s, &b, t, block)
@@ -286,19 +286,19 @@ func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return reducePieces(s, &b, t, block)
 }
 
-func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
+func post(s *proc.BoardMember, a *Call, t board.Step, b []byte) error {
 	room, err := s.Room(t, len(b))
 	if err != nil {
 		return err
 	}
 	boardMove(s, room, b, ntcopy.Copy)
-	s.Place.Post(t, uint8(a.What), len(b))
+	s.Member.Post(t, uint8(a.What), len(b))
 	s.Notify()
 	return nil
 }
 
 // take waits for the n bytes that a member posts, and fills dst with those from offset at on.
-func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at, n int) error {
+func take(s *proc.BoardMember, a *Call, t board.Step, member int, dst []byte, at, n int) error {
 	b, err := look(s, a, t, member, n)
 	if err == nil {
 		boardCopy(s, dst, b[at:])
@@ -306,19 +306,19 @@ func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at,
 	return err
 }
 
-func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, error) {
-	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
+func look(s *proc.BoardMember, a *Call, t board.Step, member, n int) ([]byte, error) {
+	if err := s.Await(s.Member.Posted(board.SetOf(member), t)); err != nil {
 		return nil, err
 	}
-	return s.Place.Read(member, t, uint8(a.What), n)
+	return s.Member.Read(member, t, uint8(a.What), n)
 }
 
-func boardCopy(s *proc.BoardPlace, dst, src []byte) {
+func boardCopy(s *proc.BoardMember, dst, src []byte) {
 	boardMove(s, dst, src, func(dst, src []byte) int { return copy(dst, src) })
 }
 
 // boardMove copies bytes in some way, large blocks without the process's lock.
-func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int) {
+func boardMove(s *proc.BoardMember, dst, src []byte, by func(dst, src []byte) int) {
 	if len(dst) < bigStep {
 		by(dst, src)
 		return
@@ -331,7 +331,7 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 
 // copyOwn is boardCopy, but returns an error if memory does not exist, where the other members go
 // on.
-func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
+func copyOwn(s *proc.BoardMember, dst, src []byte) error {
 	return guarded(s, func() error {
 		boardMove(s, dst, src, copyBlock)
 		return nil
@@ -349,7 +349,7 @@ func copyBlock(dst, src []byte) int {
 	return ntcopy.Copy(dst, src)
 }
 
-func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardGather(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, n := s.C.Rank(), s.C.Size()
 	if me != a.Root {
 		return nil
@@ -360,7 +360,7 @@ func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return collect(s, a, t, n, block)
 }
 
-func collect(s *proc.BoardPlace, a *Call, t board.Turn, n, block int) error {
+func collect(s *proc.BoardMember, a *Call, t board.Step, n, block int) error {
 	me := s.C.Rank()
 	for i := 1; i < n; i++ {
 		m := (me + i) % n
@@ -371,7 +371,7 @@ func collect(s *proc.BoardPlace, a *Call, t board.Turn, n, block int) error {
 	return nil
 }
 
-func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardScatter(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, n := s.C.Rank(), s.C.Size()
 	if me != a.Root {
 		return take(s, a, t, a.Root, a.recv, me*block, n*block)
@@ -383,7 +383,7 @@ func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardAlltoall(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, n := s.C.Rank(), s.C.Size()
 	if a.Send != nil {
 		boardCopy(s, a.recv[me*block:][:block], a.Send[me*block:])
@@ -397,9 +397,9 @@ func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// BoardPlace returns the communicator's place on the board, or nil if it has none. The first call
-// may be a collective operation. All members get the same answer.
-func BoardPlace(c *proc.Comm) *proc.BoardPlace {
+// BoardMember returns this proc as a member of the communicator on the board, or nil if it has
+// none. The first call may be a collective operation. All members get the same answer.
+func BoardMember(c *proc.Comm) *proc.BoardMember {
 	cs := &c.State().Colls
 	if cs.Settled.Load() {
 		return cs.Place
@@ -414,8 +414,8 @@ func BoardPlace(c *proc.Comm) *proc.BoardPlace {
 }
 
 // takePlace makes rank 0 take a slot of the board for all members. If that fails, they use none.
-func takePlace(c *proc.Comm) *proc.BoardPlace {
-	s := &proc.BoardPlace{C: c}
+func takePlace(c *proc.Comm) *proc.BoardMember {
+	s := &proc.BoardMember{C: c}
 	if c.Process().Check || !s.Locate() {
 		return nil
 	}
@@ -430,7 +430,7 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 		}
 	}
 	var err error
-	if s.Place, err = c.Process().Boards.Board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
+	if s.Member, err = c.Process().Boards.Board.Member(int(told[0]), c.Size(), c.Rank()); err != nil {
 		return nil
 	}
 	agreeOnLoans(s)

@@ -9,7 +9,7 @@ import (
 // in any order (MPI-4.1, 6.9.1). All members post each piece. Each combines its part of all of them in its own post, from where the members that get the
 // result collect the parts. An element is combined by one member, so all get the same to the last
 // bit.
-func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func reducePieces(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	own := a.Send
 	if own == nil {
 		own = a.recv
@@ -18,13 +18,13 @@ func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	for at, step := 0, 0; at < block; at, step = at+most, step+2 {
 		n := min(most, block-at)
 		if step > 0 {
-			s.Place.Begin(t.Step(step))
+			s.Member.Begin(t.Step(step))
 		}
 		if err := combinePiece(s, a, t.Step(step), own[at:at+n]); err != nil {
 			return err
 		}
-		s.Place.Keep(t.Step(step), n, t.Step(step+1))
-		s.Place.Begin(t.Step(step + 1))
+		s.Member.Keep(t.Step(step), n, t.Step(step+1))
+		s.Member.Begin(t.Step(step + 1))
 		s.Notify()
 		if a.What == reduce && s.C.Rank() != a.Root {
 			continue
@@ -38,13 +38,13 @@ func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 
 // combinePiece posts a piece of this member's operand, and combines its part of that piece of all
 // operands in its own post.
-func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
+func combinePiece(s *proc.BoardMember, a *Call, t board.Step, own []byte) error {
 	if err := post(s, a, t, own); err != nil {
 		return err
 	}
 	n, me := s.C.Size(), s.C.Rank()
 	from, to := partOf(s, a, len(own), me)
-	result := s.Place.Room(t, len(own))[from:to]
+	result := s.Member.Room(t, len(own))[from:to]
 	for i := 1; i < n; i++ {
 		x, err := look(s, a, t, (me+i)%n, len(own))
 		if err != nil {
@@ -58,16 +58,16 @@ func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
 }
 
 // collectPiece copies all parts of a piece to into, once they are combined.
-func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error {
+func collectPiece(s *proc.BoardMember, a *Call, t board.Step, into []byte) error {
 	n, me := s.C.Size(), s.C.Rank()
 	for i := range n {
 		m := (me + i) % n
 		if m != me {
-			if err := s.Await(s.Place.Arrived(board.Member(m), t.Step(1))); err != nil {
+			if err := s.Await(s.Member.Arrived(board.SetOf(m), t.Step(1))); err != nil {
 				return err
 			}
 		}
-		x, err := s.Place.Read(m, t, uint8(a.What), len(into))
+		x, err := s.Member.Read(m, t, uint8(a.What), len(into))
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error 
 	return nil
 }
 
-func partOf(s *proc.BoardPlace, a *Call, piece, member int) (from, to int) {
+func partOf(s *proc.BoardMember, a *Call, piece, member int) (from, to int) {
 	size, n := a.Kind.Size(), s.C.Size()
 	count := piece / size
 	return count * member / n * size, count * (member + 1) / n * size

@@ -8,7 +8,7 @@ import (
 // boardReduce is Reduce and Allreduce: each member has posted its operand, and those that get the
 // result combine all operands in the order of the ranks, which operations that do not commute need
 // (MPI-4.1, 6.9.1). So all compute the same to the last bit.
-func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardReduce(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, all := s.C.Rank(), a.What == allreduce
 	if !all && me != a.Root {
 		return nil
@@ -37,7 +37,7 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 
 // boardReduceScatter is ReduceScatterBlock (MPI-4.1, 6.10.1): each member has posted its operand, of which each combines its
 // part as boardReduce does.
-func boardReduceScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+func boardReduceScatter(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	n, me := s.C.Size(), s.C.Rank()
 	b := Call{What: a.What, Kind: a.Kind, op: a.op, recv: a.recv[:block]}
 	for m := n - 1; m >= 0; m-- {
@@ -55,11 +55,11 @@ func boardReduceScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) er
 	return nil
 }
 
-func keep(s *proc.BoardPlace, i int, b []byte) []byte {
+func keep(s *proc.BoardMember, i int, b []byte) []byte {
 	return room(s, i, len(b))[:copy(s.Scratch[i], b)]
 }
 
-func room(s *proc.BoardPlace, i, n int) []byte {
+func room(s *proc.BoardMember, i, n int) []byte {
 	if len(s.Scratch[i]) < n {
 		s.Scratch[i] = aligned(n)
 	}
@@ -68,7 +68,7 @@ func room(s *proc.BoardPlace, i, n int) []byte {
 
 // combine combines an operand of a lower rank with the result. A user's function gets a copy, since
 // other procs can write to the board meanwhile.
-func combine(s *proc.BoardPlace, a *Call, x []byte) error {
+func combine(s *proc.BoardMember, a *Call, x []byte) error {
 	if a.op.Predefined() {
 		return apply(s, a, x, a.recv)
 	}
@@ -79,7 +79,7 @@ func combine(s *proc.BoardPlace, a *Call, x []byte) error {
 }
 
 // apply calls a predefined operation, for large operands without the process's lock.
-func apply(s *proc.BoardPlace, a *Call, x, result []byte) error {
+func apply(s *proc.BoardMember, a *Call, x, result []byte) error {
 	count := len(result) / a.Kind.Size()
 	if len(x) < bigStep {
 		return a.op.Apply(x, result, a.Kind, count)

@@ -21,12 +21,12 @@ import (
 const startMost = bigStep
 
 type boardStart struct {
-	proc.Steady
-	extra  proc.Extra // of its request
+	proc.Uncancellable
+	extra  proc.RequestExtension // of its request
 	q      *boardQueue
 	a      Call
 	temps  []temp // to be unpacked at the end
-	t      board.Turn
+	t      board.Step
 	block  int
 	posted bool       // or there is nothing to post
 	untold bool       // the others cannot see the post until the start ends
@@ -40,9 +40,9 @@ type boardStart struct {
 // boardQueue has the nonblocking operations of a communicator that are under way on the board. Its process
 // is locked when it is used.
 type boardQueue struct {
-	s     *proc.BoardPlace
+	s     *proc.BoardMember
 	open  []*boardStart // operations in their order
-	last  board.Turn    // turn of the operation that was started last
+	last  board.Step    // first step of the operation that was started last
 	news  bool          // an operation may have another wait, or a member may be down
 	room  bool          // an operation is over, so there may be room for unposted ones
 	found int           // number of waits in a row that were over at once
@@ -52,7 +52,7 @@ type boardQueue struct {
 // startable reports whether a nonblocking operation for which fits has returned a block uses the board.
 // All members get the same answer. Functions of the program run in calls by messages alone, where the
 // process is not locked.
-func startable(s *proc.BoardPlace, a *Call, block int) bool {
+func startable(s *proc.BoardMember, a *Call, block int) bool {
 	posts := block
 	if a.What == scatter || a.What == alltoall || a.What == reduceScatterBlock {
 		posts *= s.C.Size()
@@ -83,12 +83,12 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	}
 	p := c.Process()
 	s.Prepare()
-	var later board.Turn
+	var later board.Step
 	p.Lock()
 	defer func() {
 		p.Unlock()
 		if later != 0 { // unlocking waits until all stores are visible
-			s.Wake(s.Place.PublishRelaxed(later))
+			s.Wake(s.Member.PublishRelaxed(later))
 		}
 	}()
 	s.Count()
@@ -96,7 +96,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 		s.Started = &boardQueue{s: s}
 	}
 	q := s.Started.(*boardQueue)
-	t := board.NewTurn(cs.Next())
+	t := board.FirstStep(cs.Next())
 	x := q.add(a, temps, block, t)
 	if q.begin(x) {
 		if x.untold {
@@ -109,7 +109,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 	return x.extra.Begun(c), true
 }
 
-func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardStart {
+func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Step) *boardStart {
 	var x *boardStart
 	if n := len(q.spare); n > 0 {
 		x, q.spare = q.spare[n-1], q.spare[:n-1]
@@ -121,7 +121,7 @@ func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Turn) *boardS
 	_, posts := given(q.s, a, block)
 	x.posted, x.err, x.vacant = !posts, nil, board.Wait{}
 	x.untold, x.looked, x.over = false, false, false
-	x.needs = q.s.Place.Posted(needed(q.s, a), t)
+	x.needs = q.s.Member.Posted(needed(q.s, a), t)
 	q.last = t
 	q.open = append(q.open, x)
 	q.news = true
@@ -136,7 +136,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	if !q.alone() {
 		return false
 	}
-	if x.post(q.found >= fastpath.BoardFound && s.Place.Rechecks != 0); !x.posted || x.err != nil {
+	if x.post(q.found >= fastpath.BoardFound && s.Member.Rechecks != 0); !x.posted || x.err != nil {
 		return false
 	}
 	if x.needs.Missing() == 0 {
@@ -145,7 +145,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	}
 	x.expect()
 	s.Waits = append(s.Waits[:0], x.needs)
-	s.Place.Advance(x.t)
+	s.Member.Advance(x.t)
 	s.Notify()
 	s.Pending(true)
 	return true
@@ -153,7 +153,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 
 // alone reports whether there is one operation, and nothing that it has to wait for but other members.
 func (q *boardQueue) alone() bool {
-	return len(q.open) == 1 && q.s.Place.Busy == 0 && q.s.C.Process().Failure == nil
+	return len(q.open) == 1 && q.s.Member.Busy == 0 && q.s.C.Process().Failure == nil
 }
 
 func (q *boardQueue) finish(x *boardStart) {
@@ -161,8 +161,8 @@ func (q *boardQueue) finish(x *boardStart) {
 	x.get()
 	q.open[0], q.open = nil, q.open[:0]
 	s.Waits = s.Waits[:0]
-	s.Place.Advance(q.last)
-	s.Place.End()
+	s.Member.Advance(q.last)
+	s.Member.End()
 	s.Notify()
 	s.Pending(false)
 	s.CountEnded(1)
@@ -187,8 +187,9 @@ var opsOfC = [fastpath.Ops]Op{
 	fastpath.BAnd: datatype.BAnd, fastpath.BOr: datatype.BOr, fastpath.BXor: datatype.BXor,
 }
 
-// Adopt implements proc.Started. C has posted in the operation, and has counted it and those after it.
-func (q *boardQueue) Adopt(r *fastpath.Request, read bool) proc.Adopted {
+// Adopt implements proc.StartedOnBoard. C has posted in the operation, and has counted it and those
+// after it.
+func (q *boardQueue) Adopt(r *fastpath.Request, read bool) proc.StartedByC {
 	s := q.s
 	a := &Call{What: operation(r.What), Root: int(r.Rank), Kind: datatype.Kind(r.Kind), op: opsOfC[r.Op]}
 	block, all := int(r.Room), int(r.Room)*s.C.Size()
@@ -209,30 +210,30 @@ func (q *boardQueue) Adopt(r *fastpath.Request, read bool) proc.Adopted {
 	default:
 		a.Send, a.recv = bytes(r.Send, block), bytes(r.Buf, block)
 	}
-	x := q.add(a, nil, block, r.Turn)
+	x := q.add(a, nil, block, r.Step)
 	x.posted = true
-	q.last = board.NewTurn(s.Place.Number.Load() - 1)
-	s.Place.Resume(q.open[0].t, read)
+	q.last = board.FirstStep(s.Member.Number.Load() - 1)
+	s.Member.Resume(q.open[0].t, read)
 	s.Waits = append(s.Waits, x.needs)
 	s.Pending(true)
 	return x
 }
 
-func needed(s *proc.BoardPlace, a *Call) uint64 {
+func needed(s *proc.BoardMember, a *Call) uint64 {
 	root := s.C.Rank() == a.Root
 	switch a.What {
 	case OpBcast, scatter:
 		if root {
 			return 0
 		}
-		return board.Member(a.Root)
+		return board.SetOf(a.Root)
 	case gather, reduce:
 		if !root {
 			return 0
 		}
 	default:
 	}
-	return s.Place.Others()
+	return s.Member.Others()
 }
 
 // CarryOn implements proc.BackgroundOp.
@@ -259,7 +260,7 @@ func (q *boardQueue) advance() {
 	}
 }
 
-// Unfinished implements proc.Started.
+// Unfinished implements proc.StartedOnBoard.
 func (q *boardQueue) Unfinished() (members uint64) {
 	for _, x := range q.open {
 		members |= x.unfinished()
@@ -279,7 +280,7 @@ func (x *boardStart) unfinished() uint64 {
 func (q *boardQueue) goOn() bool {
 	s := q.s
 	s.Waits = s.Waits[:0]
-	if s.Place.Busy != 0 && s.C.Process().Failure == nil {
+	if s.Member.Busy != 0 && s.C.Process().Failure == nil {
 		s.Pending(len(q.open) > 0)
 		return false
 	}
@@ -307,10 +308,10 @@ func (q *boardQueue) goOn() bool {
 	clear(q.open[n:])
 	q.open = q.open[:n]
 	if n > 0 {
-		s.Place.Advance(q.open[0].t)
+		s.Member.Advance(q.open[0].t)
 	} else {
-		s.Place.Advance(q.last)
-		s.Place.End()
+		s.Member.Advance(q.last)
+		s.Member.End()
 	}
 	s.Notify()
 	s.Pending(n > 0)
@@ -330,7 +331,7 @@ func (x *boardStart) keepsOlder(older []*boardStart) bool {
 	}
 	s := x.q.s
 	b, _ := given(s, &x.a, x.block)
-	return !s.Place.Overwrites(x.t, len(b), older[0].t)
+	return !s.Member.Overwrites(x.t, len(b), older[0].t)
 }
 
 // post posts what this member has for the others, if there is room for it. With later, the others
@@ -341,7 +342,7 @@ func (x *boardStart) post(later bool) {
 	}
 	s := x.q.s
 	b, _ := given(s, &x.a, x.block)
-	if x.vacant = s.Place.Vacant(x.t, len(b)); !x.vacant.Done() {
+	if x.vacant = s.Member.Vacant(x.t, len(b)); !x.vacant.Done() {
 		return
 	}
 	if x.err = s.Allocate(len(b)); x.err != nil {
@@ -349,16 +350,16 @@ func (x *boardStart) post(later bool) {
 	}
 	x.posted, x.q.news = true, true
 	x.err = guarded(s, func() error {
-		copy(s.Place.Room(x.t, len(b)), b)
+		copy(s.Member.Room(x.t, len(b)), b)
 		return nil
 	})
 	if x.err != nil {
 		return
 	}
 	if x.untold = later; later {
-		s.Place.Write(x.t, uint8(x.a.What), len(b))
+		s.Member.Write(x.t, uint8(x.a.What), len(b))
 	} else {
-		s.Place.Post(x.t, uint8(x.a.What), len(b))
+		s.Member.Post(x.t, uint8(x.a.What), len(b))
 	}
 }
 
@@ -408,7 +409,7 @@ func (x *boardStart) Done() bool {
 // whether the operation can continue.
 func (x *boardStart) Poll() bool {
 	s := x.q.s
-	return x.posted && s.Place.Busy == 0 && s.Poll(&x.needs)
+	return x.posted && s.Member.Busy == 0 && s.Poll(&x.needs)
 }
 
 // Status returns the result of Finish.

@@ -215,7 +215,7 @@ func Execute(c *proc.Comm, a *Call) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
-	if s := BoardPlace(c); s != nil {
+	if s := BoardMember(c); s != nil {
 		if block, ok := fits(s, a); ok {
 			return run(s, a, block)
 		}

@@ -35,7 +35,7 @@ func (x *collective) checked() error {
 	x.checking, x.sched = nil, &x.main
 	err := k.bad
 	if err == nil {
-		err = x.c.State().Colls.Planner.Judge(k.memory[:])
+		err = x.c.State().Colls.Planner.CompareCalls(k.memory[:])
 	}
 	if k.then != nil {
 		k.then(err)
@@ -43,9 +43,9 @@ func (x *collective) checked() error {
 	return err
 }
 
-// Announce checks that all members call the constructor name, if CheckVariable is set. The process
-// is not locked.
-func Announce(c *proc.Comm, name string) error {
+// CheckConstructor checks that all members call the constructor name, if CheckVariable is set. The
+// process is not locked.
+func CheckConstructor(c *proc.Comm, name string) error {
 	if !c.Checks() {
 		return nil
 	}
@@ -62,9 +62,9 @@ func Announce(c *proc.Comm, name string) error {
 // as some may have failed in a constructor that others did not call.
 func (x *collective) ordinal() uint32 { return x.number << 4 }
 
-// AnnounceLater is Announce for a constructor that must not wait: it later calls then with the
-// constructor's number and the result of the comparison. The process is locked.
-func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict error)) error {
+// CheckConstructorLater is CheckConstructor for a constructor that must not wait: it later calls
+// then with the constructor's number and the result of the comparison. The process is locked.
+func CheckConstructorLater(c *proc.Comm, name string, then func(seq uint32, verdict error)) error {
 	if !c.Checks() {
 		then(c.Ordinal(), nil)
 		return nil

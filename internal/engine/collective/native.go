@@ -67,7 +67,7 @@ func suits(c *proc.Comm, a *Call) bool {
 // all members are in the same one. All members of the site get the same answer.
 //
 // Only blocking operations use it, so that the members begin its operations in one order.
-func teamOf(c *proc.Comm) *proc.NativeTeam {
+func teamOf(c *proc.Comm) *proc.NativeComm {
 	if c.Process().Native == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func teamOf(c *proc.Comm) *proc.NativeTeam {
 	return cs.Team
 }
 
-func makeTeam(c *proc.Comm) *proc.NativeTeam {
+func makeTeam(c *proc.Comm) *proc.NativeComm {
 	p := c.Process()
 	if c.Inter() || p.Check || !p.Job.Native || p.Native.Idle() {
 		return nil
@@ -198,8 +198,8 @@ func (x *collective) beginPhase(t *coll.Step) error {
 	return x.c.Process().Native.Begin(x.team, ph)
 }
 
-// LeaveTeam frees the communicator of the site's MPI. All members of c do so.
-func LeaveTeam(c *proc.Comm) {
+// FreeNativeComm frees the communicator of the site's MPI. All members of c do so.
+func FreeNativeComm(c *proc.Comm) {
 	cs := &c.State().Colls
 	cs.Placing.Lock()
 	defer cs.Placing.Unlock()

@@ -21,7 +21,7 @@ const bigStep = 32 << 10
 // collective is one operation under way: a schedule and the messages of its
 // current round. Its process is locked when it is used.
 type collective struct {
-	proc.Steady
+	proc.Uncancellable
 	c        *proc.Comm
 	number   uint32
 	sched    *coll.Schedule // the schedule under way: main, or the comparison before it
@@ -29,7 +29,7 @@ type collective struct {
 	checking *checking    // sched is the check before main
 	after    func() error // called once main has been executed; it may plan another schedule into main
 	open     []part
-	team     *proc.NativeTeam // of a blocking operation in which the site's MPI takes part, or nil
+	team     *proc.NativeComm // of a blocking operation in which the site's MPI takes part, or nil
 	phase    native.Phase     // phase in the site's MPI, while inPhase is set
 	inPhase  bool
 	Err      error
@@ -127,7 +127,7 @@ func Begin(c *proc.Comm) (*collective, error) {
 	c.Process().Native.Count(c)
 	x.number = uint32(c.State().Colls.Next()) // counted even if the operation fails here, so that all members count the same
 	if !c.State().Colls.Ours {
-		c.State().Colls.Turns = append(c.State().Colls.Turns, x)
+		c.State().Colls.Ordered = append(c.State().Colls.Ordered, x)
 	}
 	return x, nil
 }
@@ -241,7 +241,7 @@ func (x *collective) first() bool {
 	}
 	cs.Mu.Lock()
 	defer cs.Mu.Unlock()
-	return len(cs.Turns) == 0 || cs.Turns[0] == proc.BackgroundOp(x)
+	return len(cs.Ordered) == 0 || cs.Ordered[0] == proc.BackgroundOp(x)
 }
 
 func (x *collective) leave() {
@@ -251,9 +251,9 @@ func (x *collective) leave() {
 	}
 	cs.Mu.Lock()
 	defer cs.Mu.Unlock()
-	if i := slices.Index(cs.Turns, proc.BackgroundOp(x)); i >= 0 {
-		cs.Turns = slices.Delete(cs.Turns, i, i+1)
-		if len(cs.Turns) > 0 {
+	if i := slices.Index(cs.Ordered, proc.BackgroundOp(x)); i >= 0 {
+		cs.Ordered = slices.Delete(cs.Ordered, i, i+1)
+		if len(cs.Ordered) > 0 {
 			x.c.Process().WakeAll()
 		}
 	}
@@ -316,7 +316,7 @@ func (x *collective) do(t *coll.Step) error {
 	}
 	peer, tag := message.Peer(proc), t.Tag
 	if x.c.State().Colls.Ours {
-		tag = coll.Numbered(tag, x.number)
+		tag = coll.StepTag(tag, x.number)
 	}
 	if t.Action == coll.Recv {
 		r := p.Eng.Recv(message.Envelope{Context: t.Context, Rank: t.Peer, Tag: tag}, peer, t.Dst)

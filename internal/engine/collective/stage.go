@@ -257,7 +257,7 @@ func (x *collective) planStaged(s *staging) error {
 
 func (s *staging) run() error {
 	if s.err == nil {
-		if place := BoardPlace(s.c); place != nil {
+		if place := BoardMember(s.c); place != nil {
 			if block, ok := fits(place, &s.call); ok {
 				err := run(place, &s.call, block)
 				if err == nil {

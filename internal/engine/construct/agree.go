@@ -29,7 +29,7 @@ func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if err := collective.Announce(c, name); err != nil {
+	if err := collective.CheckConstructor(c, name); err != nil {
 		return nil, err
 	}
 	n := comm.IntraContexts
@@ -46,11 +46,11 @@ func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*
 		Release(c.Process(), context)
 		return nil, nil
 	}
-	return Adopt(c, s, context)
+	return NewInheriting(c, s, context)
 }
 
-// Adopt makes a communicator with a context that inherits from c.
-func Adopt(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error) {
+// NewInheriting makes a communicator with a context that inherits from c.
+func NewInheriting(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error) {
 	s.Context = context
 	d, err := c.Process().Comms.NewComm(s)
 	if err != nil {
@@ -77,7 +77,7 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 	if onBoard {
 		return agreeNear(c, does, bad, comm.Choice{}, nil)
 	}
-	if !Ours(c) {
+	if !AllOwn(c) {
 		return foreignContext(c, n, bad)
 	}
 	x := Agreement(c, c.Ordinal())
@@ -89,7 +89,7 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 // Propose begins an agreement, and calls ends when it is over. bad is why this member cannot make
 // the communicator.
 func (x *agreement) Propose(flags uint32, bad error, ends func()) {
-	mine := comm.Proposal{Offer: x.p.Comms.Contexts.Offer(x.leads()), Fault: FaultCode(bad), Flags: flags}
+	mine := comm.Proposal{ContextUse: x.p.Comms.Contexts.BeginAgreement(x.leads()), Fault: FaultCode(bad), Flags: flags}
 	x.Begin(mine, ends)
 }
 
@@ -130,16 +130,16 @@ func FailedElsewhere(code uint32) error {
 	return fmt.Errorf("told by another member: %w", reasons[code])
 }
 
-// Ours reports whether all members of c, on both sides, run this library.
-func Ours(c *proc.Comm) bool {
+// AllOwn reports whether all members of c, on both sides, run this library.
+func AllOwn(c *proc.Comm) bool {
 	if !c.Process().Worlds.SomeForeign() { // the usual case: the masters of c are not needed
 		return true
 	}
-	return OursAmong(c.Process(), c.Masters()) && (c.State().Local == nil || OursAmong(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
+	return GroupOwn(c.Process(), c.Masters()) && (c.State().Local == nil || GroupOwn(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
 }
 
-// OursAmong reports whether the members of the group of m run this library.
-func OursAmong(p *proc.Process, m *comm.Masters) bool {
+// GroupOwn reports whether the members of the group of m run this library.
+func GroupOwn(p *proc.Process, m *comm.Masters) bool {
 	own := p.Worlds.Clients().Of(comm.Proc(p.Job.Rank))
 	for n := range m.Count() {
 		if client := m.Client(n); client != own && p.Worlds.ForeignClient(client) {

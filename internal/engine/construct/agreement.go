@@ -32,7 +32,7 @@ type agreement struct {
 	me    int // position in the tree, or rank
 	size  int
 
-	Mine comm.Offer
+	Mine comm.ContextUse
 	All  comm.Proposal
 	Side uint32 // flags of the other side's proposals
 
@@ -108,7 +108,7 @@ func (x *agreement) leads() bool { return x.me == 0 }
 // Begin makes this member's proposal, and calls ends when the result is known here. The process is
 // locked.
 func (x *agreement) Begin(mine comm.Proposal, ends func()) {
-	x.Mine, x.All, x.ends = mine.Offer, mine, ends
+	x.Mine, x.All, x.ends = mine.ContextUse, mine, ends
 	x.start()
 	x.p.Background.Dispatch(x)
 }
@@ -139,8 +139,8 @@ func (x *agreement) CarryOn() bool {
 	return true
 }
 
-// Rests implements proc.Resting.
-func (x *agreement) Rests() bool {
+// WaitsForMessage implements proc.MessageDriven.
+func (x *agreement) WaitsForMessage() bool {
 	n := len(x.open)
 	return x.over || n > 0 && !x.open[n-1].r.Done()
 }

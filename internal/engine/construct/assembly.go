@@ -113,11 +113,11 @@ func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 
 // Conclude returns the first of the n context IDs that were agreed on. bad is why this member could
 // not take part, fault the error of its messages.
-func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
+func Conclude(p *proc.Process, mine comm.ContextUse, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
 	defer p.WakeAll() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)
 	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
-		return p.Comms.Contexts.Conclude(mine, v.Offer, n)
+		return p.Comms.Contexts.Conclude(mine, v.ContextUse, n)
 	}
 	p.Comms.Contexts.Withdraw(mine)
 	switch {

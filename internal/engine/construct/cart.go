@@ -36,7 +36,7 @@ func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, er
 // site follow each other, if all run this library.
 func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 	ranks, m := comm.NewGroup(0, c.Size()), c.Masters()
-	if reorder && m.Count() > 1 && Ours(c) {
+	if reorder && m.Count() > 1 && AllOwn(c) {
 		ranks = comm.Empty
 		for i := range m.Count() {
 			ranks = ranks.Union(m.Locals(i))

@@ -76,13 +76,13 @@ func Holds(c *proc.Comm, group *proc.Group) error {
 
 // createInter is Create on an intercommunicator: the leaders exchange the groups of their sides.
 func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error) {
-	if err := collective.Announce(c, "Create"); err != nil {
+	if err := collective.CheckConstructor(c, "Create"); err != nil {
 		return nil, err
 	}
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	if !Ours(c) {
+	if !AllOwn(c) {
 		return nil, errors.Join(bad, proc.ForeignError("Create"))
 	}
 	return partition(c, c.Ordinal(), collective.DoesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
@@ -112,7 +112,7 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	p, masters := c.Process(), comm.NewMasters(group.Members(), c.Process().Worlds.Clients())
 	p.Lock()
 	defer p.Unlock()
-	if !OursAmong(p, masters) {
+	if !GroupOwn(p, masters) {
 		return nil, proc.ForeignError("CreateGroup")
 	}
 	x := &agreement{p: p, near: NewExchange(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
@@ -126,14 +126,14 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Adopt(c, comm.Spec{Group: group.Members(), Masters: masters}, context)
+	return NewInheriting(c, comm.Spec{Group: group.Members(), Masters: masters}, context)
 }
 
 func Twin(c *proc.Comm) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if !Ours(c) {
+	if !AllOwn(c) {
 		return nil, nil
 	}
 	return deriveBy(c, collective.DoesDup, "Dup", c.Spec(), nil)

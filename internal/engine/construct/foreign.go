@@ -35,17 +35,17 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 	if p.Job.Dialect == wire.Draft {
 		agree = proc.DraftAgreement(agree)
 	}
-	for p.Comms.Contexts.Held() && p.Failure == nil {
+	for p.Comms.Contexts.AgreementOpen() && p.Failure == nil {
 		p.AwaitProgress()
 	}
 	defer p.WakeAll()
-	mine := p.Comms.Contexts.Offer(false)
+	mine := p.Comms.Contexts.BeginAgreement(false)
 	agreed, err := agree(mine.Max)
 	if err != nil {
 		p.Comms.Contexts.Withdraw(mine)
 		return 0, err
 	}
-	return p.Comms.Contexts.Conclude(mine, comm.Offer{Max: agreed}, n)
+	return p.Comms.Contexts.Conclude(mine, comm.ContextUse{Max: agreed}, n)
 }
 
 // foreignMaximum returns the largest value that the members of c contribute. The process is locked,

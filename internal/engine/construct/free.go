@@ -15,7 +15,7 @@ func Free(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}
-	if c.State().Local == nil && !Ours(c) {
+	if c.State().Local == nil && !AllOwn(c) {
 		// IMPI ch.4, Comm_free: a Barrier before each member's own part.
 		if err := PlainBarrier(c); err != nil {
 			return err
@@ -43,7 +43,7 @@ func end(c *proc.Comm) error {
 		return c.Alive()
 	}
 	c.LeaveBoard()
-	collective.LeaveTeam(c)
+	collective.FreeNativeComm(c)
 	c.DropBuffer()
 	if met := c.Process().Worlds.Use(c.Comm, -1); len(met) > 0 {
 		c.Process().Disconnects.DisconnectLost(met)
@@ -99,7 +99,7 @@ func PlainBarrier(c *proc.Comm) error { return BarrierAfter(c, nil) }
 func BarrierAfter(c *proc.Comm, failed error) error {
 	p := c.Process()
 	p.Lock()
-	ours := Ours(c)
+	ours := AllOwn(c)
 	if !ours {
 		p.Unlock()
 		return collective.Execute(c, &collective.Call{What: collective.OpBarrier})

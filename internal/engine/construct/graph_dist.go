@@ -44,10 +44,10 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
-	if !Ours(c) {
+	if !AllOwn(c) {
 		return nil, proc.ForeignError("DistGraphCreate")
 	}
-	if err := collective.Announce(c, derives); err != nil {
+	if err := collective.CheckConstructor(c, derives); err != nil {
 		return nil, err
 	}
 	hints, bad := Snapshot(info)
@@ -71,7 +71,7 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	if err != nil {
 		return nil, err
 	}
-	d, err := Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Topology: g}, context)
+	d, err := NewInheriting(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Topology: g}, context)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 type duplication struct {
-	proc.Steady
+	proc.Uncancellable
 	x      *agreement
 	c, d   *proc.Comm
 	copies comm.Attrs
@@ -21,7 +21,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	if err := c.Usable(); err != nil {
 		return nil, proc.Request{}, err
 	}
-	if !Ours(c) {
+	if !AllOwn(c) {
 		d, err := Dup(c, info)
 		return d, proc.Request{}, err
 	}
@@ -36,7 +36,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	p.Lock()
 	defer p.Unlock()
 	o := &duplication{c: c, d: d, copies: copies}
-	err := collective.AnnounceLater(c, "Idup", func(seq uint32, verdict error) {
+	err := collective.CheckConstructorLater(c, "Idup", func(seq uint32, verdict error) {
 		if o.err = verdict; verdict != nil {
 			return
 		}

@@ -24,7 +24,7 @@ func near(c *proc.Comm) bool {
 // choices, by rank, if it is not nil. The process is locked.
 func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []comm.Choice) (wire.ContextID, error) {
 	p := c.Process()
-	mine := comm.Proposal{Offer: p.Comms.Contexts.Offer(c.Rank() == 0), Fault: FaultCode(bad), Flags: does}
+	mine := comm.Proposal{ContextUse: p.Comms.Contexts.BeginAgreement(c.Rank() == 0), Fault: FaultCode(bad), Flags: does}
 	var b [nearLen]byte
 	mine.Put(b[:])
 	own.Append(b[:comm.ProposalSize])
@@ -37,5 +37,5 @@ func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []
 			choices[rank] = comm.ReadChoice(x[comm.ProposalSize:])
 		}
 	})
-	return Conclude(p, mine.Offer, Verdict{Proposal: all}, comm.IntraContexts, bad, fault)
+	return Conclude(p, mine.ContextUse, Verdict{Proposal: all}, comm.IntraContexts, bad, fault)
 }

@@ -21,7 +21,7 @@ const shrinkFree = 1
 // shrink begins an agreement on the members that are left and the context of their communicator.
 func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
 	p := c.Process()
-	mine := p.Comms.Contexts.Offer(!c.Wide())
+	mine := p.Comms.Contexts.BeginAgreement(!c.Wide())
 	private := mine.Private
 	if c.Wide() {
 		private = p.Comms.Contexts.Confirm(true).Propose().Private
@@ -36,7 +36,7 @@ func shrink(c *proc.Comm, made func(s comm.Spec) error) (*deal, error) {
 	}
 	o, err := begin(c, x, func(o *deal) error {
 		d := o.decision
-		all := comm.Offer{Max: wire.ContextID(d.Max[0]), Private: wire.ContextID(d.Max[1]), Busy: d.Flags&shrinkFree == 0}
+		all := comm.ContextUse{Max: wire.ContextID(d.Max[0]), Private: wire.ContextID(d.Max[1]), Busy: d.Flags&shrinkFree == 0}
 		context, err := p.Comms.Contexts.Conclude(mine, all, n)
 		if err != nil {
 			return err

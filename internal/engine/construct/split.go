@@ -21,7 +21,7 @@ func splitFor(c *proc.Comm, color, key int, call string) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if err := collective.Announce(c, call); err != nil {
+	if err := collective.CheckConstructor(c, call); err != nil {
 		return nil, err
 	}
 	bad := checkChoice(color, key)
@@ -29,7 +29,7 @@ func splitFor(c *proc.Comm, color, key int, call string) (*proc.Comm, error) {
 	onBoard := near(c)
 	p.Lock()
 	defer p.Unlock()
-	if !Ours(c) {
+	if !AllOwn(c) {
 		p.Unlock()
 		defer p.Lock()
 		return splitForeign(c, color, key, bad)
@@ -116,7 +116,7 @@ func chosen(c *proc.Comm, choices []comm.Choice, context wire.ContextID) (*proc.
 		Release(c.Process(), context)
 		return nil, err
 	}
-	return Adopt(c, s, context)
+	return NewInheriting(c, s, context)
 }
 
 // partition makes communicators of parts of c. The leader of each side finds the parts from its
@@ -127,8 +127,8 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 		within, remote, n = c.State().Local, c.Remote().Size(), comm.InterContexts
 	}
 	a := Assemble(within, seq, len(words), remote)
-	mine := p.Comms.Contexts.Offer(a.Leads())
-	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) Verdict {
+	mine := p.Comms.Contexts.BeginAgreement(a.Leads())
+	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) Verdict {
 		v := Verdict{Proposal: all}
 		if all.Fault == 0 {
 			v.Parts = divide(a, words)
@@ -153,7 +153,7 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 		Release(p, context)
 		return nil, err
 	}
-	return Adopt(c, s, context)
+	return NewInheriting(c, s, context)
 }
 
 // meetLeader exchanges verdicts with the leader of the other side, and joins the parts of both. An

@@ -230,7 +230,7 @@ func (d *deals) goOn() {
 
 // deal is an agreement of this proc, which is the operation of a request.
 type deal struct {
-	proc.Steady
+	proc.Uncancellable
 	c        *proc.Comm
 	of       *deals
 	done     bool

@@ -36,7 +36,7 @@ func Init() error {
 	if err != nil {
 		return err
 	}
-	place, native, err := native.FindPlace(os.Getenv)
+	place, native, err := native.ReadEnvironment(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func Init() error {
 	p.Lock()
 	p.Account.Initialized(begun)
 	p.Unlock()
-	proc.LookPeriodically(p)
+	proc.ProgressPeriodically(p)
 	proc.ThisProcess = p
 	return nil
 }

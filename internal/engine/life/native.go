@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-func joinNative(place native.Place) (*proc.Process, error) {
+func joinNative(place native.Environment) (*proc.Process, error) {
 	library, err := native.Load(place.Shim)
 	if err != nil {
 		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)

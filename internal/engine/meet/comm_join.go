@@ -77,7 +77,7 @@ func joinable(fd int) error {
 // JoinPeer is the message that each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the
 // other: its world and rank, and the port at which it can be reached.
 type JoinPeer struct {
-	Who   dynamic.Member
+	Who   dynamic.WorldProc
 	nonce [16]byte
 	Port  string
 }

@@ -51,7 +51,7 @@ type Meeting struct {
 	P          *proc.Process
 	C          *proc.Comm
 	Root       int
-	Shown      *proc.Procedure
+	Shown      *proc.TraceSteps
 	seq        uint32             // number of the constructor, among those of the communicator
 	near       construct.Exchange // with the members of c
 	tree       comm.Tree
@@ -103,7 +103,7 @@ func mayConnect(c *proc.Comm, root int, what string) error {
 	if _, ok := c.Proc(root); !ok {
 		return fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
 	}
-	if !construct.Ours(c) {
+	if !construct.AllOwn(c) {
 		return proc.ForeignError(what)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (m *Meeting) settle(err error) error {
 		return nil
 	}
 	m.Shown.TraceEnd(err, nil)
-	var met []*proc.MetWorld
+	var met []*proc.ConnectedWorld
 	for _, d := range m.worlds {
 		if w := m.P.Worlds.Known(d.World); w != nil {
 			met = append(met, w)
@@ -261,7 +261,7 @@ func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 }
 
 func (m *Meeting) make() (err error) {
-	m.made, err = construct.Adopt(m.C, comm.Spec{Group: m.C.Comm.Group(), Masters: m.C.Masters(), Remote: m.remote}, m.Context)
+	m.made, err = construct.NewInheriting(m.C, comm.Spec{Group: m.C.Comm.Group(), Masters: m.C.Masters(), Remote: m.remote}, m.Context)
 	return StepMake.fault(err)
 }
 

@@ -36,10 +36,10 @@ func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeade
 		x = &introduction{c: c, peer: peer, leader: remoteLeader, tag: wire.Tag(tag)}
 		x.bad = x.check()
 	}
-	if err := collective.Announce(c, "IntercommCreate"); err != nil {
+	if err := collective.CheckConstructor(c, "IntercommCreate"); err != nil {
 		return nil, err
 	}
-	if AllOurs(c.Process()) {
+	if JobOwn(c.Process()) {
 		return joinOurs(c, localLeader, x)
 	}
 	return joinForeign(c, localLeader, x)
@@ -60,8 +60,8 @@ func (x *introduction) check() error {
 	return nil
 }
 
-// AllOurs reports whether all procs of the job run this library.
-func AllOurs(p *proc.Process) bool { return construct.OursAmong(p, p.Members.Masters()) }
+// JobOwn reports whether all procs of the job run this library.
+func JobOwn(p *proc.Process) bool { return construct.GroupOwn(p, p.Members.Masters()) }
 
 // joinOurs makes an intercommunicator if the whole job runs this library. Errors that only the leader
 // sees are sent to all members of its side, and to the other leader if it is known.
@@ -81,8 +81,8 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 			a.Between = func() { x.deputize(&inner) }
 		}
 	}
-	mine := p.Comms.Contexts.Offer(a.Leads())
-	v, fault := a.Hold(comm.Proposal{Offer: mine, Fault: construct.FaultCode(bad), Flags: collective.DoesJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
+	mine := p.Comms.Contexts.BeginAgreement(a.Leads())
+	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: construct.FaultCode(bad), Flags: collective.DoesJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
 		v := construct.Verdict{Proposal: all}
 		if x != nil {
 			x.meet(&v)
@@ -102,7 +102,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	if !ok || part.Remote == nil {
 		return nil, fmt.Errorf("%w: no remote group", comm.ErrMessage)
 	}
-	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: part.Remote}, context)
+	return construct.NewInheriting(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: part.Remote}, context)
 }
 
 // meet exchanges verdicts with the other side's leader, so that all members of this side get its

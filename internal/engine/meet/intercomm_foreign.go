@@ -41,7 +41,7 @@ func joinForeign(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, er
 	if bad != nil || err != nil {
 		return nil, errors.Join(bad, err)
 	}
-	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: remote}, context)
+	return construct.NewInheriting(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: remote}, context)
 }
 
 // introduce returns the context ID on which both sides agree, and the world ranks of the other

@@ -23,7 +23,7 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	if err := construct.CheckInter(c); err != nil {
 		return nil, err
 	}
-	if err := collective.Announce(c, "Merge"); err != nil {
+	if err := collective.CheckConstructor(c, "Merge"); err != nil {
 		return nil, err
 	}
 	context, theirs, err := mergeContext(c, high)
@@ -37,7 +37,7 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	if high && !theirs || high == theirs && c.Process().Worlds.Before(other, ours) {
 		first, second = second, first
 	}
-	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)
+	return construct.NewInheriting(c, comm.Spec{Group: first.Union(second)}, context)
 }
 
 // mergeContext agrees on the context ID, and on whether the other group says high (MPI-4.1, 7.6.2):
@@ -46,7 +46,7 @@ func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool,
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	if !construct.Ours(c) {
+	if !construct.AllOwn(c) {
 		context, err = construct.ForeignAgreement(c, comm.IntraContexts, func(mine wire.ContextID) (agreed wire.ContextID, err error) {
 			agreed, theirs, err = construct.AgreeForMerge(c, construct.TagMerge, mine, &high)
 			return agreed, err

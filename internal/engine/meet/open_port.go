@@ -58,11 +58,11 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	if err := mayMeet(p); err != nil {
 		return "", err
 	}
-	card, err := dynamic.ParseCard([]byte(p.Job.Card))
+	card, err := dynamic.ParseBusinessCard([]byte(p.Job.Card))
 	if err != nil {
 		return "", fmt.Errorf("%w: its own card: %w", proc.ErrAlone, err)
 	}
-	port := dynamic.Port{Opener: dynamic.Member{World: p.Worlds.Description.World, Rank: p.Job.Rank}, Card: card}
+	port := dynamic.Port{Opener: dynamic.WorldProc{World: p.Worlds.Description.World, Rank: p.Job.Rank}, Card: card}
 	random(p, port.Key[:])
 	name, err := port.AppendText(nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func mayMeetTogether(c *proc.Comm) error {
 	for i := range own.Groups {
 		g := &own.Groups[i]
 		total += g.Count
-		alone, last = append(alone, len(g.Card.Offers) == 0), append(last, total)
+		alone, last = append(alone, len(g.Card.Endpoints) == 0), append(last, total)
 	}
 	if !slices.Contains(alone, true) {
 		return nil

@@ -79,7 +79,7 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, connecting bool, late *deadline) error {
+func (m *Meeting) welcome(d proc.LinkMessage, name dynamic.World, connecting bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
 	}
@@ -122,7 +122,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
+func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.WorldProc, name dynamic.World, d proc.LinkMessage, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
 		return opener, name, d, stepDial.fault(err)
@@ -140,7 +140,7 @@ func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynami
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
-func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
+func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.LinkMessage, err error) {
 	key, err := portKey(m.P, text)
 	if err != nil {
 		return name, d, stepAccept.fault(err)

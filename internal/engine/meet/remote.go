@@ -76,7 +76,7 @@ func (g *Remote) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
 	sent := g.exchange.Isend(0, binary.BigEndian.AppendUint32(b, uint32(g.exchange.Base)))
-	var theirs *proc.Introduced
+	var theirs *proc.FirstMessage
 	for theirs == nil && !g.lost && !late.over && p.Failure == nil {
 		takeIntroductions(p)
 		if theirs = p.Worlds.Introduced[g.q.Peer]; theirs == nil {
@@ -116,10 +116,10 @@ func takeIntroductions(p *proc.Process) {
 		if !ok {
 			return
 		}
-		x := &proc.Introduced{}
+		x := &proc.FirstMessage{}
 		x.R = p.Eng.RecvMessage(m, x.B[:])
 		if p.Worlds.Introduced == nil {
-			p.Worlds.Introduced = make(map[message.Peer]*proc.Introduced)
+			p.Worlds.Introduced = make(map[message.Peer]*proc.FirstMessage)
 		}
 		p.Worlds.Introduced[status.Peer] = x
 		p.WakeAll()

@@ -105,7 +105,7 @@ type spawning struct {
 	outcomeOfSpawn
 	order   *wireup.Spawn
 	err     error
-	shown   *proc.Procedure
+	shown   *proc.TraceSteps
 	port    string
 	request uint64 // number of the request to the node; 0: none
 }
@@ -119,7 +119,7 @@ func begin(p *proc.Process, s *spawning) {
 		s.shown.TraceStep(int(spawnPort), func() string { return proc.PortLabelOf(s.port) + " is for the procs to be started" })
 	}
 	if s.err == nil {
-		var d proc.Delivery
+		var d proc.LinkMessage
 		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
 		d, s.err = p.Node.Ask(question, dynamic.World{})
 		s.err = spawnStart.fault(s.err)

@@ -58,14 +58,14 @@ func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Re
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	pair := proc.Pairing{Recv: x.recv, Peer: x.peer, Tag: x.tag}
+	pair := proc.PartitionedMatch{Recv: x.recv, Peer: x.peer, Tag: x.tag}
 	if c.State().Pairings == nil {
-		c.State().Pairings = make(map[proc.Pairing]uint32)
+		c.State().Pairings = make(map[proc.PartitionedMatch]uint32)
 	}
 	number := wire.CommRank(c.State().Pairings[pair] % uint32(partitions))
 	c.State().Pairings[pair]++
 	x.env = message.Envelope{Context: c.CollectiveContext(), Rank: partitions + number, Tag: wire.Tag(x.tag)}
-	return proc.Unstarted(c, &proc.Extra{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
+	return proc.Unstarted(c, &proc.RequestExtension{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
 }
 
 // Start starts the operation of q once more.

@@ -30,7 +30,7 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 		return proc.Request{}, err
 	}
 	pl.C = c
-	return proc.Unstarted(c, &proc.Extra{Fn: pl.Fn, Plan: &pl}), nil
+	return proc.Unstarted(c, &proc.RequestExtension{Fn: pl.Fn, Plan: &pl}), nil
 }
 
 func idle(q *proc.Request) error {

@@ -127,7 +127,7 @@ func (m *Message) Comm() *proc.Comm {
 }
 
 // Irecv begins to receive the message into b. fn is the function of MPI that was called.
-func (m *Message) Irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
+func (m *Message) Irecv(fn proc.MakerFunc, b proc.Buffer) (proc.Request, error) {
 	if m == nil || m.c == nil {
 		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)
 	}

@@ -27,12 +27,12 @@ type boards struct {
 	Commit   func(at, size int) error
 	Lending  *board.Lending      // how to lend blocks; nil: blocks are not lent
 	CanWrite func(b []byte) bool // reports whether memory of the program can be written; nil: all can
-	places   []*BoardPlace       // of communicators whose goroutines wait
+	places   []*BoardMember      // of communicators whose goroutines wait
 	asleep   bool                // these goroutines have recorded on the board that they sleep
 
-	pending []*BoardPlace // of communicators with nonblocking operations under way
-	ended   uint64        // number of completed nonblocking operations
-	beside  func() bool   // someGoesOn, for the driver
+	pending []*BoardMember // of communicators with nonblocking operations under way
+	ended   uint64         // number of completed nonblocking operations
+	beside  func() bool    // someGoesOn, for the driver
 }
 
 // OnBoard sets the board that the proc shares with the procs of its host, before any communication.
@@ -58,7 +58,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	}
 	bells := make([]machine.Bell, len(fds)-1)
 	for i, fd := range fds[1:] {
-		bells[i] = poll.AdoptWaker(fd)
+		bells[i] = poll.WakerOf(fd)
 	}
 	b, back, err := wireup.OpenBoard(fds[0], len(bells))
 	if err != nil {
@@ -88,11 +88,11 @@ func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	return ranks
 }
 
-// BoardPlace is a communicator's place on the board. The process's lock guards it; while it is busy
-// one operation owns it.
-type BoardPlace struct {
+// BoardMember is this proc as a member of a communicator that has a slot of the board. The
+// process's lock guards it; while it is busy one operation owns it.
+type BoardMember struct {
 	C       *Comm
-	Place   *board.Place
+	Member  *board.Member
 	bells   []machine.Bell // by rank
 	procs   []comm.Proc    // by rank
 	wait    board.Wait
@@ -101,21 +101,21 @@ type BoardPlace struct {
 	Ended   error    // of an operation that C has done, for Go to report
 	shared  bool     // with C
 
-	Started Started      // nil: no nonblocking operation was started, and C starts none
-	Waits   []board.Wait // of nonblocking operations under way; each continues when its wait is over
-	pending bool         // nonblocking operations are under way
+	Started StartedOnBoard // nil: no nonblocking operation was started, and C starts none
+	Waits   []board.Wait   // of nonblocking operations under way; each continues when its wait is over
+	pending bool           // nonblocking operations are under way
 }
 
-// PlaceKnown records that Place is known, before it is used.
-func (s *BoardPlace) PlaceKnown() {
-	s.Place.Number.Store(s.C.state.Colls.number.Load())
+// PlaceKnown records that Member is known, before it is used.
+func (s *BoardMember) PlaceKnown() {
+	s.Member.Number.Store(s.C.state.Colls.number.Load())
 	if x := s.C.p.FastPath; x != nil {
 		x.share(s)
 	}
 }
 
 // Locate looks up the members on the board and reports whether all of them use it.
-func (s *BoardPlace) Locate() bool {
+func (s *BoardMember) Locate() bool {
 	a, n := &s.C.p.Boards, s.C.Size()
 	if a.Board == nil || s.C.Inter() || n < 2 || n > len(a.ranks) {
 		return false
@@ -142,32 +142,32 @@ func (c *Comm) LeaveBoard() {
 		if s.shared {
 			c.p.FastPath.unshare(s)
 		}
-		c.state.Colls.number.Store(s.Place.Number.Load())
-		s.Place.Leave()
+		c.state.Colls.number.Store(s.Member.Number.Load())
+		s.Member.Leave()
 		c.state.Colls.Place = nil
 	}
 	c.state.Colls.Settled.Store(true)
 }
 
-// Started are the nonblocking operations of a communicator on its board.
-type Started interface {
+// StartedOnBoard are the nonblocking operations of a communicator on its board.
+type StartedOnBoard interface {
 	BackgroundOp
 	// Unfinished returns the members of the communicator that the operations wait for.
 	Unfinished() uint64
 	// Adopt continues an operation that C has started, the oldest first. read reports whether C has
 	// read from an area since it last published this member's progress. The process is locked.
-	Adopt(r *fastpath.Request, read bool) Adopted
+	Adopt(r *fastpath.Request, read bool) StartedByC
 }
 
-func (s *BoardPlace) lost() error { return s.Lost(s.wait.Missing()) }
+func (s *BoardMember) lost() error { return s.Lost(s.wait.Missing()) }
 
 // Lost returns the error of one of the given members that is down, or nil.
-func (s *BoardPlace) Lost(members uint64) error {
+func (s *BoardMember) Lost(members uint64) error {
 	if !s.C.p.Eng.SomeUnreachable() {
 		return nil
 	}
 	for rank, proc := range s.procs {
-		if members&board.Member(rank) == 0 {
+		if members&board.SetOf(rank) == 0 {
 			continue
 		}
 		if err := s.C.p.Eng.Unreachable(message.Peer(proc)); err != nil {

@@ -26,7 +26,7 @@ const (
 var naps = [...]time.Duration{time.Millisecond, 20 * time.Millisecond}
 
 // Await waits until w is over. The process is locked, but may be unlocked meanwhile.
-func (s *BoardPlace) Await(w board.Wait) error {
+func (s *BoardMember) Await(w board.Wait) error {
 	if w.Done() {
 		return nil
 	}
@@ -42,12 +42,12 @@ func (s *BoardPlace) Await(w board.Wait) error {
 		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
 	}
 	if p.Boards.asleep && !s.pending { // the driver sleeps for the other waiters, too
-		s.Place.EndSleep()
+		s.Member.EndSleep()
 	}
 	return err
 }
 
-func (s *BoardPlace) linger() error {
+func (s *BoardMember) linger() error {
 	p := s.C.p
 	for !s.wait.Done() {
 		if p.Failure != nil {
@@ -71,17 +71,17 @@ func (s *BoardPlace) linger() error {
 }
 
 // Notify wakes the members that sleep, since they may wait for the last write.
-func (s *BoardPlace) Notify() { s.Wake(s.Place.Sleepers()) }
+func (s *BoardMember) Notify() { s.Wake(s.Member.Sleepers()) }
 
 // Wake wakes some members.
-func (s *BoardPlace) Wake(members uint64) {
+func (s *BoardMember) Wake(members uint64) {
 	for m := members; m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()
 	}
 }
 
 // awaitAtBoard is Process.AwaitProgress for a goroutine that waits for something on the board.
-func (bs *boards) awaitAtBoard(s *BoardPlace) {
+func (bs *boards) awaitAtBoard(s *BoardMember) {
 	if bs.p.Driving {
 		if bs.p.Asleep { // a driver that sleeps does not look at s
 			bs.p.Driver.Wake()
@@ -101,7 +101,7 @@ func (bs *boards) awaitAtBoard(s *BoardPlace) {
 
 // driveAtBoard polls the board, sometimes the links too, and finally sleeps. It polls little
 // each time because caches are cold after a switch between procs.
-func (bs *boards) driveAtBoard(s *BoardPlace) {
+func (bs *boards) driveAtBoard(s *BoardMember) {
 	if bs.p.Endpoints.deferred {
 		bs.p.Endpoints.FlushAll()
 	}
@@ -124,7 +124,7 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 
 // glance polls the board: once if other procs want the core, else for a while, and reports whether
 // a wait is over.
-func (bs *boards) glance(s *BoardPlace) bool {
+func (bs *boards) glance(s *BoardMember) bool {
 	if bs.p.spin.Shared() {
 		return s.wait.Done()
 	}
@@ -139,7 +139,7 @@ func (bs *boards) glance(s *BoardPlace) bool {
 
 // Poll polls a wait, though only once where other procs need the core, and reports whether it is
 // over. It returns false if a goroutine waits for the lock.
-func (s *BoardPlace) Poll(w *board.Wait) bool {
+func (s *BoardMember) Poll(w *board.Wait) bool {
 	p := s.C.p
 	for i := p.spin.PollsBeforeYield(); ; i-- {
 		if w.Done() {
@@ -168,13 +168,13 @@ func (bs *boards) lookAtBoards() (progress bool) {
 func (bs *boards) sleepAtBoards() bool {
 	bs.asleep = true
 	for _, s := range bs.places {
-		s.Place.Sleep()
+		s.Member.Sleep()
 		if s.wait.Done() {
 			return false
 		}
 	}
 	for _, s := range bs.pending {
-		s.Place.Sleep()
+		s.Member.Sleep()
 		if s.goesOn() {
 			return false
 		}
@@ -185,12 +185,12 @@ func (bs *boards) sleepAtBoards() bool {
 // missed reports whether what the waiters sleep for may have been written by somebody who has not seen that they
 // sleep: by PublishRelaxed.
 func (bs *boards) missed() bool {
-	again := func(s *BoardPlace) bool { return s.Place.Rechecks != 0 }
+	again := func(s *BoardMember) bool { return s.Member.Rechecks != 0 }
 	return slices.ContainsFunc(bs.places, again) || slices.ContainsFunc(bs.pending, again)
 }
 
 func (bs *boards) over() bool {
-	return slices.ContainsFunc(bs.places, func(s *BoardPlace) bool { return s.wait.Done() }) || bs.someGoesOn()
+	return slices.ContainsFunc(bs.places, func(s *BoardMember) bool { return s.wait.Done() }) || bs.someGoesOn()
 }
 
 // doze sleeps. Where others may not have seen that this proc sleeps, it looks at the boards again
@@ -206,7 +206,7 @@ func (bs *boards) doze() ([]poll.Event, error) {
 	return bs.p.doze(-1)
 }
 
-func (s *BoardPlace) goesOn() bool {
+func (s *BoardMember) goesOn() bool {
 	for i := range s.Waits {
 		if s.Waits[i].Done() {
 			return true
@@ -226,8 +226,8 @@ func (bs *boards) someGoesOn() bool {
 	return false
 }
 
-// Pending sets whether nonblocking operations of s are under way, which Started continues.
-func (s *BoardPlace) Pending(on bool) {
+// Pending sets whether nonblocking operations of s are under way, which StartedOnBoard continues.
+func (s *BoardMember) Pending(on bool) {
 	p := s.C.p
 	if s.pending == on {
 		return
@@ -248,13 +248,13 @@ func (s *BoardPlace) Pending(on bool) {
 	}
 	p.Background.drop(s.Started)
 	if p.Boards.asleep && !slices.Contains(p.Boards.places, s) {
-		s.Place.EndSleep()
+		s.Member.EndSleep()
 	}
 }
 
 // CountEnded counts n nonblocking operations on the board that are over, and wakes goroutines that may
 // wait for them.
-func (s *BoardPlace) CountEnded(n int) {
+func (s *BoardMember) CountEnded(n int) {
 	p := s.C.p
 	p.Boards.ended += uint64(n)
 	if p.Waiters > 0 {
@@ -266,10 +266,10 @@ func (s *BoardPlace) CountEnded(n int) {
 func (bs *boards) wakeFromBoards() {
 	bs.asleep = false
 	for _, s := range bs.places {
-		s.Place.EndSleep()
+		s.Member.EndSleep()
 	}
 	for _, s := range bs.pending {
-		s.Place.EndSleep()
+		s.Member.EndSleep()
 	}
 }
 
@@ -281,81 +281,81 @@ func (bs *boards) rung() {
 
 // Prepare fetches the cache lines that the next operation writes first. It is called early in a
 // call that will begin an operation.
-func (s *BoardPlace) Prepare() { s.Place.PrefetchOwn(board.NewTurn(s.Place.Number.Load())) }
+func (s *BoardMember) Prepare() { s.Member.PrefetchOwn(board.FirstStep(s.Member.Number.Load())) }
 
 // Enter waits for the communicator's previous operations to end, and begins another.
-func (s *BoardPlace) Enter() (board.Turn, error) {
+func (s *BoardMember) Enter() (board.Step, error) {
 	p := s.C.p
 	s.Count()
-	for (s.Place.Busy != 0 || s.pending) && p.Failure == nil {
+	for (s.Member.Busy != 0 || s.pending) && p.Failure == nil {
 		p.AwaitProgress()
 	}
 	if p.Failure != nil {
 		return 0, p.Failure
 	}
-	s.Place.Busy = 1
-	t := board.NewTurn(s.C.state.Colls.Next())
-	s.Place.Begin(t)
+	s.Member.Busy = 1
+	t := board.FirstStep(s.C.state.Colls.Next())
+	s.Member.Begin(t)
 	return t, nil
 }
 
 // Count counts an operation that begins. Now and then it also looks at the links.
-func (s *BoardPlace) Count() {
-	if s.Place.Ops++; s.Place.Ops%fastpath.BoardSeldom == 0 {
+func (s *BoardMember) Count() {
+	if s.Member.Ops++; s.Member.Ops%fastpath.BoardSeldom == 0 {
 		s.C.p.Test()
 	}
 }
 
 // Leave ends an operation.
-func (s *BoardPlace) Leave() {
-	s.Place.End()
+func (s *BoardMember) Leave() {
+	s.Member.End()
 	s.Notify()
-	s.Place.Busy = 0
+	s.Member.Busy = 0
 	if s.C.p.Waiters > 0 { // waiters continue operations that were started meanwhile
 		s.C.p.WakeAll()
 	}
 }
 
 // Room waits until memory for n bytes is free, and returns it.
-func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
-	return s.room(t, n, s.Place.Vacant(t, n))
+func (s *BoardMember) Room(t board.Step, n int) ([]byte, error) {
+	return s.room(t, n, s.Member.Vacant(t, n))
 }
 
 // RoomFor is Room for a post that only readers read, members that have also read all posts since
 // the turn since.
-func (s *BoardPlace) RoomFor(t board.Turn, n int, since board.Turn, readers uint64) ([]byte, error) {
-	return s.room(t, n, s.Place.VacantFor(t, n, since, readers))
+func (s *BoardMember) RoomFor(t board.Step, n int, since board.Step, readers uint64) ([]byte, error) {
+	return s.room(t, n, s.Member.VacantFor(t, n, since, readers))
 }
 
-func (s *BoardPlace) room(t board.Turn, n int, vacant board.Wait) ([]byte, error) {
+func (s *BoardMember) room(t board.Step, n int, vacant board.Wait) ([]byte, error) {
 	if err := s.Allocate(n); err != nil {
 		return nil, err
 	}
 	if err := s.Await(vacant); err != nil {
 		return nil, err
 	}
-	return s.Place.Room(t, n), nil
+	return s.Member.Room(t, n), nil
 }
 
 // Allocate makes sure that the memory for n bytes, of which Room returns a part, is allocated.
-func (s *BoardPlace) Allocate(n int) error {
-	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Commit != nil {
+func (s *BoardMember) Allocate(n int) error {
+	if at, size := s.Member.Backing(n); size > 0 && s.C.p.Boards.Commit != nil {
 		if err := s.C.p.Boards.Commit(at, size); err != nil {
-			s.Place.Backed = [2]uint32{}
+			s.Member.Backed = [2]uint32{}
 			return fmt.Errorf("%d bytes of shared memory: %w", size, err)
 		}
 	}
 	return nil
 }
 
-// Fetch copies memory that a member lends; addr is from Place.Lent. The process is unlocked
+// Fetch copies memory that a member lends; addr is from Member.LentAddr. The process is unlocked
 // meanwhile. The error wraps wireup.ErrUnreadable if only that member can read the memory, so that
 // it must copy it.
-func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
+func (s *BoardMember) Fetch(member int, addr uint64, to []byte) error {
 	p := s.C.p
 	p.Unlock()
 	defer p.Lock()
-	err := p.Boards.Lending.Fetch(&s.Place.Offers[member], addr, to)
+	err := p.Boards.Lending.Fetch(&s.Member.Keys[member], addr, to)
 	if err == nil {
 		return nil
 	}
@@ -368,11 +368,11 @@ func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 // Returned records that this member has read all that it needs of the operation, and waits until
 // the live members of members, to which this one has lent memory, have done so as well. It returns
 // the error of the first member that is down.
-func (s *BoardPlace) Returned(members uint64, t board.Turn) (err error) {
-	s.Place.End()
+func (s *BoardMember) Returned(members uint64, t board.Step) (err error) {
+	s.Member.End()
 	s.Notify()
 	for m := members; m != 0; m &= m - 1 {
-		if e := s.Await(s.Place.Taken(m&-m, t)); e != nil && err == nil {
+		if e := s.Await(s.Member.Taken(m&-m, t)); e != nil && err == nil {
 			err = e
 		}
 	}

@@ -39,10 +39,10 @@ type CommState struct {
 	Hints        *Info // nil: none; guarded by the process's lock
 	Colls        collectives
 	Handler      HandlerSlot
-	Attrs        comm.Attrs         // has a lock of its own
-	Constructors uint32             // number of constructors begun; guarded by the process's lock
-	Pairings     map[Pairing]uint32 // number of partitioned operations made; guarded by the process's lock
-	Fixed        bool               // World or Self
+	Attrs        comm.Attrs                  // has a lock of its own
+	Constructors uint32                      // number of constructors begun; guarded by the process's lock
+	Pairings     map[PartitionedMatch]uint32 // number of partitioned operations made; guarded by the process's lock
+	Fixed        bool                        // World or Self
 	Revoked      atomic.Bool
 	Acknowledged int // number of lost procs, in their order, that the program has acknowledged; guarded by the process's lock
 }
@@ -218,9 +218,9 @@ func (c *Comm) Ordinal() uint32 {
 	return c.state.Constructors
 }
 
-// Pairing contains the common properties of partitioned operations that match. Operations with the
-// same Pairing are counted, and match in that order.
-type Pairing struct {
+// PartitionedMatch contains the common properties of partitioned operations that match. Operations
+// with the same PartitionedMatch are counted, and match in that order.
+type PartitionedMatch struct {
 	Recv      bool
 	Peer, Tag int
 }
@@ -232,22 +232,22 @@ type collectives struct {
 	Mu      sync.Mutex
 	Free    []BackgroundOp // objects of earlier operations, for reuse
 	number  atomic.Uint64  // number of operations begun; in Place if there is one
-	// Turns are the operations that wait for their turn, if some members use another library: that
+	// Ordered are the operations that wait for their turn, if some members use another library: that
 	// library does not number operations, so only one may be under way.
-	Turns []BackgroundOp
+	Ordered []BackgroundOp
 
 	Placing sync.Mutex
-	Settled atomic.Bool // BoardPlace was called, so place is final
-	Place   *BoardPlace
+	Settled atomic.Bool // BoardMember was called, so place is final
+	Place   *BoardMember
 
 	Teamed atomic.Bool // Team reports whether the site's MPI takes part in collective operations
-	Team   *NativeTeam
+	Team   *NativeComm
 }
 
 // Next returns the number of the operation that begins now.
 func (cs *collectives) Next() uint64 {
 	if cs.Place != nil {
-		return cs.Place.Place.Number.Add(1) - 1
+		return cs.Place.Member.Number.Add(1) - 1
 	}
 	return cs.number.Add(1) - 1
 }

@@ -34,7 +34,7 @@ type nodeControl struct {
 	news      atomic.Bool  // inbox is not empty
 	asked     atomic.Bool  // the node has asked for statistics of links
 	inboxLock sync.Mutex
-	inbox     []Delivery
+	inbox     []LinkMessage
 	taken     uint64                   // counts what may end a wait: answers, and links of meetings; guarded by the process's lock
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
 	Questions uint64                   // number of requests made
@@ -130,7 +130,7 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 	switch m.Kind {
 	case wireup.KindLink, wireup.KindAccepted, wireup.KindConnected, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned, wireup.KindFailed:
 		nc.inboxLock.Lock()
-		nc.inbox = append(nc.inbox, Delivery{m, l})
+		nc.inbox = append(nc.inbox, LinkMessage{m, l})
 		nc.inboxLock.Unlock()
 		nc.news.Store(true)
 		nc.p.Driver.Wake()
@@ -177,7 +177,7 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 }
 
 // Take handles a message of the inbox. The process is locked.
-func (nc *nodeControl) Take(d Delivery) {
+func (nc *nodeControl) Take(d LinkMessage) {
 	switch {
 	case d.Msg.Kind == wireup.KindFailed:
 		nc.taken++
@@ -217,7 +217,7 @@ func (nc *nodeControl) Take(d Delivery) {
 	}
 }
 
-func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
+func (es *endpoints) linkTo(d *LinkMessage, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
 		return es.addResumable(d, peer)
 	}
@@ -250,13 +250,13 @@ func (p *Process) SetFailed(err error) {
 
 // inquiry is a request to the node that it has to answer. The process's lock guards it.
 type inquiry struct {
-	Answer *Delivery
+	Answer *LinkMessage
 	Port   dynamic.World // the port that it is about, if it is an accept
 }
 
 // Ask sends a request to the node and waits for the answer, which may be a refusal. The process is
 // locked.
-func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, error) {
+func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (LinkMessage, error) {
 	nc.Questions++
 	number := nc.Questions
 	m.Meeting.Request = number
@@ -267,19 +267,19 @@ func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, erro
 	nc.Asking[number] = q
 	defer delete(nc.Asking, number)
 	if err := nc.Control.Send(m); err != nil {
-		return Delivery{}, err
+		return LinkMessage{}, err
 	}
 	for q.Answer == nil && nc.p.Failure == nil {
 		nc.p.AwaitProgress()
 	}
 	if q.Answer == nil {
-		return Delivery{}, nc.p.Failure
+		return LinkMessage{}, nc.p.Failure
 	}
 	return *q.Answer, refusal(&q.Answer.Msg)
 }
 
 // answered completes the inquiry that d answers. An answer to no inquiry is dropped.
-func (nc *nodeControl) answered(d Delivery) {
+func (nc *nodeControl) answered(d LinkMessage) {
 	var q *inquiry
 	if d.Msg.Meeting != nil {
 		q = nc.Asking[d.Msg.Meeting.Request]

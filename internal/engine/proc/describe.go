@@ -120,7 +120,7 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 			members |= s.Started.Unfinished()
 		}
 		for rank, peer := range s.procs {
-			if members&board.Member(rank) != 0 {
+			if members&board.SetOf(rank) != 0 {
 				add(wireup.Partner{What: "collective", Peer: wire.WorldRank(peer), Comm: nc.commOf(s.C.Context())})
 			}
 		}
@@ -284,7 +284,7 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 	}
 	if q.Packed != nil {
 		c := q.Packed.Counted()
-		x.Packed = &wireup.Packed{Sent: c.Sent, Received: c.Received, SentPacked: c.WireSent, ReceivedPacked: c.WireReceived}
+		x.Packed = &wireup.CompressedBytes{Sent: c.Sent, Received: c.Received, SentPacked: c.WireSent, ReceivedPacked: c.WireReceived}
 	}
 	if q.Resumable != nil {
 		x.Disconnected, _ = q.Resumable.Broken()
@@ -392,7 +392,7 @@ func (a *account) beginTrace(path string) {
 		cut(0, err)
 		return
 	}
-	a.trace = calls.Trace(&TraceFile{W: &calls.List{F: file}, Cut: cut}, calls.Place{
+	a.trace = calls.Trace(&TraceFile{W: &calls.List{F: file}, Cut: cut}, calls.TimelineProc{
 		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
 		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
 	}, a.p.Job.TimelineEach)

@@ -166,7 +166,7 @@ func (dc *disconnects) EndMeeting() {
 }
 
 // leave gives up the links to a world that no communicator of this proc has members of.
-func (dc *disconnects) leave(w *MetWorld) {
+func (dc *disconnects) leave(w *ConnectedWorld) {
 	if dc.p.Worlds.meetings > 0 {
 		return // EndMeeting does it
 	}
@@ -231,7 +231,7 @@ func (dc *disconnects) HasDisconnected(q *Endpoint) bool {
 }
 
 // DisconnectAll is Disconnect from each of the worlds, for a locked process.
-func (dc *disconnects) DisconnectAll(met []*MetWorld) {
+func (dc *disconnects) DisconnectAll(met []*ConnectedWorld) {
 	for _, w := range met {
 		if w.Uses.Load() == 0 {
 			w.Leaving = true
@@ -241,7 +241,7 @@ func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	}
 }
 
-func (dc *disconnects) releaseSpawned(w *MetWorld) {
+func (dc *disconnects) releaseSpawned(w *ConnectedWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
 		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindDisconnect, Meeting: &wireup.Meeting{Request: w.Spawn}})
 		w.Spawn = 0
@@ -249,15 +249,15 @@ func (dc *disconnects) releaseSpawned(w *MetWorld) {
 }
 
 // DisconnectLost disconnects from those of the worlds whose jobs seem to be over.
-func (dc *disconnects) DisconnectLost(met []*MetWorld) {
+func (dc *disconnects) DisconnectLost(met []*ConnectedWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()
-	dc.DisconnectAll(slices.DeleteFunc(met, func(w *MetWorld) bool { return !w.lost }))
+	dc.DisconnectAll(slices.DeleteFunc(met, func(w *ConnectedWorld) bool { return !w.lost }))
 }
 
 // Disconnect ends the links to those worlds in met of which this proc's communicators have no
 // members any more (MPI-4.1, 11.10.4).
-func (dc *disconnects) Disconnect(met []*MetWorld) {
+func (dc *disconnects) Disconnect(met []*ConnectedWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()
 	dc.DisconnectAll(met)

@@ -25,13 +25,13 @@ type fastPath struct {
 	endpoints [fastpath.Peers]*Endpoint         // by the peer's index in the shared table; nil: free
 	links     [fastpath.Peers]link.FastBoxLink  // of the endpoints
 	received  func(buf unsafe.Pointer, n int64) // called with what was received for C
-	places    [board.Slots]*BoardPlace          // places whose State C uses too
+	places    [board.Slots]*BoardMember         // places whose State C uses too
 	streaks   uint32                            // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
-	started   [fastpath.Requests]Adopted // operations on the board, including those that C has made
+	started   [fastpath.Requests]StartedByC // operations on the board, including those that C has made
 	moving    [fastpath.Requests]*native.Transfer
 	ops       [fastpath.Requests]fastOp
-	extras    [fastpath.Requests]Extra
+	extras    [fastpath.Requests]RequestExtension
 	gone      map[message.Peer]uint64 // bytes that C had sent to peers that have left
 }
 
@@ -65,15 +65,15 @@ func (p *Process) UseFastPath(m *fastpath.Memory, received func(buf unsafe.Point
 	}
 }
 
-// ForgetFastPath makes C look up all communicators again, because one was freed, or its handle now
-// denotes another one.
-func ForgetFastPath() {
+// ResetFastPathComms makes C look up all communicators again, because one was freed, or its handle
+// now denotes another one.
+func ResetFastPathComms() {
 	if p, err := Current(); err == nil {
 		p.FastPath.Forget()
 	}
 }
 
-// Forget is ForgetFastPath for one process. x may be nil.
+// Forget is ResetFastPathComms for one process. x may be nil.
 func (x *fastPath) Forget() {
 	if x != nil {
 		x.p.Lock()
@@ -94,7 +94,7 @@ func (x *fastPath) ForgetComm(c *Comm) {
 // join adds q to the peers if it takes fast-box messages, its data need no conversion, and an entry
 // is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
-	if !q.fastBoxes || !OfThisMachine(p.Data.messagesOf(q.Peer)) {
+	if !q.fastBoxes || !HasNativeLayout(p.Data.messagesOf(q.Peer)) {
 		return
 	}
 	for i := range x.endpoints {
@@ -112,9 +112,9 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 }
 
-// OfThisMachine reports whether elements in r are laid out as in this proc's memory, except for
+// HasNativeLayout reports whether elements in r are laid out as in this proc's memory, except for
 // kinds that differ between languages.
-func OfThisMachine(r datatype.Representation) bool {
+func HasNativeLayout(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
@@ -166,7 +166,7 @@ func (x *fastPath) adoptMoves() {
 		r.State = fastpath.Adopted
 		x.moving[i] = x.p.Native.hub.AwaitTransfer(r.Board, int32(r.What))
 	}
-	x.Moves = fastpath.Moves{First: fastpath.None, Last: fastpath.None}
+	x.Moves = fastpath.NativeTransfers{First: fastpath.None, Last: fastpath.None}
 }
 
 // adoptStarts goes on with the operations on boards that C has started.
@@ -177,7 +177,7 @@ func (x *fastPath) adoptStarts() {
 			x.Table[i].State = fastpath.Adopted
 			x.started[i] = x.places[slot].Started.Adopt(&x.Table[i], b.Read != 0)
 		}
-		*b = fastpath.Begun{First: fastpath.None, Last: fastpath.None}
+		*b = fastpath.StartedOps{First: fastpath.None, Last: fastpath.None}
 	}
 	x.Starts = 0
 }
@@ -310,7 +310,7 @@ func flag(b bool) uint32 {
 // none.
 func (c *Comm) FastPathBoard() int32 {
 	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
-		return int32(cs.Place.Place.Index())
+		return int32(cs.Place.Member.Index())
 	}
 	return fastpath.None
 }
@@ -362,8 +362,9 @@ func WakeFastPath(peer int) {
 	}
 }
 
-// ReviewFastPath sends new allowances to peers, when C has received enough of their messages.
-func ReviewFastPath() {
+// RenewFastPathAllowances sends new allowances to peers, when C has received enough of their
+// messages.
+func RenewFastPathAllowances() {
 	if p, err := Current(); err == nil {
 		p.Lock() // output reviews the allowances
 		p.output()
@@ -371,8 +372,8 @@ func ReviewFastPath() {
 	}
 }
 
-// HearFastPath handles messages of peers, which may be a new allowance that C needs.
-func HearFastPath() {
+// ProgressFastPath handles messages of peers, which may be a new allowance that C needs.
+func ProgressFastPath() {
 	if p, err := Current(); err == nil {
 		p.Lock()
 		p.Test()
@@ -393,36 +394,36 @@ func (x *fastPath) Wake(peer int) {
 }
 
 // share lets C do operations on the board for the communicator of s.
-func (x *fastPath) share(s *BoardPlace) {
+func (x *fastPath) share(s *BoardMember) {
 	x.p.Lock()
 	defer x.p.Unlock()
-	at := s.Place.Index()
-	s.Place.Move(&x.Boards[at])
+	at := s.Member.Index()
+	s.Member.Move(&x.Boards[at])
 	x.places[at], s.shared = s, true
 	x.Used++
 }
 
-func (x *fastPath) unshare(s *BoardPlace) {
+func (x *fastPath) unshare(s *BoardMember) {
 	x.p.Lock()
 	defer x.p.Unlock()
-	at := s.Place.Index()
-	s.Place.Move(new(board.State))
+	at := s.Member.Index()
+	s.Member.Move(new(board.State))
 	x.Boards[at].Members = 0
 	x.places[at], s.shared = nil, false
 	x.Used--
 	x.Memory.Forget()
 }
 
-// RingFastPath wakes the members of a communicator that sleep, after C has written to its slot of the
-// board.
-func RingFastPath(slot int) {
+// WakeFastPathMembers wakes the members of a communicator that sleep, after C has written to its
+// slot of the board.
+func WakeFastPathMembers(slot int) {
 	if p, err := Current(); err == nil {
 		p.FastPath.ring(slot)
 	}
 }
 
 // PlaceAt returns the place in a slot of the board in which C does operations.
-func (x *fastPath) PlaceAt(slot int) *BoardPlace { return x.places[slot] }
+func (x *fastPath) PlaceAt(slot int) *BoardMember { return x.places[slot] }
 
 func (x *fastPath) ring(slot int) {
 	x.p.Lock()
@@ -520,7 +521,7 @@ func (o *fastOp) moved(t *native.Transfer) (Status, error) {
 
 func (o *fastOp) Cancel() error {
 	if o.steady() {
-		return (&Steady{}).Cancel()
+		return (&Uncancellable{}).Cancel()
 	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		o.p.Eng.Cancel(m)
@@ -531,7 +532,7 @@ func (o *fastOp) Cancel() error {
 
 func (o *fastOp) Free() error {
 	if o.steady() {
-		return (&Steady{}).Free()
+		return (&Uncancellable{}).Free()
 	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		o.p.Eng.Release(m)

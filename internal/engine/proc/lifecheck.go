@@ -78,7 +78,7 @@ func (c *lifeChecks) suspects(q *Endpoint, cause error) bool {
 }
 
 // inquires handles the node's answer about a proc to which a link has broken, and reports whether it was one.
-func (c *lifeChecks) inquires(d Delivery, peer message.Peer) bool {
+func (c *lifeChecks) inquires(d LinkMessage, peer message.Peer) bool {
 	if c == nil {
 		return false
 	}
@@ -157,7 +157,7 @@ func (c *lifeChecks) knows(peer message.Peer) {
 }
 
 // asks reports whether this proc has to ask one of w whether it lives.
-func (c *lifeChecks) asks(w *MetWorld) bool {
+func (c *lifeChecks) asks(w *ConnectedWorld) bool {
 	if c == nil {
 		return false
 	}
@@ -242,10 +242,10 @@ func (c *lifeChecks) startLifeCheck(l link.Link, peer message.Peer) {
 	x.Flush()
 }
 
-// Due implements drive.Mover.
+// Due implements drive.EndpointIO.
 func (x *lifeCheck) Due() bool { return len(x.out) > 0 }
 
-// Flush implements drive.Mover.
+// Flush implements drive.EndpointIO.
 func (x *lifeCheck) Flush() (progress bool) {
 	for len(x.out) > 0 && !x.failed {
 		n, err := x.Link.Send([][]byte{x.out})
@@ -261,7 +261,7 @@ func (x *lifeCheck) Flush() (progress bool) {
 	return progress
 }
 
-// Receive implements drive.Mover.
+// Receive implements drive.EndpointIO.
 func (x *lifeCheck) Receive() (progress bool) {
 	progress = x.Flush()
 	var buf [len(lifeWord) + 1]byte
@@ -289,7 +289,7 @@ func (x *lifeCheck) Receive() (progress bool) {
 	return progress
 }
 
-// Drop implements drive.Mover. A link on which the other end has said nothing proves nothing.
+// Drop implements drive.EndpointIO. A link on which the other end has said nothing proves nothing.
 func (x *lifeCheck) Drop(cause error) {
 	if x.failed {
 		return

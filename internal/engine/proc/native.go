@@ -30,7 +30,7 @@ const (
 type Native struct {
 	p         *Process
 	library   *native.Library
-	hub       *native.Hub
+	hub       *native.Links
 	first     wire.WorldRank // lowest of the site's ranks
 	endpoints []*Endpoint    // by rank at the site; nil: no endpoint, or none any more
 	oneThread bool           // at most one thread of the program is in MPI at a time
@@ -45,7 +45,7 @@ func (p *Process) UseNative(l *native.Library) {
 	p.Lock()
 	defer p.Unlock()
 	p.Native = &Native{
-		p: p, library: l, hub: native.NewHub(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
+		p: p, library: l, hub: native.NewLinks(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
 		endpoints: make([]*Endpoint, l.Size),
 	}
 	site, own, machines := []wire.WorldRank(nil), p.Job.Proc(p.Job.Rank).Node, false
@@ -154,9 +154,9 @@ func (n *Native) Finalize() error {
 	return n.library.Finalize()
 }
 
-// NativeTeam is a communicator of the site's MPI: it contains the members of one of our
+// NativeComm is a communicator of the site's MPI: it contains the members of one of our
 // communicators that are at the site, in the order of their ranks.
-type NativeTeam struct {
+type NativeComm struct {
 	Size    int
 	Planner *coll.Planner // a planner with phases of the site's MPI
 	comm    native.Comm
@@ -171,7 +171,7 @@ func (n *Native) Has(r wire.WorldRank) bool {
 // Team makes a communicator of the site's MPI. All its procs call it at a time when none of them
 // waits for another one. id is the same at all of them, and differs between communicators that are
 // made at the same time.
-func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
+func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeComm, error) {
 	n.p.Lock()
 	defer n.p.Unlock()
 	ranks := make([]int32, len(procs))
@@ -185,7 +185,7 @@ func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 	if at := n.place(c); at != nil {
 		at.Drop() // another team had the number
 	}
-	return &NativeTeam{Size: len(procs), comm: c}, nil
+	return &NativeComm{Size: len(procs), comm: c}, nil
 }
 
 // maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
@@ -193,7 +193,7 @@ const maxTag = 1 << 15
 
 // Begin begins a collective operation of a team, which its caller waits for, or continues one that
 // C has begun. The process is locked.
-func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
+func (n *Native) Begin(t *NativeComm, ph *native.Phase) error {
 	at := n.place(t.comm)
 	if at == nil || at.Pending == fastpath.None && at.Error == 0 {
 		return n.hub.Begin(t.comm, ph)
@@ -204,7 +204,7 @@ func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
 }
 
 // place is what C knows of a team, or nil if C does nothing there.
-func (n *Native) place(c native.Comm) *fastpath.Team {
+func (n *Native) place(c native.Comm) *fastpath.NativeComm {
 	if n.p.FastPath == nil || c < 0 || c >= fastpath.Teams {
 		return nil
 	}
@@ -255,7 +255,7 @@ func threads(one bool) {
 }
 
 // Leave frees a team. All its procs do so.
-func (n *Native) Leave(t *NativeTeam) {
+func (n *Native) Leave(t *NativeComm) {
 	n.p.Lock()
 	defer n.p.Unlock()
 	if err := n.library.CloseComm(t.comm); err != nil {

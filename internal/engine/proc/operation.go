@@ -39,12 +39,12 @@ func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
 		c = p.Comms.ErrorComm()
 	}
-	return (&Extra{Op: op, Fn: fn}).Begun(c)
+	return (&RequestExtension{Op: op, Fn: fn}).Begun(c)
 }
 
 // Begun is Process.Begun for an operation that keeps the state of its request in its own memory,
 // which is used again when it has ended.
-func (x *Extra) Begun(c *Comm) Request {
+func (x *RequestExtension) Begun(c *Comm) Request {
 	return Request{c: c, extra: x, standing: standing{Gen: x.Op.Generation(), State: Active}}
 }
 
@@ -55,24 +55,24 @@ type looker interface {
 	Poll() bool
 }
 
-// Steady is embedded in operations that can neither be cancelled nor freed.
-type Steady struct{ Gen uint32 }
+// Uncancellable is embedded in operations that can neither be cancelled nor freed.
+type Uncancellable struct{ Gen uint32 }
 
 // Generation implements operation.
-func (s *Steady) Generation() uint32 { return s.Gen }
+func (s *Uncancellable) Generation() uint32 { return s.Gen }
 
 // Cancel implements operation.
-func (s *Steady) Cancel() error {
+func (s *Uncancellable) Cancel() error {
 	return fmt.Errorf("%w: it is no send, receive or generalized request, which can be cancelled", ErrRequest)
 }
 
 // Free implements operation.
-func (s *Steady) Free() error {
+func (s *Uncancellable) Free() error {
 	return fmt.Errorf("%w: an operation that is no message cannot be left alone before it is complete", ErrRequest)
 }
 
-// Adopted is an operation that C has begun and that Go continues.
-type Adopted interface {
+// StartedByC is an operation that C has begun and that Go continues.
+type StartedByC interface {
 	// Done, Status and Finish are the methods of a request's operation.
 	Done() bool
 	Status() (Status, error)
@@ -87,11 +87,12 @@ type BackgroundOp interface {
 	CarryOn() (over bool)
 }
 
-// Resting is a BackgroundOp that can have nothing to do until a message arrives.
-type Resting interface {
+// MessageDriven is a BackgroundOp that can have nothing to do until a message arrives.
+type MessageDriven interface {
 	BackgroundOp
-	// Rests reports whether the operation has nothing to do until then. The process is locked.
-	Rests() bool
+	// WaitsForMessage reports whether the operation has nothing to do until then. The process is
+	// locked.
+	WaitsForMessage() bool
 }
 
 // background has the operations that continue during any call of MPI.
@@ -107,7 +108,7 @@ func (b *background) Dispatch(e BackgroundOp) {
 // busy reports whether one of the operations may go on before a message arrives.
 func (b *background) busy() bool {
 	for _, e := range b.List {
-		if r, ok := e.(Resting); !ok || !r.Rests() {
+		if r, ok := e.(MessageDriven); !ok || !r.WaitsForMessage() {
 			return true
 		}
 	}
@@ -137,8 +138,8 @@ func (b *background) drop(e BackgroundOp) {
 	}
 }
 
-// Introduced is the first message of a Remote.
-type Introduced struct {
+// FirstMessage is the first message of a Remote.
+type FirstMessage struct {
 	R *message.Request
 	B [8]byte
 }
@@ -161,9 +162,9 @@ type periodic struct {
 	off   bool
 }
 
-// LookPeriodically makes p progress while the program computes, if its job asks for that. It is
+// ProgressPeriodically makes p progress while the program computes, if its job asks for that. It is
 // called when Init is over; before, not all users of p lock it.
-func LookPeriodically(p *Process) {
+func ProgressPeriodically(p *Process) {
 	p.Lock()
 	defer p.Unlock()
 	o := &p.periodic

@@ -65,9 +65,9 @@ type Process struct {
 	lifeChecks  *lifeChecks // nil like Survival
 }
 
-// Delivery is a message of the node about a link: it contains the link, or the reason why there is
-// none.
-type Delivery struct {
+// LinkMessage is a message of the node about a link: it contains the link, or the reason why there
+// is none.
+type LinkMessage struct {
 	Msg wireup.Message
 	L   link.Link // nil: there is none
 }

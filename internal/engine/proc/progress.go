@@ -195,7 +195,7 @@ type rest struct {
 func (r *rest) begin(p *Process) {
 	ended := p.Eng.Completed() + p.Node.taken + p.Probing.ended + p.Boards.ended
 	for _, s := range p.Boards.places {
-		ended += uint64(s.Place.Ops)
+		ended += uint64(s.Member.Ops)
 	}
 	r.began = time.Now()
 	if r.since.IsZero() || r.ended != ended {

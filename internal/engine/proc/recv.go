@@ -16,7 +16,7 @@ const StreakMax = 64
 // RecvElements is a blocking receive. If measured is set it is MPI_Recv, whose time is measured if
 // measuring is on: as far as possible before the message comes.
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bool) (Status, error) {
-	begun, r := int64(0), calls.Receipt{}
+	begun, r := int64(0), calls.MeasuredRecv{}
 	if measured {
 		begun = calls.BeginLate()
 	}
@@ -61,7 +61,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 
 // recvEager receives without a request, if the message comes soon, is a fast-box message from a
 // proc of this host, and can match nothing else. r is told if it does not come very soon.
-func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, r *calls.Receipt) (st Status, ok bool) {
+func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, r *calls.MeasuredRecv) (st Status, ok bool) {
 	streak := &p.streak
 	if p.FastPath != nil {
 		streak = &p.FastPath.Streak
@@ -152,7 +152,7 @@ func composed(p *Process) bool {
 	return !p.Driving && p.Waiters == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }
 
-func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {
+func (c *Comm) IrecvElements(fn MakerFunc, b []byte, k datatype.Kind, src, tag int) (Request, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	switch {
 	case err != nil:

@@ -16,29 +16,29 @@ type Request struct {
 	// message's stream, if any, is message.Request.User.
 	c     *Comm // its error handler is called; nil: the null request
 	r     *message.Request
-	extra *Extra // nil for most requests
+	extra *RequestExtension // nil for most requests
 	standing
 }
 
 type standing struct {
 	Gen   uint32
 	State requestState
-	Fn    Maker
+	Fn    MakerFunc
 }
 
-// Extra is the state of a request that is not a plain send or receive.
-type Extra struct {
+// RequestExtension is the state of a request that is not a plain send or receive.
+type RequestExtension struct {
 	Op   operation // the operation, if it is no message
 	Fn   string    // the function of MPI that has made the request
 	Plan *Plan     // of a persistent request
 }
 
-// Maker is the function of MPI that has made a message's request.
-type Maker uint8
+// MakerFunc is the function of MPI that has made a message's request.
+type MakerFunc uint8
 
 // The functions that make requests of messages.
 const (
-	ByIsend Maker = iota
+	ByIsend MakerFunc = iota
 	ByIssend
 	ByIbsend
 	ByIrsend
@@ -51,7 +51,7 @@ const (
 // Makers are the functions' names.
 var Makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
 
-func (m Maker) receives() bool { return m >= ByIrecv }
+func (m MakerFunc) receives() bool { return m >= ByIrecv }
 
 // Op returns the operation of the request, nil if it is a message.
 func (q *Request) Op() operation {
@@ -344,15 +344,15 @@ type Plan struct {
 type starter interface{ Start(q *Request) error }
 
 // NoPartner returns the request of a send or receive with ProcNull (MPI-4.1, 3.11).
-func NoPartner(c *Comm, fn Maker) Request {
+func NoPartner(c *Comm, fn MakerFunc) Request {
 	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
 }
 
 // Sent returns the request of a send that needs no further work.
-func Sent(c *Comm, fn Maker) Request { return NoPartner(c, fn) }
+func Sent(c *Comm, fn MakerFunc) Request { return NoPartner(c, fn) }
 
 // Unstarted returns an inactive persistent request.
-func Unstarted(c *Comm, x *Extra) Request {
+func Unstarted(c *Comm, x *RequestExtension) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }
 
@@ -361,7 +361,7 @@ func (q *Request) Comm() *Comm { return q.c }
 
 // Extra returns a pointer to the state of a request that is no plain message, which is nil for most
 // requests.
-func (q *Request) Extra() **Extra { return &q.extra }
+func (q *Request) Extra() **RequestExtension { return &q.extra }
 
 // Message returns the request of core/message, nil if the request is no message.
 func (q *Request) Message() *message.Request { return q.r }

@@ -28,13 +28,13 @@ const (
 	keepChunk = 128 << 10
 )
 
-func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, error) {
+func (es *endpoints) addResumable(d *LinkMessage, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
-	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
+	if len(t.Session) != len(resume.SessionID{}) || t.Window < 0 || t.Window > resume.MaxWindow {
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
 	q := &Endpoint{p: es.p, Peer: peer, terms: t}
-	r := es.p.Driver.NewResumable(&q.Endpoint, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
+	r := es.p.Driver.NewResumable(&q.Endpoint, resume.SessionID(t.Session), t.Window, drive.ResumeRules{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
 	l, err := q.packed(r, d.Msg.Compress)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (es *endpoints) keepLent(all bool) (progress bool) {
 }
 
 // again handles a further connection of a resumable link, or the message that there is none.
-func (es *endpoints) again(d *Delivery, peer message.Peer) {
+func (es *endpoints) again(d *LinkMessage, peer message.Peer) {
 	t := d.Msg.Resumable
 	q := es.resumableTo(peer, t.Session)
 	switch {

@@ -48,7 +48,7 @@ func endMeasuredSend(c *Comm, begun int64, run bool, size, dst, tag int) {
 	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))
 }
 
-func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
+func (c *Comm) IsendElements(fn MakerFunc, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
 	switch {
 	case err != nil:
@@ -67,7 +67,7 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 }
 
 // Active returns the request of a message.
-func (c *Comm) Active(fn Maker, r *message.Request, items *Stream) Request {
+func (c *Comm) Active(fn MakerFunc, r *message.Request, items *Stream) Request {
 	if items != nil {
 		r.User = items
 	}
@@ -230,7 +230,7 @@ func (b *SendBuffer) Detach() (size int, err error) {
 
 // flush is an operation that is complete once all buffered sends have left.
 type flush struct {
-	Steady
+	Uncancellable
 	p    *Process
 	room *message.BufferSpace
 }

@@ -291,7 +291,7 @@ func (s *Survival) Linked(peer message.Peer) bool { return s.p.Endpoints.endpoin
 func (s *Survival) Spans(c *Comm) bool { return c.common == nil || c.common.Survive }
 
 // outlives reports whether procs of a world go on without others, as this one does.
-func (s *Survival) outlives(w *MetWorld) bool {
+func (s *Survival) outlives(w *ConnectedWorld) bool {
 	return s != nil && w != nil && w.Limits.Survive && !w.Leaving
 }
 

@@ -116,7 +116,7 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 func (tr *tracing) traceCut(written int64, cause error) { tr.fileCut(tr.job.Trace, written, cause) }
 
 func (tr *tracing) fileCut(file string, written int64, cause error) {
-	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: file, Bytes: written}}
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.TruncatedTrace{File: file, Bytes: written}}
 	if tr.node == nil || tr.node.Send(m) != nil {
 		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.job.Rank, file, written, cause)
 	}
@@ -127,10 +127,10 @@ func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
 	return int(peer), known
 }
 
-// Procedure is a run of numbered steps that procs take together, such as connecting, as a trace
+// TraceSteps is a run of numbered steps that procs take together, such as connecting, as a trace
 // shows it: each step appears once this proc has taken it, so that a proc waits in the step after
 // the last one shown. It is nil, and costs nothing, if nothing is traced.
-type Procedure struct {
+type TraceSteps struct {
 	t    *tracer
 	name string
 }
@@ -144,27 +144,27 @@ const (
 )
 
 // Procedure begins a run of a procedure. The runs of each kind are numbered. The process is locked.
-func (tr *tracing) Procedure(kind string) *Procedure {
+func (tr *tracing) Procedure(kind string) *TraceSteps {
 	t := tr.Tracing()
 	if t == nil {
 		return nil
 	}
 	t.runs[kind]++
-	return &Procedure{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
+	return &TraceSteps{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
 }
 
 // TraceStep records in the trace that the proc has taken a step, with the text that what returns.
-func (x *Procedure) TraceStep(step int, what func() string) {
+func (x *TraceSteps) TraceStep(step int, what func() string) {
 	if x != nil {
 		x.t.Step(trace.Step{Procedure: x.name, Number: step, Text: what()})
 	}
 }
 
 // TraceText records a text that belongs to no step.
-func (x *Procedure) TraceText(what func() string) { x.TraceStep(trace.NoStep, what) }
+func (x *TraceSteps) TraceText(what func() string) { x.TraceStep(trace.NoStep, what) }
 
 // TraceEnd records how the procedure has ended.
-func (x *Procedure) TraceEnd(err error, made *Comm) {
+func (x *TraceSteps) TraceEnd(err error, made *Comm) {
 	x.TraceText(func() string {
 		if err != nil {
 			return fmt.Sprintf("failed with %v: %v", ErrorClass(err), err)

@@ -14,9 +14,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MetWorld is another job with which this one is connected. Its procs get the next numbers of the
-// process's table of procs, in a row; no number is used again.
-type MetWorld struct {
+// ConnectedWorld is another job with which this one is connected. Its procs get the next numbers of
+// the process's table of procs, in a row; no number is used again.
+type ConnectedWorld struct {
 	*dynamic.Description
 	First   comm.Proc
 	Members int
@@ -29,24 +29,24 @@ type MetWorld struct {
 	opening map[message.Peer]bool // links that the node is making
 }
 
-func (w *MetWorld) has(p comm.Proc) bool { return p >= w.First && int(p-w.First) < w.Members }
+func (w *ConnectedWorld) has(p comm.Proc) bool { return p >= w.First && int(p-w.First) < w.Members }
 
 // worldTable has the procs of all jobs that a process knows. It is immutable; it is replaced as a
 // whole, under the process's lock.
 type worldTable struct {
 	clients *comm.Clients
-	Met     []*MetWorld
+	Met     []*ConnectedWorld
 }
 
 type worlds struct {
 	p              *Process
 	Description    *dynamic.Description // of this job, without groups: see Own; nil: it cannot connect to others
 	Table          atomic.Pointer[worldTable]
-	Early          []Delivery                   // links from worlds that are not known yet
-	meetings       int                          // number of meetings under way
-	Remotes        map[message.Peer]Remote      // procs at the other ends of temporary links, by their peers in core/message
-	TemporaryLinks uint32                       // number of temporary links made
-	Introduced     map[message.Peer]*Introduced // first messages of Remotes
+	Early          []LinkMessage                  // links from worlds that are not known yet
+	meetings       int                            // number of meetings under way
+	Remotes        map[message.Peer]Remote        // procs at the other ends of temporary links, by their peers in core/message
+	TemporaryLinks uint32                         // number of temporary links made
+	Introduced     map[message.Peer]*FirstMessage // first messages of Remotes
 }
 
 // describeOwn reads what this proc itself needs of the description that other worlds get of this job.
@@ -80,7 +80,7 @@ func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
 // WorldOf returns the world of a proc of another job, or nil if the world is not known any more.
-func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
+func (ws *worlds) WorldOf(proc comm.Proc) *ConnectedWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.has(proc) {
 			return w
@@ -90,7 +90,7 @@ func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 }
 
 // Known returns a world by its name, or nil if it is not known. The process is locked.
-func (ws *worlds) Known(name dynamic.World) *MetWorld {
+func (ws *worlds) Known(name dynamic.World) *ConnectedWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
 			return w
@@ -121,12 +121,12 @@ func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
 func (ws *worlds) SomeForeign() bool { return slices.Contains(ws.p.Members.foreign, true) }
 
 // Member returns the identification of a proc in other worlds.
-func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
+func (ws *worlds) Member(proc comm.Proc) dynamic.WorldProc {
 	if !ws.Foreign(message.Peer(proc)) {
-		return dynamic.Member{World: ws.Description.World, Rank: wire.WorldRank(proc)}
+		return dynamic.WorldProc{World: ws.Description.World, Rank: wire.WorldRank(proc)}
 	}
 	w := ws.WorldOf(proc)
-	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.First)}
+	return dynamic.WorldProc{World: w.World, Rank: wire.WorldRank(proc - w.First)}
 }
 
 // allows reports whether all procs of a world limit the unexpected messages that they keep, and so
@@ -136,7 +136,7 @@ func allows(d *dynamic.Description) bool {
 }
 
 // Register registers a world, if it is new. The process is locked.
-func (ws *worlds) Register(d *dynamic.Description) (*MetWorld, error) {
+func (ws *worlds) Register(d *dynamic.Description) (*ConnectedWorld, error) {
 	if w := ws.Known(d.World); w != nil {
 		w.Leaving = false
 		return w, nil
@@ -157,7 +157,7 @@ func (ws *worlds) Register(d *dynamic.Description) (*MetWorld, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &MetWorld{Description: d, First: comm.Proc(first), Members: d.Size(), clients: ws.freeClients(), opening: map[message.Peer]bool{}}
+	w := &ConnectedWorld{Description: d, First: comm.Proc(first), Members: d.Size(), clients: ws.freeClients(), opening: map[message.Peer]bool{}}
 	counts, clients := make([]int, len(d.Groups)), make([]wire.ClientRank, len(d.Groups))
 	sites := map[int]wire.ClientRank{}
 	for i := range d.Groups {
@@ -185,7 +185,7 @@ func (ws *worlds) freeClients() (n wire.ClientRank) {
 }
 
 // WorldsOf returns the worlds of members of groups, without this one.
-func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
+func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*ConnectedWorld) {
 	all := ws.Table.Load().Met
 	if len(all) == 0 {
 		return nil
@@ -205,7 +205,7 @@ func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 
 // Use adds n to the number of communicators for each world that members of c belong to, and returns
 // these worlds.
-func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
+func (ws *worlds) Use(c *comm.Comm, n int32) []*ConnectedWorld {
 	met := ws.WorldsOf(c.Group(), c.Remote())
 	for _, w := range met {
 		w.Uses.Add(n)
@@ -215,7 +215,7 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 
 // MarkLost marks worlds as lost if why, an error of a communicator with members of them, means that a
 // proc has died, and the worlds do not continue without it.
-func (ws *worlds) MarkLost(met []*MetWorld, why error) {
+func (ws *worlds) MarkLost(met []*ConnectedWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
 		for _, w := range met {
@@ -234,7 +234,7 @@ func (q *Endpoint) CloseSend() {
 }
 
 // forget removes a world from the tables once it is left, and has no links and will have none.
-func (ws *worlds) forget(w *MetWorld) {
+func (ws *worlds) forget(w *ConnectedWorld) {
 	old := ws.Table.Load()
 	if !w.Leaving || ws.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.Met, w) {
 		return
@@ -248,7 +248,7 @@ func (ws *worlds) forget(w *MetWorld) {
 		return
 	}
 	ws.p.Eng.ForgetWorld(message.Peer(w.First))
-	met := slices.DeleteFunc(slices.Clone(old.Met), func(x *MetWorld) bool { return x == w })
+	met := slices.DeleteFunc(slices.Clone(old.Met), func(x *ConnectedWorld) bool { return x == w })
 	ws.Table.Store(&worldTable{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
 }
 
@@ -324,7 +324,7 @@ func (ws *worlds) Before(a, b comm.Proc) bool {
 // Outside of meetings it keeps none.
 const maxEarly = 256
 
-func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
+func (w *ConnectedWorld) card(rank wire.WorldRank) *dynamic.BusinessCard {
 	n := int(rank)
 	for i := range w.Groups {
 		if n < w.Groups[i].Count {
@@ -352,7 +352,7 @@ func (ws *worlds) openForeign(peer message.Peer) {
 }
 
 // takeForeign handles a link to a proc of another world, or the message that there is none.
-func (ws *worlds) takeForeign(d Delivery) {
+func (ws *worlds) takeForeign(d LinkMessage) {
 	var name dynamic.World
 	if copy(name[:], d.Msg.Meeting.World) != len(name) || ws.Description == nil {
 		d.close()
@@ -374,7 +374,7 @@ func (ws *worlds) takeForeign(d Delivery) {
 	}
 }
 
-func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
+func (ws *worlds) takeLink(d LinkMessage, w *ConnectedWorld, peer message.Peer) {
 	if ws.p.lifeChecks.inquires(d, peer) {
 		return
 	}
@@ -412,7 +412,7 @@ func (ws *worlds) takeEarly() {
 	}
 }
 
-func (d *Delivery) close() {
+func (d *LinkMessage) close() {
 	if d.L != nil {
 		_ = d.L.Close()
 	}

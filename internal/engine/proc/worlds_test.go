@@ -28,8 +28,8 @@ func TestDoubt(t *testing.T) {
 		if x.ours {
 			p.Survival = &Survival{p: p}
 		}
-		w := &MetWorld{Description: &dynamic.Description{Limits: dynamic.Limits{Survive: x.theirs}}, Leaving: x.leaving}
-		(&worlds{p: p}).MarkLost([]*MetWorld{w}, x.why)
+		w := &ConnectedWorld{Description: &dynamic.Description{Limits: dynamic.Limits{Survive: x.theirs}}, Leaving: x.leaving}
+		(&worlds{p: p}).MarkLost([]*ConnectedWorld{w}, x.why)
 		if w.lost != x.lost {
 			t.Errorf("%+v: lost %t", x, w.lost)
 		}

@@ -140,7 +140,7 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 		return nil, err
 	}
 	c.Process().Lock()
-	ours := construct.Ours(c)
+	ours := construct.AllOwn(c)
 	c.Process().Unlock()
 	if !ours {
 		return nil, proc.ForeignError("a window")
@@ -188,7 +188,7 @@ func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
 
 // tell tells all members of c words of this one, and calls hear with those of each, this one too.
 func tell(c *proc.Comm, own *[memberWords]int64, hear func(rank int, words []int64)) error {
-	if collective.BoardPlace(c) == nil {
+	if collective.BoardMember(c) == nil {
 		all := make([]int64, memberWords*c.Size())
 		err := collective.GatherAll(c, slices.Clone(own[:]), all)
 		for r := range c.Size() {
@@ -260,7 +260,7 @@ func (w *Win) end() error {
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)
 	w.c.LeaveBoard()
-	collective.LeaveTeam(w.c)
+	collective.FreeNativeComm(w.c)
 	w.memory.unmap()
 	return err
 }

@@ -40,7 +40,7 @@ func (w *Win) FastPath(handle uintptr) {
 	whole := true
 	for rank := range targets {
 		base := w.memory.base(rank)
-		if whole = whole && base != nil; base == nil || !proc.OfThisMachine(p.Data.DataOf(w.peer(rank))) {
+		if whole = whole && base != nil; base == nil || !proc.HasNativeLayout(p.Data.DataOf(w.peer(rank))) {
 			continue
 		}
 		x := w.memory.extents[rank]

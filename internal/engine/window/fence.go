@@ -46,7 +46,7 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 // may be unlocked meanwhile.
 func (w *Win) meet(failed error) error {
 	mine := int32(construct.FaultCode(failed))
-	worst, done, err := collective.Worst(w.c, mine)
+	worst, done, err := collective.LargestOnBoard(w.c, mine)
 	if !done {
 		worst, err = largest(w.c, mine)
 	}

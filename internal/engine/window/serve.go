@@ -68,8 +68,8 @@ func (s *server) listen(in *slot) {
 	s.w.Process.Endpoints.ReceivePosted(in.r)
 }
 
-// Rests implements proc.Resting.
-func (s *server) Rests() bool {
+// WaitsForMessage implements proc.MessageDriven.
+func (s *server) WaitsForMessage() bool {
 	return s.over || len(s.jobs)+len(s.answers)+s.held == 0 && !s.slots[s.next].r.Done()
 }
 

@@ -30,7 +30,7 @@ type target struct {
 
 // access is a request to a target that is under way: an operation or a synchronisation.
 type access struct {
-	proc.Steady
+	proc.Uncancellable
 	w      *Win
 	rank   int
 	head   []byte              // the encoded header
@@ -167,7 +167,7 @@ func (a *access) discard() {
 	}
 	w := a.w
 	if len(w.origin.spare) < spareAccesses && cap(a.typ) <= rma.HeaderSize {
-		*a = access{Steady: a.Steady, w: w, head: a.head, typ: a.typ}
+		*a = access{Uncancellable: a.Uncancellable, w: w, head: a.head, typ: a.typ}
 		w.origin.spare = append(w.origin.spare, a)
 	}
 }

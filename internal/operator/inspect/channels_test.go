@@ -15,7 +15,7 @@ import (
 // TestAnswersOverChannels: an answer comes as it is; one that cannot be read, or that is far more than its
 // bytes seem, is refused.
 func TestAnswersOverChannels(t *testing.T) {
-	a := links.Answer{Node: &links.Node{About: links.About{Job: "heat"}}, Reports: true}
+	a := links.Answer{Node: &links.Node{NodeInfo: links.NodeInfo{Job: "heat"}}, Reports: true}
 	b, err := packed(a)
 	if err != nil {
 		t.Fatal(err)

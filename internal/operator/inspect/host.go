@@ -52,7 +52,7 @@ func (c *Control) switchState(h *Host) switchState {
 		from := dial.OriginOf(x.Link)
 		d.Bytes, d.Pure = counted(wireup.LinkStats{Counted: x.Counted, Sent: x.Sent, Received: x.Received}), x.Counted
 		if k := x.Packed; k != nil {
-			d.Packed = &wireup.Packed{Sent: k.Sent, Received: k.Received, SentPacked: k.WireSent, ReceivedPacked: k.WireReceived}
+			d.Packed = &wireup.CompressedBytes{Sent: k.Sent, Received: k.Received, SentPacked: k.WireSent, ReceivedPacked: k.WireReceived}
 		}
 		if x.Channel != nil {
 			from = c.Channels.OriginOf(h.Index, x.Channel)

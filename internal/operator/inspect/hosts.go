@@ -71,7 +71,7 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 			x.Received += l.Received
 			if l.Packed != nil {
 				if x.Packed == nil {
-					x.Packed = &wireup.Packed{}
+					x.Packed = &wireup.CompressedBytes{}
 				}
 				x.Packed.Add(l.Packed)
 			}

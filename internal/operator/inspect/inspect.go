@@ -46,8 +46,8 @@ type Settings struct {
 
 	Cluster *member.Cluster // hosts of the site that have nodes of their own; nil: there are none
 
-	Reload func(ctx context.Context, check bool, text string) (links.Reread, error) // reads the job file again
-	Text   func() (string, error)                                                   // the file as it is now
+	Reload func(ctx context.Context, check bool, text string) (links.FileReload, error) // reads the job file again
+	Text   func() (string, error)                                                       // the file as it is now
 
 	Log func() []loglimit.Line // the node's last lines
 
@@ -95,7 +95,7 @@ type Control struct {
 
 	rereading sync.Mutex // at the head: one reload at a time
 
-	End *End
+	End *EndNotifier
 
 	last   finalAnswers
 	resent retransmits
@@ -104,7 +104,7 @@ type Control struct {
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job continues.
 func Open(s Settings) *Control {
-	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked), End: &End{over: make(chan struct{})}}
+	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked), End: &EndNotifier{over: make(chan struct{})}}
 	err := c.writeAbout()
 	if err == nil {
 		c.server, err = links.Serve(filepath.Join(s.Site.Dir, links.SocketName), c.Answer)
@@ -154,9 +154,9 @@ func (c *Control) writeAbout() error {
 	return os.Rename(path+".new", path)
 }
 
-func (c *Control) about() links.About {
+func (c *Control) about() links.NodeInfo {
 	site := c.Site.Routes.Site
-	a := links.About{Job: c.Name, Site: site.Name, Client: site.Client, PID: os.Getpid(), Parent: os.Getppid()}
+	a := links.NodeInfo{Job: c.Name, Site: site.Name, Client: site.Client, PID: os.Getpid(), Parent: os.Getppid()}
 	if at := site.Server.Address; at.Port() != 0 {
 		a.Server = at.String()
 	}
@@ -204,7 +204,7 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 	case r.Op == links.OpProbe:
 		a.Measure, err = c.Prober.Measure(ctx, r)
 	case r.Op == links.OpReread:
-		a.Rereads = []links.Reread{c.reread(ctx, r)}
+		a.Rereads = []links.FileReload{c.reread(ctx, r)}
 	case r.Op == links.OpDrain, r.Op == links.OpUndrain, r.Op == links.OpDrained:
 		a.Drain, err = drain(ctx, c, r)
 	case r.Op == links.OpReload:
@@ -232,7 +232,7 @@ func (c *Control) isReady() bool {
 // are left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
-		d := &links.Node{About: c.about(), Phase: links.PhaseStarting, Waits: c.Waits()}
+		d := &links.Node{NodeInfo: c.about(), Phase: links.PhaseStarting, Waits: c.Waits()}
 		for _, p := range c.Procs.All() {
 			x := links.Proc{Rank: -1, PID: p.PID(), Address: addressOf(c, p)}
 			x.State, x.Ended = stateOf(p)
@@ -246,7 +246,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		c.describeLog(d, r)
 		return d
 	}
-	d := &links.Node{About: c.about(), Phase: c.Phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
+	d := &links.Node{NodeInfo: c.about(), Phase: c.Phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
 	defer cancel()
 	stats := make([]*wireup.Stats, len(c.Procs.All()))

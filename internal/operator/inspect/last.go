@@ -64,34 +64,34 @@ func (l *finalAnswers) all(gone func(client int, hasAsked bool) bool) bool {
 	return true
 }
 
-// NoMoreQuestions reports whether no site will ask this node any more: each site that writes a report has
-// the final figures of this node's site, or asks another host, as the site's first proc is there,
-// or is gone.
-func NoMoreQuestions(c *Control, gone func(client int, hasAsked bool) bool) bool {
+// QuestionsOver reports whether no site will ask this node any more: each site that writes a report
+// has the final figures of this node's site, or asks another host, as the site's first proc is
+// there, or is gone.
+func QuestionsOver(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
 	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
 }
 
 // Reachable returns the job's other own sites that this node can ask.
-func Reachable(c *Control) []links.About {
+func Reachable(c *Control) []links.NodeInfo {
 	return otherSites(c, func(x *startup.ClientInfo) bool { return hasLink(c, x) || asksByChannel(c, x) == nil })
 }
 
 // ReachableAtEnd returns those of them that can be asked when the procs of both sites have passed
 // MPI_Finalize, and channels have ended: those that do not answer over a channel alone.
-func ReachableAtEnd(c *Control) []links.About {
+func ReachableAtEnd(c *Control) []links.NodeInfo {
 	return otherSites(c, func(x *startup.ClientInfo) bool { return hasLink(c, x) && !c.last.isByChannel(x.Rank) })
 }
 
 // AskSite asks one of the sites that Reachable returned.
-func AskSite(ctx context.Context, c *Control, client int, r links.Request) []links.Other {
+func AskSite(ctx context.Context, c *Control, client int, r links.Request) []links.HostAnswer {
 	return c.ofOtherSite(ctx, &c.Site.Routes.World.Clients[client], r)
 }
 
 // isLast reports whether an answer says of so many procs that they have passed MPI_Finalize, or ended, so
 // that nothing will be added to what they have counted.
 func isLast(a links.Answer, procs int) bool {
-	all := append([]links.Other{{Node: a.Node}}, a.Others...)
+	all := append([]links.HostAnswer{{Node: a.Node}}, a.Others...)
 	for _, o := range all {
 		if o.Node == nil {
 			continue

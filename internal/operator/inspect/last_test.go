@@ -46,9 +46,9 @@ func TestIsLast(t *testing.T) {
 		a    links.Answer
 		want bool
 	}{
-		"all, on two hosts":    {links.Answer{Node: done, Others: []links.Other{{Node: done}}}, true},
-		"one runs":             {links.Answer{Node: done, Others: []links.Other{{Node: node(links.ProcFinished, links.ProcRunning)}}}, false},
-		"a host has not said":  {links.Answer{Node: done, Others: []links.Other{{Error: "silent"}}}, false},
+		"all, on two hosts":    {links.Answer{Node: done, Others: []links.HostAnswer{{Node: done}}}, true},
+		"one runs":             {links.Answer{Node: done, Others: []links.HostAnswer{{Node: node(links.ProcFinished, links.ProcRunning)}}}, false},
+		"a host has not said":  {links.Answer{Node: done, Others: []links.HostAnswer{{Error: "silent"}}}, false},
 		"nobody has said much": {links.Answer{}, false},
 	} {
 		if got := isLast(c.a, 4); got != c.want {

@@ -79,7 +79,7 @@ func (c *Control) ofJob(ctx context.Context, r links.Request) links.Answer {
 	r.Sites = false
 	within, cancel := beforehand(ctx)
 	defer cancel()
-	var elsewhere []links.Other
+	var elsewhere []links.HostAnswer
 	var wg sync.WaitGroup
 	wg.Go(func() { elsewhere = c.ofSites(within, r) })
 	own := c.Answer(ctx, r)
@@ -103,7 +103,7 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	r.Views = max(1, links.MaxViews/n)
 	within, cancel := beforehand(ctx)
 	defer cancel()
-	all := make([]links.Other, n)
+	all := make([]links.HostAnswer, n)
 	var own links.Answer
 	var wg sync.WaitGroup
 	for host := range n {
@@ -120,12 +120,12 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	return own
 }
 
-func (c *Control) other(ctx context.Context, host int, r links.Request) links.Other {
+func (c *Control) other(ctx context.Context, host int, r links.Request) links.HostAnswer {
 	began, here := time.Now(), place{c.Site.Routes.Site.Client, host}
 	a, err := c.ask(ctx, host, r)
 	if err == nil && a.Node != nil {
 		c.mute.answered(here)
-		return links.Other{About: a.Node.About, Node: a.Node}
+		return links.HostAnswer{About: a.Node.NodeInfo, Node: a.Node}
 	}
 	about := c.about()
 	about.PID, about.Parent = 0, 0
@@ -136,7 +136,7 @@ func (c *Control) other(ctx context.Context, host int, r links.Request) links.Ot
 	case err == nil:
 		err = errors.New("its node says nothing of its links")
 	}
-	return links.Other{About: about, Error: err.Error(), Since: c.mute.since(here, began)}
+	return links.HostAnswer{About: about, Error: err.Error(), Since: c.mute.since(here, began)}
 }
 
 func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.Answer, err error) {

@@ -45,7 +45,7 @@ func (c *Control) Reread(ctx context.Context) links.Answer {
 }
 
 // judge reports whether a host cannot take its file, or has a file that differs from the head's.
-func judge(all []links.Reread) (failed bool) {
+func judge(all []links.FileReload) (failed bool) {
 	for i := range all {
 		x := &all[i]
 		if !x.Failed() && !all[0].Failed() && x.Digest != all[0].Digest {
@@ -56,10 +56,10 @@ func judge(all []links.Reread) (failed bool) {
 	return failed
 }
 
-func (c *Control) rereadAll(ctx context.Context, r links.Request) []links.Reread {
+func (c *Control) rereadAll(ctx context.Context, r links.Request) []links.FileReload {
 	within, cancel := beforehand(ctx)
 	defer cancel()
-	all := make([]links.Reread, len(c.Cluster.Hosts))
+	all := make([]links.FileReload, len(c.Cluster.Hosts))
 	var wg sync.WaitGroup
 	for host := range all {
 		wg.Go(func() {
@@ -77,7 +77,7 @@ func (c *Control) rereadAll(ctx context.Context, r links.Request) []links.Reread
 	return all
 }
 
-func (c *Control) rereadAt(ctx context.Context, host int, r links.Request) links.Reread {
+func (c *Control) rereadAt(ctx context.Context, host int, r links.Request) links.FileReload {
 	a, err := c.ask(ctx, host, r)
 	switch {
 	case err == nil && len(a.Rereads) == 1:
@@ -87,10 +87,10 @@ func (c *Control) rereadAt(ctx context.Context, host int, r links.Request) links
 	case errors.Is(err, context.DeadlineExceeded):
 		err = links.ErrSilent
 	}
-	return links.Reread{Site: c.Site.Routes.Site.Name, Problem: "not reached: " + err.Error()}
+	return links.FileReload{Site: c.Site.Routes.Site.Name, Problem: "not reached: " + err.Error()}
 }
 
-func (c *Control) reread(ctx context.Context, r links.Request) links.Reread {
+func (c *Control) reread(ctx context.Context, r links.Request) links.FileReload {
 	a, err := c.Reload(ctx, r.Check, r.Text)
 	if err != nil {
 		a.Problem = err.Error()

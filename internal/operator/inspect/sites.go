@@ -105,12 +105,12 @@ func (c *Control) enter(ctx context.Context) bool {
 	}
 }
 
-func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.Other) {
+func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.HostAnswer) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil
 	}
 	w := c.Site.Routes.World
-	all := make([][]links.Other, len(w.Clients))
+	all := make([][]links.HostAnswer, len(w.Clients))
 	var wg sync.WaitGroup
 	for i := range w.Clients {
 		if x := &w.Clients[i]; x.Own && x.Rank != w.Self && x.NProcs > 0 && !c.Losses.Site(x) {
@@ -123,7 +123,7 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 
 // ofOtherSite asks another site, by one of its first hosts that has procs and answers, over a link
 // or else over a channel.
-func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.Other {
+func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.HostAnswer {
 	began, whole := time.Now(), place{int(x.Rank), anyHost}
 	why := asksByChannel(c, x) // not
 	within, cancel := ctx, func() {}
@@ -142,18 +142,18 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 		no.add(fmt.Errorf("%w: %w", links.ErrNotAsked, why))
 	}
 	if a.Node == nil {
-		o := links.Other{About: c.name(x), Error: no.Error(), NotAsked: no.notAsked()}
+		o := links.HostAnswer{About: c.name(x), Error: no.Error(), NotAsked: no.notAsked()}
 		if !o.NotAsked {
 			o.Since = c.mute.since(whole, began)
 		}
-		return []links.Other{o}
+		return []links.HostAnswer{o}
 	}
 	c.last.by(x.Rank, byChannel)
 	if a.Reports && !byChannel {
 		c.last.wanted(x.Rank)
 	}
 	c.mute.answered(whole)
-	return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
+	return c.believed(x, append([]links.HostAnswer{{About: a.Node.NodeInfo, Node: a.Node}}, a.Others...))
 }
 
 // unanswered are the reasons why another site has not answered.
@@ -204,12 +204,12 @@ func askByLink(ctx context.Context, c *Control, x *startup.ClientInfo, r links.R
 // hasLink reports whether a link could be made by which another site could be asked.
 func hasLink(c *Control, x *startup.ClientInfo) bool {
 	return slices.ContainsFunc(c.firstProcs(x), func(peer wire.WorldRank) bool {
-		return len(c.Direct.Ways(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
+		return len(c.Direct.Candidates(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
 	})
 }
 
 // otherSites returns the job's other own sites of which a condition holds.
-func otherSites(c *Control, holds func(*startup.ClientInfo) bool) (sites []links.About) {
+func otherSites(c *Control, holds func(*startup.ClientInfo) bool) (sites []links.NodeInfo) {
 	if !c.isReady() || len(c.Procs.All()) == 0 {
 		return nil
 	}
@@ -224,13 +224,13 @@ func otherSites(c *Control, holds func(*startup.ClientInfo) bool) (sites []links
 
 // Unreachable returns the job's other own sites that this node cannot ask, neither over links nor over
 // channels.
-func Unreachable(c *Control) []links.About {
+func Unreachable(c *Control) []links.NodeInfo {
 	return otherSites(c, func(x *startup.ClientInfo) bool { return !hasLink(c, x) && asksByChannel(c, x) != nil })
 }
 
 // believed are the hosts of another site that its answer may be about, without what this node knows
 // better: that site may be wrong, or lie.
-func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
+func (c *Control) believed(x *startup.ClientInfo, all []links.HostAnswer) (others []links.HostAnswer) {
 	id, job := jobID(c.Site.Routes.World), c.name(x)
 	ahead := time.Duration(0) // of the clock there
 	if n := all[0].Node; n != nil && !n.Now.IsZero() {
@@ -245,7 +245,7 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 			o.Since = o.Since.Add(ahead)
 		}
 		if n := o.Node; n != nil {
-			n.About, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
+			n.NodeInfo, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
 			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
 			n.Procs = n.Procs[:min(len(n.Procs), x.NProcs)]
 			for i := range n.Procs {
@@ -275,8 +275,8 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 	return others
 }
 
-func (c *Control) name(x *startup.ClientInfo) links.About {
-	return links.About{Job: c.Name, ID: jobID(c.Site.Routes.World), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
+func (c *Control) name(x *startup.ClientInfo) links.NodeInfo {
+	return links.NodeInfo{Job: c.Name, ID: jobID(c.Site.Routes.World), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
 }
 
 func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
@@ -295,8 +295,8 @@ func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 
 func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
 	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
-	err = noWay(routes.DrainedWays(c.Site.Routes, x.Local, x.Peer))
-	for _, w := range c.Direct.Ways(x) {
+	err = noWay(routes.DrainedCandidates(c.Site.Routes, x.Local, x.Peer))
+	for _, w := range c.Direct.Candidates(x) {
 		a, err = c.askBy(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Status: true}, w, r)
 		if err == nil || ctx.Err() != nil {
 			return a, err
@@ -314,7 +314,7 @@ func noWay(drained []string) error {
 	return fmt.Errorf("%w: no transport leads there, or the route has direct = false", links.ErrNotAsked)
 }
 
-func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Way, r links.Request) (a links.Answer, err error) {
+func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Candidate, r links.Request) (a links.Answer, err error) {
 	l, err := c.Direct.Dial(ctx, hello, w)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", w.T.Name, err)

@@ -32,25 +32,25 @@ func TestAnswersOfOtherSites(t *testing.T) {
 		}
 		return n
 	}
-	got := c.believed(far, []links.Other{
-		{About: links.About{Client: 1, ID: id, Job: "forged", Site: "forged", Number: 0}, Node: node()},
-		{About: links.About{Client: 0, ID: id}, Node: node()},
+	got := c.believed(far, []links.HostAnswer{
+		{About: links.NodeInfo{Client: 1, ID: id, Job: "forged", Site: "forged", Number: 0}, Node: node()},
+		{About: links.NodeInfo{Client: 0, ID: id}, Node: node()},
 	})
 	if len(got) != 1 || got[0].About.Job != "heat" || got[0].About.Client != 1 || got[0].About.Site == "forged" {
 		t.Fatalf("%+v", got)
 	}
-	if n := got[0].Node; len(n.Procs) != 2 || n.Procs[0].Rank != int(wire.WorldRank(2)) || len(n.Views) != 0 || n.Sites != nil || n.Unused != 0 || n.Left != 0 || n.About != got[0].About {
+	if n := got[0].Node; len(n.Procs) != 2 || n.Procs[0].Rank != int(wire.WorldRank(2)) || len(n.Views) != 0 || n.Sites != nil || n.Unused != 0 || n.Left != 0 || n.NodeInfo != got[0].About {
 		t.Errorf("%+v", n)
 	}
 	if n := got[0].Node; len(n.Log) != mostLog/2/600 || n.Log[len(n.Log)-1].At.Unix() != 999 {
 		t.Errorf("%d lines of a log, the last one of %v", len(n.Log), n.Log[len(n.Log)-1].At)
 	}
-	for name, about := range map[string]links.About{"another site": {Client: 0, ID: id}, "another job": {Client: 1, ID: "beef"}} {
-		if got := c.believed(far, []links.Other{{About: about, Node: node()}}); len(got) != 0 {
+	for name, about := range map[string]links.NodeInfo{"another site": {Client: 0, ID: id}, "another job": {Client: 1, ID: "beef"}} {
+		if got := c.believed(far, []links.HostAnswer{{About: about, Node: node()}}); len(got) != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := c.believed(far, make([]links.Other, 100)); len(got) != 0 {
+	if got := c.believed(far, make([]links.HostAnswer, 100)); len(got) != 0 {
 		t.Errorf("%d answers", len(got))
 	}
 }

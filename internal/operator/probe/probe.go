@@ -65,11 +65,11 @@ func (d *Prober) Enter() bool {
 func (d *Prober) Leave() { d.busy.Add(-1) }
 
 func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*links.Measure, error) {
-	i := slices.IndexFunc(d.Links.Ways(x), func(w routes.Way) bool { return w.T.Name == transport })
+	i := slices.IndexFunc(d.Links.Candidates(x), func(w routes.Candidate) bool { return w.T.Name == transport })
 	if i < 0 {
 		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.Peer)
 	}
-	w := d.Links.Ways(x)[i]
+	w := d.Links.Candidates(x)[i]
 	l, err := d.Links.Dial(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Probe: true}, w)
 	if err != nil {
 		return nil, err

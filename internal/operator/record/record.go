@@ -152,7 +152,7 @@ func (r *Recorder) ask(ctx context.Context, client int) {
 	all := inspect.AskSite(ctx, r.control, client, links.Request{Op: links.OpLinks, Account: true, Log: true})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.ContainsFunc(all, func(o links.Other) bool { return o.Node != nil }) {
+	if slices.ContainsFunc(all, func(o links.HostAnswer) bool { return o.Node != nil }) {
 		delete(r.silent.since, client)
 	}
 	r.known.Add(links.Answer{Others: all}, time.Now())
@@ -210,7 +210,7 @@ func (r *Recorder) Last(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	until(func() bool { return inspect.NoMoreQuestions(r.control, r.gone) }, func() {})
+	until(func() bool { return inspect.QuestionsOver(r.control, r.gone) }, func() {})
 }
 
 func (r *Recorder) stop() {

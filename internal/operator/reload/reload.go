@@ -98,10 +98,10 @@ type plan struct {
 
 // Reload reads the file again, or the text of the head's. Unless check is set, it applies what can
 // change.
-func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.Reread, error) {
+func (r *Reloader) Reload(ctx context.Context, check bool, text string) (links.FileReload, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := links.Reread{Site: r.Routes.Site.Name, PID: os.Getpid()}
+	a := links.FileReload{Site: r.Routes.Site.Name, PID: os.Getpid()}
 	switch {
 	case r.Source == nil || r.Source.Job.File == "":
 		return a, fmt.Errorf("%w: the job was started by a command line, and nothing of it can change", ErrNoFile)
@@ -337,7 +337,7 @@ func (p *plan) digest() string {
 }
 
 // apply takes what can change, certificates first, as only they can be refused.
-func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
+func (r *Reloader) apply(ctx context.Context, p *plan, a *links.FileReload) {
 	if len(p.transports) > 0 {
 		if err := r.certificates(p); err != nil {
 			a.Problem = err.Error()

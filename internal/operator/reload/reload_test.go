@@ -49,7 +49,7 @@ func loaded(t *testing.T, dir, text string) (*config.Job, config.Diagnostics) {
 }
 
 // running is the Reloader of site alpha, which runs by a file.
-func running(t *testing.T, text string) (*Reloader, func(text string) links.Reread) {
+func running(t *testing.T, text string) (*Reloader, func(text string) links.FileReload) {
 	t.Helper()
 	dir := t.TempDir()
 	job, found := loaded(t, dir, text)
@@ -64,7 +64,7 @@ func running(t *testing.T, text string) (*Reloader, func(text string) links.Rere
 	r := New(Settings{Routes: rt, Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &strings.Builder{}}), Source: &Source{
 		Job: job, Site: job.Sites[0], Read: func(context.Context, string) (*config.Job, config.Diagnostics) { return loaded(t, dir, now) },
 	}})
-	return r, func(text string) links.Reread {
+	return r, func(text string) links.FileReload {
 		t.Helper()
 		now = text
 		a, err := r.Reload(t.Context(), false, "")

@@ -176,7 +176,7 @@ func (g *routing) cannot(start, to, want config.Route, site *config.Site) string
 	switch {
 	case start.Native || want.Native:
 		return "all procs of the site have to choose between its own MPI and links alike"
-	case routes.Closes(rt, want) != start.Closed:
+	case routes.IsClosed(rt, want) != start.Closed:
 		return "the other site was told at the start whether links must be encrypted"
 	case routes.PinsChannels(start) != routes.PinsChannels(to):
 		return "the other site was told at the start how channels are made"

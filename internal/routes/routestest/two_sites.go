@@ -55,9 +55,9 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.T
 		Transport("tcp", transports.ReachNetwork),
 		Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
 	}
-	var cards []*dynamic.Card
+	var cards []*dynamic.BusinessCard
 	for _, machine := range []string{"m0", "m0", "m0", "m1"} {
-		cards = append(cards, &dynamic.Card{Node: machine, Offers: []dynamic.Offer{
+		cards = append(cards, &dynamic.BusinessCard{Node: machine, Endpoints: []dynamic.Endpoint{
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}
@@ -66,8 +66,8 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.T
 }
 
 // Cards returns the cards of the procs of ranks 0, 1, ...; nil: a proc has none.
-func Cards(all ...*dynamic.Card) routes.Cards {
-	return func(rank wire.WorldRank) *dynamic.Card {
+func Cards(all ...*dynamic.BusinessCard) routes.Cards {
+	return func(rank wire.WorldRank) *dynamic.BusinessCard {
 		if rank < 0 || int(rank) >= len(all) {
 			return nil
 		}
@@ -76,9 +76,9 @@ func Cards(all ...*dynamic.Card) routes.Cards {
 }
 
 // SetCard gives the proc of a rank another card.
-func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.Card) {
+func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.BusinessCard) {
 	before := rt.Cards
-	rt.Cards = func(r wire.WorldRank) *dynamic.Card {
+	rt.Cards = func(r wire.WorldRank) *dynamic.BusinessCard {
 		if r == rank {
 			return card
 		}

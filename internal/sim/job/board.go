@@ -92,9 +92,9 @@ func (p *proc) lending(procs int) *board.Lending {
 		return nil // lending is off on these hosts
 	}
 	return &board.Lending{
-		Offer: board.Offer{Process: uint64(p.rank), Addr: uint64(uintptr(unsafe.Pointer(p)))},
+		Key:   board.MemoryKey{Process: uint64(p.rank), Addr: uint64(uintptr(unsafe.Pointer(p)))},
 		Cores: board.Cores{Count: coresOfHost},
-		Fetch: func(from *board.Offer, addr uint64, to []byte) error {
+		Fetch: func(from *board.MemoryKey, addr uint64, to []byte) error {
 			p.interleave()
 			if len(to) > keySize {
 				if p.fetches++; (p.fetches+int(p.rank))%unreadable == 0 {

@@ -46,8 +46,8 @@ func (h *host) begin() {
 
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
-	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.ends() || h.dance.Done() })
-	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+	s := w.search(dynamic.ChannelPlan(1), func() bool { return h.ends() || h.dance.Done() })
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
 		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
 		case failing:
@@ -71,10 +71,10 @@ func (h *host) dial(x agent.Dial) {
 		}
 	}
 	s.rests = func() {
-		missed := s.FailedWays()
+		missed := s.FailedCandidates()
 		h.dance.DialFailed(x.Host, missed[len(missed)-1].Err)
 	}
-	s.over = func(dynamic.SearchStep) {} // greet has answered already
+	s.over = func(dynamic.DialStep) {} // greet has answered already
 	if !s.gone() {
 		s.begin()
 	}

@@ -21,7 +21,7 @@ type linking struct {
 	w    *World
 	p    *proc
 	x    pair
-	ways []dynamic.Offer
+	ways []dynamic.Endpoint
 	spec kernel.LinkSpec
 	l    *kernel.Link
 	r    *resumed // nil: the link is not resumable
@@ -38,19 +38,19 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.search(dynamic.DirectSearch(len(d.ways), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
-	s.dial = func(step dynamic.SearchStep, answer func(dynamic.Answer)) {
+	s := w.search(dynamic.DirectLinkPlan(len(d.ways), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
+	s.dial = func(step dynamic.DialStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
 	s.over = d.over
 	s.begin()
 }
 
-func (w *World) search(s *dynamic.Search, gone func() bool) *search {
-	return &search{Search: s, k: w.k, gone: gone}
+func (w *World) search(s *dynamic.DialPlan, gone func() bool) *search {
+	return &search{DialPlan: s, k: w.k, gone: gone}
 }
 
-func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) {
+func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.Answer)) {
 	w, other := d.w, d.w.procs[d.x.peer]
 	if other == nil { // its site has not started it yet
 		w.k.After(retry, func() { d.dialled(step, answer) })
@@ -66,10 +66,10 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 		answer(unheard(dynamic.NotListening))
 	case other.fini || other.s.left:
 		answer(said(dynamic.Leaving))
-	case !other.s.with(d.p.s.rank).allows(d.ways[step.Way].Transport):
+	case !other.s.with(d.p.s.rank).allows(d.ways[step.Candidate].Transport):
 		answer(said(dynamic.NotAllowed))
 	case step.Resumes:
-		v := w.direct.Sessions.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Resumes: true}, other.fini)
+		v := w.direct.Sessions.CheckResume(d.x.back(), dynamic.Hello{Session: dynamic.SessionID(d.r.session), Resumes: true}, other.fini)
 		if v != dynamic.Accepted {
 			answer(said(v))
 			return
@@ -84,7 +84,7 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 
 // connect sends the greeting for a new link to the peer's node. The peer's proc gets the link
 // first.
-func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dynamic.Answer)) {
+func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynamic.Answer)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
 		w.direct.Abandon(x)
@@ -134,7 +134,7 @@ func (d *linking) breaks(answer func(dynamic.Answer)) {
 	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
 }
 
-func (d *linking) over(last dynamic.SearchStep) {
+func (d *linking) over(last dynamic.DialStep) {
 	w, p, x := d.w, d.p, d.x
 	switch last.Action {
 	case dynamic.KeepLink:
@@ -152,15 +152,15 @@ func (d *linking) over(last dynamic.SearchStep) {
 			w.linkless = append(w.linkless, x)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
-	case dynamic.DialWay, dynamic.Pause, dynamic.PauseAfterRound, dynamic.Abandon: // the last step is none of these, or needs no action
+	case dynamic.DialCandidate, dynamic.Pause, dynamic.PauseAfterRound, dynamic.Abandon: // the last step is none of these, or needs no action
 	}
 	w.direct.Abandon(x)
 }
 
 // session returns the session of the link that is being made; zero: it is not resumable.
-func (d *linking) session() (id dynamic.Session) {
+func (d *linking) session() (id dynamic.SessionID) {
 	if d.r != nil {
-		id = dynamic.Session(d.r.session)
+		id = dynamic.SessionID(d.r.session)
 	}
 	return id
 }
@@ -172,7 +172,7 @@ func (x *resumed) further() *wireup.Resumable {
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
 	state := w.direct.Sessions.Get(x)
-	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Sessions.Judge(x.back(), h, other.fini) }
+	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Sessions.CheckResume(x.back(), h, other.fini) }
 	done := func(v dynamic.Verdict, reason string) {
 		if state.Busy = false; v != dynamic.Accepted {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
@@ -182,7 +182,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	}
 	switch w.direct.Sessions.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
-		w.sessions[resume.Session(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.Answer) {
+		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.Answer) {
 			if v := judge(dynamic.Hello{Session: state.ID, Resumes: true}); v != dynamic.Accepted {
 				a = said(v)
 			}

@@ -101,8 +101,8 @@ func (w *World) Plan(f Fault) {
 // InjectFault makes a fault happen now.
 func (w *World) InjectFault(f Fault) { w.commit(f) }
 
-// Hit is a fault that has hit something that had not ended.
-type Hit struct {
+// FaultHit is a fault that has hit something that had not ended.
+type FaultHit struct {
 	Fault Fault
 	What  string
 	At    time.Duration
@@ -154,7 +154,7 @@ func (w *World) commit(f Fault) {
 func (w *World) hit(f Fault, what string, deadly bool) {
 	w.k.Note("%s of %s", f.Kind, what)
 	w.met[f.Kind]++
-	w.hits = append(w.hits, Hit{Fault: f, What: what, At: w.k.Now(), Event: w.k.Events(), Deadly: deadly})
+	w.hits = append(w.hits, FaultHit{Fault: f, What: what, At: w.k.Now(), Event: w.k.Events(), Deadly: deadly})
 	if deadly {
 		w.broken()
 	}

@@ -231,7 +231,7 @@ func (m *machines) crash() {
 func (m *machines) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
 
 func lostHost(text string) *ending.Failure {
-	return &ending.Failure{Text: text, Status: ending.StatusNode, Weight: ending.Died}
+	return &ending.Failure{Text: text, Status: ending.StatusNode, Precedence: ending.Died}
 }
 
 // JobEnded ends the procs of a host when the job has failed.

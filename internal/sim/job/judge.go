@@ -118,7 +118,7 @@ func (w *World) agree() error {
 // blamed checks that the server, or all sites if that was lost, were told of the proc that was killed,
 // if nothing else went wrong and all sites are ours.
 func (w *World) blamed() error {
-	hits := slices.DeleteFunc(slices.Clone(w.hits), func(h Hit) bool { return h.Fault.Kind == CrashServer && !h.Deadly })
+	hits := slices.DeleteFunc(slices.Clone(w.hits), func(h FaultHit) bool { return h.Fault.Kind == CrashServer && !h.Deadly })
 	if len(hits) != 1 || hits[0].Fault.Kind != CrashProc || !hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (w *World) afterwards() error {
 
 // excused reports whether a fault has kept the server from telling a site something.
 func (w *World) excused(s *site) bool {
-	return w.server.dead || slices.ContainsFunc(w.hits, func(h Hit) bool { return h.What == s.conn.end.Link().Name() })
+	return w.server.dead || slices.ContainsFunc(w.hits, func(h FaultHit) bool { return h.What == s.conn.end.Link().Name() })
 }
 
 // textLimit is the longest reason that the server passes on, in bytes.

@@ -71,7 +71,7 @@ func TestReactionIsBounded(t *testing.T) {
 		{time.Millisecond, 60_000, true, 0, true, nil}, // the program goes on meanwhile
 	} {
 		err := ended(t, func(w *World) {
-			w.broke, w.hits = &moment{ready: c.ready}, []Hit{{At: c.again, Deadly: true}}
+			w.broke, w.hits = &moment{ready: c.ready}, []FaultHit{{At: c.again, Deadly: true}}
 			w.server.err, w.server.dead = errors.New("failed"), c.dead
 			k := kernel.New(1)
 			for i := range c.events {

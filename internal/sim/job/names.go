@@ -13,7 +13,7 @@ import (
 // nameServer is a name server: that of a job, or the one that all jobs share.
 type nameServer struct {
 	table *names.Table
-	last  names.Holder
+	last  names.Publisher
 }
 
 func (a *Worlds) newNameServer() *nameServer {
@@ -50,13 +50,13 @@ type nameClient struct {
 	a      *Worlds
 	at     *nameServer
 	owner  names.Owner
-	holder names.Holder // the connection; 0: none
-	old    names.Holder // a connection that has ended without the server noticing; 0: none
+	holder names.Publisher // the connection; 0: none
+	old    names.Publisher // a connection that has ended without the server noticing; 0: none
 	state  names.Client
 }
 
 func (s *site) nameClient(scope string, given bool) (*nameClient, string, error) {
-	shared, scope, err := names.Home{Shared: true}.ScopeOf(scope, given)
+	shared, scope, err := names.DefaultScope{Shared: true}.ScopeOf(scope, given)
 	if err != nil {
 		return nil, "", err
 	}
@@ -116,7 +116,7 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 
 // carryOut carries out the steps of an exchange. ask makes the request and reports whether an
 // answer came.
-func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
+func (c *nameClient) carryOut(e *names.Call, ask func(again bool) bool) {
 	for {
 		switch step := e.Next(); step.Action {
 		case names.Finished:

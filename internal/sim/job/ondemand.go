@@ -17,7 +17,7 @@ func (h *host) want(peer wire.HostRank) {
 	}
 	var e *kernel.End
 	s := w.search(m, func() bool { return done || h.ends() })
-	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch other := w.hosts[peer]; {
@@ -36,14 +36,14 @@ func (h *host) want(peer wire.HostRank) {
 	s.rests = func() {
 		h.post(func(a *agent.Agent) { done = !a.AttemptFailed(peer) })
 	}
-	s.over = func(last dynamic.SearchStep) {
+	s.over = func(last dynamic.DialStep) {
 		switch last.Action {
 		case dynamic.KeepLink:
 			h.attach(e, peer)
 		case dynamic.CloseLink:
 			_ = e.Close()
 		case dynamic.GiveUp:
-			err := fmt.Errorf("host %d was not reached: %v", peer, s.FailedWays())
+			err := fmt.Errorf("host %d was not reached: %v", peer, s.FailedCandidates())
 			if last.Verdict == dynamic.Leaving {
 				err = nil
 			}

@@ -195,7 +195,7 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 		_ = e.Close()
 		return
 	}
-	var place agent.Place
+	var place agent.ArrivalTarget
 	if v == dynamic.Accepted {
 		if place, v = h.channels.Arrive(hello); place == agent.NotReady {
 			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
@@ -224,7 +224,7 @@ func (h *host) again(from *host) dynamic.Answer {
 	}
 	v := h.channels.Admits(h.rank, hello, true)
 	if v == dynamic.Accepted {
-		var place agent.Place
+		var place agent.ArrivalTarget
 		switch place, v = h.channels.Arrive(hello); {
 		case place == agent.NotReady || place == agent.ToDance:
 			return unheard(dynamic.NotListening) // not yet

@@ -49,7 +49,7 @@ type resumed struct {
 	watcher kernel.Watcher
 	spec    kernel.LinkSpec // of the lower links
 	places  [2]Endpoint
-	session resume.Session
+	session resume.SessionID
 	ends    [2]resumedEnd // the first end dials
 	lower   *kernel.Link  // the newest one
 	told    bool          // the observer knows the link
@@ -158,8 +158,8 @@ func (x *resumed) up() bool {
 // the reason. judge returns the answer of the node at the other end.
 func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
-	s := w.search(dynamic.ResumeSearch(1, limit), x.ends[0].gone)
-	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+	s := w.search(dynamic.ResumePlan(1, limit), x.ends[0].gone)
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch {
@@ -173,7 +173,7 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done fu
 			answer(a)
 		})
 	}
-	s.over = func(last dynamic.SearchStep) {
+	s.over = func(last dynamic.DialStep) {
 		switch {
 		case last.Action == dynamic.KeepLink:
 			x.replace()

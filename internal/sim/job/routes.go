@@ -43,16 +43,16 @@ func (s *Site) listens() []string {
 
 // cardOf returns the parts of a business card that routes need; nil: the site's procs have no
 // cards.
-func cardOf(s *site) *dynamic.Card {
+func cardOf(s *site) *dynamic.BusinessCard {
 	if s.cfg.Foreign != nil || !s.w.job.AllOwn {
 		return nil
 	}
-	c := &dynamic.Card{Node: siteName(int(s.rank)), ByteOrder: dynamic.LittleEndian}
+	c := &dynamic.BusinessCard{Node: siteName(int(s.rank)), ByteOrder: dynamic.LittleEndian}
 	if datatype.HostOrder() == datatype.NativeBE {
 		c.ByteOrder = dynamic.BigEndian
 	}
 	for _, name := range s.cfg.listens() {
-		c.Offers = append(c.Offers, dynamic.Offer{Transport: name, Address: c.Node})
+		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: name, Address: c.Node})
 	}
 	if s.cfg.Secret {
 		c.Features = route.Features(route.TLSFeature, true, nil, nil)
@@ -86,8 +86,8 @@ func (x sitePair) route() *route.Route {
 	return r
 }
 
-func (x sitePair) ways() []dynamic.Offer {
-	ways := x.route().Ways(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
+func (x sitePair) ways() []dynamic.Endpoint {
+	ways := x.route().Candidates(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
 	for _, o := range ways {
 		names = append(names, o.Transport)

@@ -9,14 +9,14 @@ import (
 )
 
 type search struct {
-	*dynamic.Search
+	*dynamic.DialPlan
 	k     *kernel.Kernel
-	dial  func(step dynamic.SearchStep, answer func(dynamic.Answer))
-	rests func()                        // may be nil
-	over  func(last dynamic.SearchStep) // called at the end of the search
-	gone  func() bool                   // reports whether the searching proc is gone; over is not called then
-	left  func()                        // called when the searching proc is gone; may be nil
-	unmet int                           // dials that have failed by chance
+	dial  func(step dynamic.DialStep, answer func(dynamic.Answer))
+	rests func()                      // may be nil
+	over  func(last dynamic.DialStep) // called at the end of the search
+	gone  func() bool                 // reports whether the searching proc is gone; over is not called then
+	left  func()                      // called when the searching proc is gone; may be nil
+	unmet int                         // dials that have failed by chance
 }
 
 var (
@@ -29,9 +29,9 @@ func (s *search) now() time.Time { return epoch.Add(s.k.Now()) }
 
 func (s *search) begin() { s.carryOut(s.Begin(s.now())) }
 
-func (s *search) carryOut(step dynamic.SearchStep) {
+func (s *search) carryOut(step dynamic.DialStep) {
 	switch step.Action {
-	case dynamic.DialWay:
+	case dynamic.DialCandidate:
 		s.dial(step, func(a dynamic.Answer) {
 			s.unlessGone(func() { s.carryOut(s.Answered(s.now(), a)) })
 		})

@@ -259,7 +259,7 @@ func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.NoOnDemand || s.w
 
 func (s *site) judge(err error) {
 	if err != nil {
-		s.fail(ending.ByServer(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
+		s.fail(ending.ServerFailure(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
 		return
 	}
 	if job, ok := s.client.Job(); ok && s.job == nil {
@@ -338,7 +338,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0", Survive: s.w.cfg.Survive,
 	}
-	var cards []*dynamic.Card
+	var cards []*dynamic.BusinessCard
 	for _, other := range s.w.sites {
 		cards = append(cards, cardOf(other))
 	}

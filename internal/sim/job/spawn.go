@@ -32,7 +32,7 @@ type parents struct {
 
 type spawned struct {
 	spawn.World[*proc]
-	*spawn.Attempt
+	*spawn.Transaction
 	a        *Worlds
 	parents  *site
 	port     string
@@ -103,11 +103,11 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	for i, c := range x.Spawn.Commands {
 		commands = append(commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
 	}
-	w := &spawned{Attempt: spawn.NewAttempt(commands), a: a, parents: s, port: x.Port}
+	w := &spawned{Transaction: spawn.NewTransaction(commands), a: a, parents: s, port: x.Port}
 	w.Spawner, w.Request = p, x.Request
 	s.parents.of = append(s.parents.of, w)
 	a.busy++
-	var plan []*spawn.Placed
+	var plan []*spawn.PlacedPart
 	r := spawn.Check(s.job.AllOwn, commands)
 	if r == nil {
 		plan, r = w.plan()
@@ -120,7 +120,7 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	w.reserve()
 }
 
-func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
+func (w *spawned) plan() ([]*spawn.PlacedPart, *spawn.Refusal) {
 	port, err := dynamic.ParsePort(w.port)
 	if err != nil {
 		return nil, spawn.Refuse(-1, "the procs have no port to connect to: %v", err)
@@ -151,7 +151,7 @@ func (w *spawned) reserve() {
 		}
 		return
 	}
-	p := &part{Placed: placed, of: w}
+	p := &part{PlacedPart: placed, of: w}
 	if placed.Client == spawn.NoClient {
 		w.askSpare(p)
 		return
@@ -161,7 +161,7 @@ func (w *spawned) reserve() {
 }
 
 func (w *spawned) ask(p *part) {
-	placed := p.Placed
+	placed := p.PlacedPart
 	p.tell(func() {
 		p.reserve(func(a spawn.Reply) {
 			p.tell(func() {
@@ -329,9 +329,9 @@ func (w *spawned) outcome() ending.Outcome {
 	}
 	var server *ending.Failure
 	if err := w.world.server.err; err != nil {
-		server = ending.ByServer(err, false, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) })
+		server = ending.ServerFailure(err, false, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) })
 	}
-	return ending.OfWorld(parts, server)
+	return ending.WorldOutcome(parts, server)
 }
 
 func (s *site) inherit(o ending.Outcome) {

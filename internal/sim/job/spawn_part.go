@@ -14,11 +14,11 @@ import (
 )
 
 type part struct {
-	*spawn.Placed
+	*spawn.PlacedPart
 	of      *spawned
 	at      *site // a site of a job that existed from the start
 	granted []int
-	pieces  []spawn.Piece
+	pieces  []spawn.HostPart
 	site    *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
 	procs   int   // number of procs in MPI
 	ended   bool
@@ -64,7 +64,7 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 
 func (p *part) hosts() (hosts []int) {
 	if p.local() {
-		return p.Placed.Hosts
+		return p.PlacedPart.Hosts
 	}
 	for i := range p.at.hosts {
 		if p.Host == "" && (i == 0 || p.at.machines != nil) || p.Host == address(p.at.rank, i).Addr().String() {
@@ -108,7 +108,7 @@ func (p *part) end(why string) {
 	case p.site == nil:
 		p.at.spawner.withSlots(func(time.Time) { p.at.spawner.slots.Release(p) })
 	case !p.site.left:
-		p.site.fail(ending.Ended(why))
+		p.site.fail(ending.EndedByParents(why))
 	}
 }
 
@@ -199,7 +199,7 @@ func (x *spareSite) connect() {
 	x.conn = newConn(l.Ends[0], x.w.buf, func(b []byte) { x.hear(x.client.Receive(b, x.w.time())) }, func(cause error) {
 		x.hear(x.client.Closed(cause))
 		if x.client.Err() == nil {
-			x.tell(func(e *ending.Spare) { e.ServerSaid(nil) })
+			x.tell(func(e *ending.Spare) { e.ServerReported(nil) })
 		}
 	})
 	x.w.k.After(x.w.k.Between(0, x.w.cfg.Links.Server.Delay), func() { x.w.server.connect(l.Ends[1], "10.200.0.1:4000") })
@@ -216,11 +216,11 @@ func (x *spareSite) hear(err error) {
 		x.conn.send(b)
 	}
 	switch job, ok := x.client.Job(); {
-	case err != nil && x.job != nil && startup.ProspectAfter(err) != startup.JobFailed:
+	case err != nil && x.job != nil && startup.OutcomeAtServer(err) != startup.JobFailed:
 		x.tell(func(e *ending.Spare) { e.ServerLost(err.Error()) })
 	case err != nil:
-		f := ending.ByServer(err, x.job != nil, func(c wire.ClientRank) string { return siteName(int(c)) })
-		x.tell(func(e *ending.Spare) { e.ServerSaid(f) })
+		f := ending.ServerFailure(err, x.job != nil, func(c wire.ClientRank) string { return siteName(int(c)) })
+		x.tell(func(e *ending.Spare) { e.ServerReported(f) })
 	case ok && x.job == nil:
 		x.job = job
 		for _, s := range x.w.sites {
@@ -293,7 +293,7 @@ func (x *spareSite) link(s *site) {
 	l.there = newConn(k.Ends[1], x.w.buf, func([]byte) {}, gone)
 	x.idle[s] = l
 	withOffers(s, func(now time.Time) {
-		o := spawn.Offer{Site: x.name, Instance: 1, To: wire.HostRank(s.rank), Procs: x.home.spawner.slots.Taken()}
+		o := spawn.SpareOffer{Site: x.name, Instance: 1, To: wire.HostRank(s.rank), Procs: x.home.spawner.slots.Taken()}
 		if why := s.offers.Offer(now, o, l); why != "" {
 			l.close(why)
 		}

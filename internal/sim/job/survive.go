@@ -58,13 +58,13 @@ func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
 func (x *survival) hostDied(host wire.HostRank, f *ending.Failure) {
 	s := x.s
 	h := s.job.Hosts[host]
-	if f.Weight != ending.Lost {
+	if f.Precedence != ending.Lost {
 		if !x.losses.Has(h.FirstProc) {
 			s.fail(f)
 		}
 		return
 	}
-	s.hosts[0].sw.GoOnWithout(host, f)
+	s.hosts[0].sw.ContinueWithout(host, f)
 	x.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
 }
 
@@ -82,7 +82,7 @@ func (x *survival) lose(l wire.Lost) {
 	}
 	s.w.k.Note("site %d goes on without ranks %d to %d: %s", s.rank, l.First, l.Last, l.Text)
 	for _, part := range news {
-		h.sw.TellLost(part)
+		h.sw.SendLost(part)
 		for _, p := range s.procs {
 			switch is := part.First <= p.rank && p.rank <= part.Last; {
 			case is && l.Host:
@@ -100,9 +100,9 @@ func (x *survival) lose(l wire.Lost) {
 		}
 	}
 	if l.Host {
-		h.sw.GoOnWithout(s.job.Procs.At(l.First).Host, errGivenUp)
+		h.sw.ContinueWithout(s.job.Procs.At(l.First).Host, errGivenUp)
 	}
-	s.end.Late(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Weight: ending.Died})
+	s.end.Late(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Precedence: ending.Died})
 }
 
 // worldLink is a link between worlds.

@@ -29,13 +29,13 @@ type World struct {
 	openLinks   []*observedLink           // links that may still be in use
 	direct      dynamic.DirectLinks[pair] // pairs that never got the link that both were to keep
 	linkless    []pair                    // pairs that have waited in vain for the link that the other proc kept
-	sessions    map[resume.Session]*resumed
+	sessions    map[resume.SessionID]*resumed
 	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
 	members     *mpi.Roster // roster of the site that used one last
-	hits        []Hit
+	hits        []FaultHit
 	failLate    map[int]*Fault // by world rank
 	buf         []byte
 	wrong       error             // an error that no fault excuses
@@ -61,7 +61,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.SessionID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
 	}
 	if cfg.Worlds != nil {
 		cfg.Worlds.join(w)
@@ -169,10 +169,10 @@ type Result struct {
 	Err error
 
 	// FaultHit reports whether a fault has hit something that had not ended, so that the job may have
-	// failed; Hits are those faults. If Hit.Deadly is set for one, the job has failed, or Err
+	// failed; Hits are those faults. If FaultHit.Deadly is set for one, the job has failed, or Err
 	// reports that it should have.
 	FaultHit bool
-	Hits     []Hit
+	Hits     []FaultHit
 }
 
 // Sites returns the error of each site, nil for those that ended in order.

@@ -48,9 +48,9 @@ type WorldsConfig struct {
 type CallObserver interface {
 	// Step is called when a proc has come to one of the steps of connecting up to 5, numbered as in
 	// core/mpi: 0, 3 and 4 are steps of the port's proc, 1 and 2 of the caller.
-	Step(who dynamic.Member, step int)
+	Step(who dynamic.WorldProc, step int)
 	// Link announces the link of a call, whose first end is the caller's, and returns its watcher.
-	Link(caller, opener dynamic.Member) kernel.Watcher
+	Link(caller, opener dynamic.WorldProc) kernel.Watcher
 }
 
 // Counts are the numbers of events between worlds.
@@ -77,9 +77,9 @@ func (a *Worlds) join(w *World) {
 
 // describe returns what other jobs must know of the job, and the card of its procs.
 func (w *World) describe() (world []byte, card string) {
-	c := dynamic.Card{
+	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
-		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
+		Endpoints: []dynamic.Endpoint{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
 	}
 	text, err := c.AppendText(nil)
 	if err != nil {
@@ -111,10 +111,12 @@ func (w *World) Name() dynamic.World {
 // Rank returns the proc's rank in its world.
 func (p *proc) Rank() wire.WorldRank { return p.rank }
 
-func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.Name(), Rank: p.rank} }
+func (p *proc) member() dynamic.WorldProc {
+	return dynamic.WorldProc{World: p.s.w.Name(), Rank: p.rank}
+}
 
 // procOf returns a proc that has been started; nil if there is none.
-func (a *Worlds) procOf(m dynamic.Member) *proc {
+func (a *Worlds) procOf(m dynamic.WorldProc) *proc {
 	w := a.byName[m.World]
 	if w == nil || m.Rank < 0 || int(m.Rank) >= len(w.procs) {
 		return nil

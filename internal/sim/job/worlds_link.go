@@ -13,8 +13,8 @@ import (
 
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 	var l *kernel.Link
-	s := p.s.w.search(dynamic.WorldSearch(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
-	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+	s := p.s.w.search(dynamic.WorldLinkPlan(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
@@ -25,7 +25,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 			}
 		})
 	}
-	s.over = func(last dynamic.SearchStep) {
+	s.over = func(last dynamic.DialStep) {
 		switch {
 		case last.Action == dynamic.KeepLink:
 			a.deliver(p, x, l.Ends[0])

@@ -210,9 +210,9 @@ func (x *headed) Asked(int, []byte, func([]byte)) {}
 // consecutive, and as large as nodes make them.
 func (x *headed) Joined(host int) {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
-	card := dynamic.Card{
+	card := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("%016x%016x", x.rank, host), ByteOrder: dynamic.LittleEndian,
-		Offers: []dynamic.Offer{{Transport: "tcp", Address: fmt.Sprintf("%v:%d", address.Addr(), 40000)}, {Transport: "shm", Address: "local"}},
+		Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: fmt.Sprintf("%v:%d", address.Addr(), 40000)}, {Transport: "shm", Address: "local"}},
 	}
 	text, err := card.AppendText(nil)
 	x.s.fail(err)

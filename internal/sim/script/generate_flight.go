@@ -171,7 +171,7 @@ func (g *generator) wait(f *flight) {
 		}
 	}
 	g.Shuffle(len(reqs), func(i, j int) { reqs[i], reqs[j] = reqs[j], reqs[i] })
-	g.emit(Wait{rank, How(g.IntN(len(howNames))), reqs})
+	g.emit(Wait{rank, CompleteBy(g.IntN(len(howNames))), reqs})
 }
 
 // completable returns the requests of a rank, or of all for -1, that can be completed, and where to

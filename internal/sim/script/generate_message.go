@@ -16,7 +16,7 @@ func (g *generator) message(c *group) Message {
 	}
 	m.Mode = g.mode(&m)
 	if g.One(4) {
-		m.By = By(g.IntN(len(byNames)))
+		m.By = ReceiveBy(g.IntN(len(byNames)))
 	}
 	return m
 }
@@ -109,7 +109,7 @@ func (g *generator) burst() {
 	}
 	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.One(2), AnyTag: anyTag, From: Pick(g.Draws, c.partners(to)...)}
 	if g.One(3) {
-		m.By = By(g.IntN(len(byNames)))
+		m.By = ReceiveBy(g.IntN(len(byNames)))
 	} else if g.One(5) {
 		g.slots++
 		m.RecvSlot = g.slots

@@ -21,27 +21,27 @@ const (
 	Ready
 )
 
-// By is the way in which a blocking receive finds its message.
-type By uint8
+// ReceiveBy is the way in which a blocking receive finds its message.
+type ReceiveBy uint8
 
 // Ways of receiving: directly, or after a probe. After the first two kinds of probe an ordinary
 // receive receives the message; the other two kinds take the message out of the queue. ByIprobe and
 // ByImprobe are repeated until they find something.
 const (
-	ByRecv By = iota
+	ByRecv ReceiveBy = iota
 	ByProbe
 	ByIprobe
 	ByMprobe
 	ByImprobe
 )
 
-// How is the way of completing requests.
-type How uint8
+// CompleteBy is the way of completing requests.
+type CompleteBy uint8
 
 // Ways of completing requests. Calls that may complete only some of the requests, or none, are
 // repeated until all are complete. GetStatus polls each request and then waits for it.
 const (
-	HowWait How = iota
+	HowWait CompleteBy = iota
 	HowWaitall
 	HowWaitany
 	HowWaitsome
@@ -133,10 +133,10 @@ var (
 func (m Mode) String() string { return modeNames[m] }
 
 // String returns the name in a program.
-func (b By) String() string { return byNames[b] }
+func (b ReceiveBy) String() string { return byNames[b] }
 
 // String returns the name in a program.
-func (h How) String() string { return howNames[h] }
+func (h CompleteBy) String() string { return howNames[h] }
 
 // String returns the name in a program.
 func (l SpawnFailure) String() string { return lackNames[l] }

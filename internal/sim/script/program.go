@@ -39,8 +39,8 @@ type Message struct {
 	Cap      int  // room of the receive in elements; a longer message is truncated
 	Mode     Mode
 
-	AnySource, AnyTag bool // what the receive accepts
-	By                By   // how a blocking receive finds it
+	AnySource, AnyTag bool      // what the receive accepts
+	By                ReceiveBy // how a blocking receive finds it
 
 	// Messages with the same slot are sent, or received, by one persistent request. 0: none.
 	SendSlot, RecvSlot int
@@ -102,9 +102,9 @@ type Exchange struct {
 
 // Wait completes requests of one rank.
 type Wait struct {
-	Rank int   `line:"@"`
-	How  How   `line:"-"`
-	Reqs []Req `line:"@"`
+	Rank int        `line:"@"`
+	How  CompleteBy `line:"-"`
+	Reqs []Req      `line:"@"`
 }
 
 // Cancel cancels and completes one side of a message that was started. The cancel may succeed or

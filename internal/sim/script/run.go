@@ -11,10 +11,10 @@ type runner struct {
 	a     *lives
 	env   Env
 	rec   *Record
-	among Among  // env, if there are several worlds; else nil
-	me    int    // number of the proc
-	step  int    // the step of the program that is under way
-	comms *comms // communicators, as in the model
+	among MeetingEnv // env, if there are several worlds; else nil
+	me    int        // number of the proc
+	step  int        // the step of the program that is under way
+	comms *comms     // communicators, as in the model
 	open  map[string]*mpi.Comm
 	reqs  map[Req]*pending
 	slots [2]map[int]*pending
@@ -45,7 +45,7 @@ func Run(p *Program, env Env, rec *Record) error {
 		open: map[string]*mpi.Comm{}, reqs: map[Req]*pending{}, slots: [2]map[int]*pending{{}, {}}, idups: map[string]idup{},
 	}
 	if r.comms.several() {
-		r.among, _ = env.(Among)
+		r.among, _ = env.(MeetingEnv)
 		if r.among == nil {
 			return fmt.Errorf("%w: several worlds, in an Env of one", ErrIllegal)
 		}
@@ -215,17 +215,17 @@ func (r *runner) collective(s Collective) error {
 	return nil
 }
 
-// Witness may be implemented by an Env whose ranks share one thread. Run then checks that no rank
-// gets past a barrier, or completes a synchronous send, before the ranks that it must wait for have
-// come. The results of operations do not show that.
-type Witness interface {
+// OrderChecker may be implemented by an Env whose ranks share one thread. Run then checks that no
+// rank gets past a barrier, or completes a synchronous send, before the ranks that it must wait for
+// have come. The results of operations do not show that.
+type OrderChecker interface {
 	// Begun returns the number of steps that a rank has begun or skipped: its Record's Begun.
 	Begun(rank int) int
 }
 
-// has reports whether a rank has come to a step; true if there is no Witness.
+// has reports whether a rank has come to a step; true if there is no OrderChecker.
 func (r *runner) has(rank, step int) bool {
-	w, ok := r.env.(Witness)
+	w, ok := r.env.(OrderChecker)
 	return !ok || w.Begun(rank) > step
 }
 

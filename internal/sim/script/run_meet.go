@@ -9,10 +9,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Among is implemented by the Env of a proc whose world meets others.
-type Among interface {
+// MeetingEnv is implemented by the Env of a proc whose world meets others.
+type MeetingEnv interface {
 	Env
-	Witness
+	OrderChecker
 	Number() int // returns the number of the proc
 	MPI() *mpi.Proc
 	Between(lo, hi time.Duration) time.Duration // returns a random duration

@@ -47,7 +47,7 @@ func (r *runner) wait(s Wait) error {
 	return nil
 }
 
-func (r *runner) complete(how How, w *waiting) error {
+func (r *runner) complete(how CompleteBy, w *waiting) error {
 	switch how {
 	case HowWait, HowTest, HowGetStatus:
 		return r.oneByOne(how, w)
@@ -63,7 +63,7 @@ func (r *runner) complete(how How, w *waiting) error {
 	}
 }
 
-func (r *runner) oneOrSome(how How, w *waiting) error {
+func (r *runner) oneOrSome(how CompleteBy, w *waiting) error {
 	switch how {
 	case HowWaitany:
 		i, st, failure := mpi.Waitany(w.reqs)
@@ -107,7 +107,7 @@ func (w *waiting) some(indices []int, statuses []mpi.Status, failure error) erro
 	return nil
 }
 
-func (r *runner) oneByOne(how How, w *waiting) error {
+func (r *runner) oneByOne(how CompleteBy, w *waiting) error {
 	for i := range w.reqs {
 		q := &w.reqs[i]
 		if how == HowWait {
@@ -142,7 +142,7 @@ func (r *runner) oneByOne(how How, w *waiting) error {
 	return nil
 }
 
-func (r *runner) allAtOnce(how How, w *waiting) (err error) {
+func (r *runner) allAtOnce(how CompleteBy, w *waiting) (err error) {
 	if how == HowWaitall {
 		err = mpi.Waitall(w.reqs, w.statuses)
 	} else {

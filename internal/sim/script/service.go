@@ -14,17 +14,17 @@ import (
 type (
 	// Publish publishes a text in place of a port name.
 	Publish struct {
-		About
+		NameRequest
 		Text string
 	}
 	// Unpublish removes a name.
-	Unpublish struct{ About }
+	Unpublish struct{ NameRequest }
 	// Lookup looks up what is published.
-	Lookup struct{ About }
+	Lookup struct{ NameRequest }
 )
 
-// About has the common fields of requests about names.
-type About struct {
+// NameRequest has the common fields of requests about names.
+type NameRequest struct {
 	Rank    int    `line:"@"`
 	Service string `line:"@"`
 	Scope   string // the info key; empty: not given
@@ -61,19 +61,19 @@ func service(s Step) (rank int, ok bool) {
 }
 
 func (c *checker) service(s Step) error {
-	var a About
+	var a NameRequest
 	switch s := s.(type) {
 	case Publish:
-		switch a = s.About; {
+		switch a = s.NameRequest; {
 		case s.Text == "":
 			return errors.New("nothing is published")
 		case c.rank(s.Rank) == nil && c.a.p.spawnsAgain(s.Rank):
 			return errors.New("when its world ends, and the name with it, depends on the timing")
 		}
 	case Unpublish:
-		a = s.About
+		a = s.NameRequest
 	case Lookup:
-		a = s.About
+		a = s.NameRequest
 	case Sever, Rejoin:
 		a.Service = "any"
 	}
@@ -131,7 +131,7 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 		return "", mpierr.Success
 	}
 	by := nameservice.Requester{Job: m.a.p.jobOf(rank), Node: m.among.Shared().NodeOf(rank)}
-	name := func(a About) nameservice.Name {
+	name := func(a NameRequest) nameservice.Name {
 		if a.Scope == "job" {
 			return nameservice.Name{Job: by.Job, Service: a.Service}
 		}
@@ -139,11 +139,11 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 	}
 	switch s := s.(type) {
 	case Publish:
-		class = model.Publish(by, name(s.About), s.Text, s.Lost)
+		class = model.Publish(by, name(s.NameRequest), s.Text, s.Lost)
 	case Unpublish:
-		class = model.Unpublish(by, name(s.About), s.Lost)
+		class = model.Unpublish(by, name(s.NameRequest), s.Lost)
 	case Lookup:
-		text, class = model.Lookup(by, name(s.About), s.Lost)
+		text, class = model.Lookup(by, name(s.NameRequest), s.Lost)
 	case Sever:
 		model.Sever(by, s.Late)
 	case Rejoin:
@@ -154,7 +154,7 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 
 func (m *meeter) ask(s Step) (text string, err error) {
 	x := m.among.MPI()
-	info := func(a About) (*mpi.Info, error) {
+	info := func(a NameRequest) (*mpi.Info, error) {
 		if a.Lost {
 			m.among.LoseAnswer()
 		}
@@ -167,15 +167,15 @@ func (m *meeter) ask(s Step) (text string, err error) {
 	var i *mpi.Info
 	switch s := s.(type) {
 	case Publish:
-		if i, err = info(s.About); err == nil {
+		if i, err = info(s.NameRequest); err == nil {
 			err = x.PublishName(s.Service, i, s.Text)
 		}
 	case Unpublish:
-		if i, err = info(s.About); err == nil {
+		if i, err = info(s.NameRequest); err == nil {
 			err = x.UnpublishName(s.Service, i, "")
 		}
 	case Lookup:
-		if i, err = info(s.About); err == nil {
+		if i, err = info(s.NameRequest); err == nil {
 			text, err = x.LookupName(s.Service, i)
 		}
 	case Sever:
@@ -206,7 +206,7 @@ func (g *meeting) retake() {
 	if slices.Contains(g.severed, a) || slices.Contains(g.severed, b) || !g.lasts(a) || !g.lasts(b) {
 		return
 	}
-	heat := func(rank int) About { return About{Rank: rank, Service: "heat"} }
+	heat := func(rank int) NameRequest { return NameRequest{Rank: rank, Service: "heat"} }
 	g.emit(Publish{heat(a), g.name()})
 	g.emit(Sever{Rank: a})
 	g.emit(Publish{heat(b), g.name()})
@@ -218,7 +218,7 @@ func (g *meeting) retake() {
 }
 
 func (g *meeting) ask(rank int) {
-	a := About{
+	a := NameRequest{
 		Rank: rank, Service: Pick(g.Draws, "heat", "cold", "mild"), Scope: Pick(g.Draws, "", "", "", "x", "job"), Lost: g.One(6),
 	}
 	switch n := g.IntN(10); {

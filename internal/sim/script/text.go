@@ -23,7 +23,7 @@ var verbs = map[string]Step{
 
 func init() {
 	for h := range howNames {
-		verbs[howNames[h]] = Wait{How: How(h)}
+		verbs[howNames[h]] = Wait{How: CompleteBy(h)}
 	}
 	for c := range callNames {
 		verbs[callNames[c]] = Collective{Call: Call(c)}
@@ -170,7 +170,7 @@ func set[T ~uint8](v *T, names []string, name []byte) error {
 func (m *Mode) UnmarshalText(name []byte) error { return set(m, modeNames, name) }
 
 // UnmarshalText sets the way of receiving by its name.
-func (b *By) UnmarshalText(name []byte) error { return set(b, byNames, name) }
+func (b *ReceiveBy) UnmarshalText(name []byte) error { return set(b, byNames, name) }
 
 // UnmarshalText sets the call by its name.
 func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, name) }

@@ -70,7 +70,7 @@ const (
 // them is lost: early enough that all have ended when the job's limit for that is over, and after three
 // signs that may be late.
 func signsOfLife(job *config.Job) (beat, silence time.Duration) {
-	limit := routes.Silence(job)
+	limit := routes.SilenceLimit(job)
 	return limit / 5, limit * 4 / 5
 }
 
@@ -205,7 +205,7 @@ func (o *Cluster) open(ctx context.Context) error {
 		}
 		c.Report = o.unfit
 		c.Seeks = func(host int) { o.sought.Store(int64(host)) }
-		defer report.While(o.Log, o.Deadline, o.seeks)()
+		defer report.LogWait(o.Log, o.Deadline, o.seeks)()
 	case o.Stdin != nil:
 		c.Stdin = o.Stdin
 		fallthrough
@@ -294,7 +294,7 @@ func (o *Cluster) hearEngine() {
 			continue
 		}
 		f := o.lost(fmt.Errorf("host %s is lost: %w", o.name(e.Host), e.Why))
-		f.Weight = ending.Lost
+		f.Precedence = ending.Lost
 		if !o.survives.Load() {
 			o.End.Fail(f)
 		}
@@ -375,7 +375,7 @@ func (o *Cluster) patience() time.Duration {
 }
 
 func (o *Cluster) lost(err error) *ending.Failure {
-	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: ending.Died, Cause: err}
+	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Precedence: ending.Died, Cause: err}
 }
 
 func whatOfMissing(o *Cluster) string {

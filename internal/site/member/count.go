@@ -41,7 +41,7 @@ func (o *Cluster) Count(ctx context.Context) error {
 	if !slices.ContainsFunc(o.Hosts, func(h config.Host) bool { return h.Auto }) {
 		return nil
 	}
-	defer report.While(o.Log, o.Deadline, o.waitsFor)()
+	defer report.LogWait(o.Log, o.Deadline, o.waitsFor)()
 	within, cancel := context.WithDeadline(ctx, o.Deadline.Add(o.patience()-o.Routes.Job.Limits.Start))
 	defer cancel()
 	question := membership.Count{Host: o.Self, Procs: o.Hosts[o.Self].Procs}.Question()

@@ -15,14 +15,14 @@ func TestReportsOfClocksThatDiffer(t *testing.T) {
 	for _, off := range []time.Duration{0, -7 * time.Hour, 7 * time.Hour} {
 		there := head.Add(off) // the same moment, on another host
 		tell := func(ago time.Duration) *ending.Failure {
-			b := reportOf(&ending.Failure{Text: "a proc died", Weight: ending.Died, At: there.Add(-ago)}, false, there)
+			b := reportOf(&ending.Failure{Text: "a proc died", Precedence: ending.Died, At: there.Add(-ago)}, false, there)
 			var r hostReport
 			if err := json.Unmarshal(b, &r); err != nil {
 				t.Fatal(err)
 			}
 			return r.failure(head)
 		}
-		own := &ending.Failure{Text: "a proc of the head died", Weight: ending.Died, At: head.Add(-2 * time.Second)}
+		own := &ending.Failure{Text: "a proc of the head died", Precedence: ending.Died, At: head.Add(-2 * time.Second)}
 		if earlier := tell(3 * time.Second); !earlier.Explains(own) || own.Explains(earlier) {
 			t.Errorf("off by %v: what was 3 s ago there does not come before what was 2 s ago here", off)
 		}

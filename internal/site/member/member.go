@@ -90,7 +90,7 @@ func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *start
 		return nil, err
 	}
 	if m.Server == nil { // an embedded server reports itself whom it waits for
-		stop := report.While(m.Log, m.Deadline, func() string {
+		stop := report.LogWait(m.Log, m.Deadline, func() string {
 			return fmt.Sprintf("the server at %s and the other sites", strings.Join(m.servers(), " or "))
 		})
 		defer stop()
@@ -133,7 +133,7 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
-		if f := lifetime.Of(ctx); f != nil {
+		if f := lifetime.FailureOf(ctx); f != nil {
 			cancel(f)
 		} else {
 			cancel(lifetime.Interrupted(m.Routes.Site.Name, context.Cause(ctx)))
@@ -168,10 +168,10 @@ func (m *Member) servers() (all []string) {
 }
 
 func (m *Member) rendezvous() (rendezvous.Settings, error) {
-	own, err := server.OwnFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
+	own, err := server.OwnServerFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
 	return rendezvous.Settings{
 		Own: own, Logger: m.Log.Named("startup"),
-		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(routes.Silence(m.Routes.Job))}).DialContext,
+		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(routes.SilenceLimit(m.Routes.Job))}).DialContext,
 	}, err
 }
 
@@ -365,7 +365,7 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 }
 
 func (m *Member) serverSaid(err error) *ending.Failure {
-	f := ending.ByServer(err, m.session != nil, m.Routes.ClientName)
+	f := ending.ServerFailure(err, m.session != nil, m.Routes.ClientName)
 	if !f.Remote {
 		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)
 	}

@@ -60,7 +60,7 @@ func (m *Member) HearServer(said func(*ending.Failure), lost func(why string)) {
 	switch err := m.session.Err(); {
 	case err == nil:
 		said(nil)
-	case startup.ProspectAfter(err) != startup.JobFailed:
+	case startup.OutcomeAtServer(err) != startup.JobFailed:
 		m.lost.Store(&serverLoss{time.Now(), causeOf(err)})
 		lost(causeOf(err))
 	default:

@@ -25,7 +25,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 func (m *Member) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
 	o := m.Cluster
 	if !o.IsHead() {
-		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
+		defer report.LogWait(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
 		b, err := o.tree.Load().Report(ctx, part)
 		if err != nil {
 			return o.Failed(ctx, err)
@@ -36,7 +36,7 @@ func (m *Member) together(ctx context.Context, part []byte, own startup.ClientCo
 		m.Routes.World, m.Token, err = cluster.DecodeJob(b)
 		return err
 	}
-	stop := report.While(m.Log, m.Deadline, o.waitsFor)
+	stop := report.LogWait(m.Log, m.Deadline, o.waitsFor)
 	parts, err := o.tree.Load().Gather(ctx, part)
 	stop()
 	if err != nil {
@@ -94,6 +94,6 @@ func (o *Cluster) withoutMPI(parts [][]byte) error {
 	}
 	return &ending.Failure{
 		Text:   fmt.Sprintf("site %s: the procs of %s exited with status 0 before they called MPI Init, which others have called", o.Routes.Site.Name, o.names(without)),
-		Status: 1, Weight: ending.Decided,
+		Status: 1, Precedence: ending.Decided,
 	}
 }

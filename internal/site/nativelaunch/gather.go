@@ -31,7 +31,7 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	}()
 	came := make(chan wireup.Attached)
 	go l.acceptProcs(within, came)
-	defer report.While(l.Log, l.Deadline, g.waitsFor)()
+	defer report.LogWait(l.Log, l.Deadline, g.waitsFor)()
 	late := time.NewTimer(time.Until(l.Deadline))
 	defer late.Stop()
 	var ended <-chan struct{}
@@ -171,7 +171,7 @@ func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
 	if said := gist(g.said.Kept()); said != "" {
 		text += "; it said: " + said
 	}
-	return &ending.Failure{Text: text, Status: max(e.Status(), 1), Weight: ending.Died, At: time.Now()}
+	return &ending.Failure{Text: text, Status: max(e.Status(), 1), Precedence: ending.Died, At: time.Now()}
 }
 
 // gist makes one line of the last ones that a launcher has written, each once: procs may all have

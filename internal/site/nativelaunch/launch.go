@@ -55,7 +55,7 @@ type Launch struct {
 
 	meeting meeting // of the hosts' nodes
 	socket  wireup.AttachListener
-	place   native.Place
+	place   native.Environment
 	env     string // by which processes that have the place are recognized
 
 	name    string          // of the launcher, for messages
@@ -105,7 +105,7 @@ func (l *Launch) prepare(ctx context.Context) (err error) {
 	within, cancel := context.WithDeadline(ctx, l.Deadline)
 	defer cancel()
 	site := l.Routes.Site
-	l.place = native.Place{Site: site.Name, Procs: l.total()}
+	l.place = native.Environment{Site: site.Name, Procs: l.total()}
 	var a agreed
 	if l.Cluster.IsHead() {
 		a.Socket = wireup.AttachName()
@@ -282,12 +282,12 @@ func (l *Launch) watch() {
 	if e.OK() {
 		return
 	}
-	f := &ending.Failure{Text: fmt.Sprintf("site %s: %s %s", l.Routes.Site.Name, l.name, e), Status: max(e.Status(), 1), Weight: ending.Lost, At: at}
+	f := &ending.Failure{Text: fmt.Sprintf("site %s: %s %s", l.Routes.Site.Name, l.name, e), Status: max(e.Status(), 1), Precedence: ending.Lost, At: at}
 	all := l.Procs.All()
 	limit, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	if slices.Contains(fromOutside, e.Signal) && !l.ordered.Load() {
-		f.Weight = ending.Decided // if procs end, they end by that
+		f.Precedence = ending.Decided // if procs end, they end by that
 		cancel()
 	}
 	for _, p := range all {

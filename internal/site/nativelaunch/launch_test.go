@@ -35,7 +35,7 @@ func oneOf(self int) *Launch {
 	o := &member.Cluster{ClusterConfig: member.ClusterConfig{Hosts: site.Hosts, Self: self}, Routes: rt}
 	o.Place()
 	l := New(Settings{Routes: rt, Cluster: o, Log: hclog.NewNullLogger(), Deadline: time.Now().Add(time.Hour)})
-	l.place = native.Place{Procs: l.total()}
+	l.place = native.Environment{Procs: l.total()}
 	return l
 }
 

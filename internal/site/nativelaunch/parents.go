@@ -17,13 +17,13 @@ import (
 // this machine, such as hydra_pmi_proxy or orted. A launcher may wait forever for one that was
 // killed, and its procs live on.
 type parents struct {
-	adopter *launch.Adopter
+	adopter *launch.ProcessWatcher
 	over    chan struct{} // closed when their ends do not matter any more
 }
 
 // followParents reports a parent that ends and leaves procs behind.
 func (l *Launch) followParents(joined []procs.Joined) {
-	a, err := launch.NewAdopter()
+	a, err := launch.NewProcessWatcher()
 	if err != nil {
 		l.Log.Warn("the daemons of the launcher are not followed", "reason", err)
 		return
@@ -35,13 +35,13 @@ func (l *Launch) followParents(joined []procs.Joined) {
 		if parent <= 1 || parent == os.Getpid() || l.process != nil && parent == l.process.PID() {
 			continue // it is the launcher, which is followed, or has left its proc on purpose
 		}
-		if p, err := a.Adopt(j.PID); err == nil { // else it has ended
+		if p, err := a.Watch(j.PID); err == nil { // else it has ended
 			children[parent] = append(children[parent], p)
 		}
 	}
 	for pid, started := range children {
 		name := commandOf(pid)
-		if p, err := a.Adopt(pid); err == nil {
+		if p, err := a.Watch(pid); err == nil {
 			go l.followParent(p, name, started)
 		}
 	}
@@ -60,7 +60,7 @@ func (l *Launch) followParent(parent *launch.Process, name string, children []*l
 			l.fail(&ending.Failure{
 				Text: fmt.Sprintf("site %s: %s (process %d), which had started procs of the site's own MPI on host %v, has ended without them",
 					l.Routes.Site.Name, name, parent.PID(), l.hosts()[l.self()]),
-				Status: ending.StatusNode, Weight: ending.Lost,
+				Status: ending.StatusNode, Precedence: ending.Lost,
 			})
 			return
 		}

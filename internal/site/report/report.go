@@ -25,14 +25,14 @@ func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	})
 }
 
-// While logs at intervals what a node waits for, until stop is called. what is called by another
+// LogWait logs at intervals what a node waits for, until stop is called. what is called by another
 // goroutine; nothing is logged while it returns an empty string.
-func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
-	return WhileEvery(nextReport, log, deadline, what)
+func LogWait(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+	return LogWaitEvery(nextReport, log, deadline, what)
 }
 
-// WhileEvery is While with an interval between two reports.
-func WhileEvery(interval time.Duration, log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+// LogWaitEvery is LogWait with an interval between two reports.
+func LogWaitEvery(interval time.Duration, log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -51,15 +51,16 @@ func WhileEvery(interval time.Duration, log hclog.Logger, deadline time.Time, wh
 	return func() { close(quit); <-done }
 }
 
-// Quiet is a logger for parts whose progress does not interest the operator: what they log as info is
-// logged as debug. What they pass on by Log, such as the lines of a plugin, keeps its level.
-type Quiet struct{ hclog.Logger }
+// QuietLogger is a logger for parts whose progress does not interest the operator: what they log as
+// info is logged as debug. What they pass on by Log, such as the lines of a plugin, keeps its
+// level.
+type QuietLogger struct{ hclog.Logger }
 
 // Info logs msg at level debug.
-func (q Quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
+func (q QuietLogger) Info(msg string, args ...any) { q.Debug(msg, args...) }
 
-// Named implements hclog.Logger; the new logger is Quiet, too.
-func (q Quiet) Named(name string) hclog.Logger { return Quiet{q.Logger.Named(name)} }
+// Named implements hclog.Logger; the new logger is QuietLogger, too.
+func (q QuietLogger) Named(name string) hclog.Logger { return QuietLogger{q.Logger.Named(name)} }
 
-// With implements hclog.Logger; the new logger is Quiet, too.
-func (q Quiet) With(args ...any) hclog.Logger { return Quiet{q.Logger.With(args...)} }
+// With implements hclog.Logger; the new logger is QuietLogger, too.
+func (q QuietLogger) With(args ...any) hclog.Logger { return QuietLogger{q.Logger.With(args...)} }

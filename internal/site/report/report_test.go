@@ -11,7 +11,7 @@ import (
 // plugin's level.
 func TestQuiet(t *testing.T) {
 	var out strings.Builder
-	l := Quiet{hclog.New(&hclog.LoggerOptions{Name: "impi-node", Level: hclog.Info, Output: &out, DisableTime: true})}.Named("tcp")
+	l := QuietLogger{hclog.New(&hclog.LoggerOptions{Name: "impi-node", Level: hclog.Info, Output: &out, DisableTime: true})}.Named("tcp")
 	l.Info("progress")
 	l.Log(hclog.Debug, "debug of a plugin")
 	l.Log(hclog.Info, "info of a plugin")

@@ -11,10 +11,10 @@ import (
 	"github.com/openimpi/impi/internal/routes"
 )
 
-// OwnFor returns what a site and its server do in addition to IMPI: TLS, and resumed connections.
-// It returns nil for the server of another MPI. embedded means that the server is in the site's own
-// node.
-func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) (*rendezvous.Own, error) {
+// OwnServerFor returns what a site and its server do in addition to IMPI: TLS, and resumed
+// connections. It returns nil for the server of another MPI. embedded means that the server is in
+// the site's own node.
+func OwnServerFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) (*rendezvous.OwnServer, error) {
 	if site.Server.Foreign {
 		if site.Auth.Keyed {
 			log.Warn("the job's key goes to the server in clear: server_foreign = true", "server", site.Server.Address)
@@ -26,13 +26,13 @@ func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) 
 		return nil, err
 	}
 	optional := site.Server.TLS == config.TLSOptional
-	own := &rendezvous.Own{
+	own := &rendezvous.OwnServer{
 		Identity:   id,
 		Unverified: optional,
 		NeedTLS:    site.Server.Ours || embedded || site.Server.TLS == config.TLSRequired || id != nil && !optional,
 	}
 	if slices.ContainsFunc(site.Routes, func(r config.Route) bool { return r.Resume }) {
-		own.Resume = routes.Resume(job)
+		own.Resume = routes.ResumeLimit(job)
 	}
 	return own, nil
 }

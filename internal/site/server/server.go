@@ -37,16 +37,16 @@ type Server struct {
 
 	mu      sync.Mutex
 	missing []wire.ClientRank
-	why     Why
+	why     EndReason
 }
 
-// Why finds out why the connection of a client to the server has ended, until stop is closed; it
-// returns nil if the reason is not known.
-type Why func(client wire.ClientRank, stop <-chan struct{}) error
+// EndReason finds out why the connection of a client to the server has ended, until stop is closed;
+// it returns nil if the reason is not known.
+type EndReason func(client wire.ClientRank, stop <-chan struct{}) error
 
 // Ask sets f as the function that finds why the connections of clients have ended by which the job
 // fails.
-func (s *Server) Ask(f Why) {
+func (s *Server) Ask(f EndReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.why = f
@@ -73,7 +73,7 @@ const NoClient wire.ClientRank = -1
 // ServeFor is Serve in the node of client self, which is not named in the lists of clients that are
 // missing.
 func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
-	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.Quiet{Logger: log.Named("names")}})
+	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.QuietLogger{Logger: log.Named("names")}})
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
@@ -82,7 +82,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 		return nil, err
 	}
 	optional := site.Server.TLS == config.TLSOptional
-	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.Silence(job))}
+	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.SilenceLimit(job))}
 	ln, err := listen.TCP(context.Background(), lc, site.Server.Address, site.Ports)
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
@@ -92,10 +92,10 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	for c := range site.Server.Clients {
 		s.missing = append(s.missing, wire.ClientRank(c))
 	}
-	stop := report.While(log, time.Now().Add(site.Server.Timeout), func() string { return s.WaitingFor(self) })
+	stop := report.LogWait(log, time.Now().Add(site.Server.Timeout), func() string { return s.WaitingFor(self) })
 	cfg := rendezvous.Config{
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout, SurvivesLoss: job.Survive, Spares: len(job.Spares)},
-		Logger: report.Quiet{Logger: log.Named("server")},
+		Logger: report.QuietLogger{Logger: log.Named("server")},
 		Notify: s.heard, Names: kept, Why: s.whyEnded,
 		Identity: id, Unverified: optional, NeedTLS: needsTLS(job, site),
 	}
@@ -141,7 +141,7 @@ func (s *Server) Failure() *ending.Failure {
 	if s.err == nil {
 		return nil
 	}
-	return ending.ByServer(s.err, false, func(c wire.ClientRank) string { return routes.ClientName(s.job, c) })
+	return ending.ServerFailure(s.err, false, func(c wire.ClientRank) string { return routes.ClientName(s.job, c) })
 }
 
 // Close ends the server; a job that is not over fails.

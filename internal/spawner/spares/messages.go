@@ -33,8 +33,8 @@ type offeredHost struct {
 	Name    string     `json:"name,omitempty"`
 }
 
-func (o *offer) spawn() spawn.Offer {
-	x := spawn.Offer{Site: o.Site, Instance: o.Instance, To: o.To, Procs: o.Procs}
+func (o *offer) spawn() spawn.SpareOffer {
+	x := spawn.SpareOffer{Site: o.Site, Instance: o.Instance, To: o.To, Procs: o.Procs}
 	for _, h := range o.Hosts[:min(len(o.Hosts), maxHosts)] {
 		if !h.Address.IsValid() {
 			continue

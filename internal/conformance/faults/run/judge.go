@@ -30,7 +30,7 @@ func newJudge(all []faults.Fault) *judge {
 	j := &judge{faults: all, patience: 4 * time.Second, missed: make([]string, len(all))}
 	j.command = mutant.Command{
 		Name: "conform-mutants",
-		Bench: mutant.Bench{
+		Bench: mutant.Harness{
 			Faults: faults.Mutants(all), Workers: 3,
 			Programs: []string{"./cmd/impi-node", "./cmd/impi-server", "./cmd/impi-conform"},
 		},

@@ -41,7 +41,7 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 	s := &sweeper{hang: 30 * time.Second, results: make([]result, len(all))}
 	s.command = mutant.Command{
 		Name:  "sim-mutants",
-		Bench: mutant.Bench{Faults: all, Programs: []string{"./cmd/impi-sim"}, Workers: 2},
+		Bench: mutant.Harness{Faults: all, Programs: []string{"./cmd/impi-sim"}, Workers: 2},
 		Flags: func(fs *flag.FlagSet) {
 			fs.Uint64Var(&s.first, "first", 0, "the first seed")
 			fs.Uint64Var(&s.seeds, "seeds", 4000, "how many seeds a fault may survive at most")

@@ -19,8 +19,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Offers are the spare sites as a node of the job knows them.
-type Offers struct {
+// SpareSites are the spare sites as a node of the job knows them.
+type SpareSites struct {
 	log   hclog.Logger
 	names map[string]bool // of the sites that are not spare
 
@@ -44,9 +44,10 @@ type request struct {
 	answer chan spawn.SpareStep[*offered, *request]
 }
 
-// NewOffers returns the offers for a job's node, which has the spare sites that its file declares.
-func NewOffers(job *config.Job, log hclog.Logger) *Offers {
-	o := &Offers{log: log, names: make(map[string]bool), idle: make(map[*offered]struct{})}
+// NewSpareSites returns the spare sites for a job's node, which has the spare sites that its file
+// declares.
+func NewSpareSites(job *config.Job, log hclog.Logger) *SpareSites {
+	o := &SpareSites{log: log, names: make(map[string]bool), idle: make(map[*offered]struct{})}
 	for _, s := range job.Sites {
 		o.names[s.Name] = true
 	}
@@ -70,7 +71,7 @@ func NewOffers(job *config.Job, log hclog.Logger) *Offers {
 }
 
 // with has f tell the machine of an event, and carries out the steps that follow.
-func (o *Offers) with(f func()) {
+func (o *SpareSites) with(f func()) {
 	o.mu.Lock()
 	f()
 	var drop []*offered
@@ -107,7 +108,7 @@ func (x *offered) close() {
 const answerLimit = 10 * time.Second
 
 // Take handles a link on which a spare site's node has proved the job's secret. It owns the link.
-func (o *Offers) Take(within context.Context, l link.Link) {
+func (o *SpareSites) Take(within context.Context, l link.Link) {
 	ctx, cancel := context.WithTimeout(within, answerLimit)
 	defer cancel()
 	b, err := dial.NewBlocking(ctx, l)
@@ -125,7 +126,7 @@ func (o *Offers) Take(within context.Context, l link.Link) {
 	o.add(b, l, &said)
 }
 
-func (o *Offers) check(said *offer) error {
+func (o *SpareSites) check(said *offer) error {
 	switch {
 	case len(said.Site) > maxName:
 		return fmt.Errorf("a spare site with a name of %d bytes, at most %d are taken", len(said.Site), maxName)
@@ -140,7 +141,7 @@ func (o *Offers) check(said *offer) error {
 	return nil
 }
 
-func (o *Offers) add(b *dial.Blocking, l link.Link, said *offer) {
+func (o *SpareSites) add(b *dial.Blocking, l link.Link, said *offer) {
 	x := &offered{link: l, site: said.Site, done: make(chan struct{})}
 	watched, stop := context.WithCancel(context.Background())
 	x.stop = stop
@@ -175,7 +176,7 @@ func (o *Offers) add(b *dial.Blocking, l link.Link, said *offer) {
 }
 
 // refuse tells a spare site why its link is not taken. b may be nil.
-func (o *Offers) refuse(b *dial.Blocking, l link.Link, err error) {
+func (o *SpareSites) refuse(b *dial.Blocking, l link.Link, err error) {
 	o.log.Warn("a spare site is refused", "reason", err)
 	if b != nil {
 		_ = dial.Messages{Blocking: b, Most: MaxOrder}.Write(taken{Refused: err.Error()}) // it may be gone
@@ -184,7 +185,7 @@ func (o *Offers) refuse(b *dial.Blocking, l link.Link, err error) {
 }
 
 // state is that of a site; empty: it is not known. The caller has mu.
-func (o *Offers) state(name string) spawn.SpareState {
+func (o *SpareSites) state(name string) spawn.SpareState {
 	for _, x := range o.spares.List() {
 		if x.Name == name {
 			return x.State
@@ -194,7 +195,7 @@ func (o *Offers) state(name string) spawn.SpareState {
 }
 
 // watch waits for the end of an idle link, on which the spare site says nothing.
-func (o *Offers) watch(ctx context.Context, x *offered) {
+func (o *SpareSites) watch(ctx context.Context, x *offered) {
 	b, err := dial.NewBlocking(ctx, x.link)
 	if err == nil {
 		err = b.ReadFull(make([]byte, 1))
@@ -236,7 +237,7 @@ const endsSoon = 500 * time.Millisecond
 
 // warnLater warns the operator of the loss of a spare site, unless it turns out to end with the job, or comes
 // back.
-func (o *Offers) warnLater(site, why string) {
+func (o *SpareSites) warnLater(site, why string) {
 	time.AfterFunc(endsSoon, func() {
 		o.mu.Lock()
 		lost := !o.closed && o.state(site) == spawn.SpareLost
@@ -251,7 +252,7 @@ func (o *Offers) warnLater(site, why string) {
 var ErrSpare = errors.New("no link to a spare site")
 
 // Link waits for a link to a spare site, at most for limit. The caller closes it and then calls ended.
-func (o *Offers) Link(ctx context.Context, site string, limit time.Duration) (l link.Link, ended func(why string), err error) {
+func (o *SpareSites) Link(ctx context.Context, site string, limit time.Duration) (l link.Link, ended func(why string), err error) {
 	r := &request{answer: make(chan spawn.SpareStep[*offered, *request], 1)}
 	o.with(func() {
 		if o.closed {
@@ -281,14 +282,14 @@ func (o *Offers) Link(ctx context.Context, site string, limit time.Duration) (l 
 }
 
 // List lists the spare sites.
-func (o *Offers) List() []spawn.Spare {
+func (o *SpareSites) List() []spawn.Spare {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.spares.List()
 }
 
 // Describe adds the spare sites to d. o may be nil: nodes of spawned worlds have none.
-func (o *Offers) Describe(d *links.Node) {
+func (o *SpareSites) Describe(d *links.Node) {
 	if o == nil {
 		return
 	}
@@ -306,7 +307,7 @@ const overLimit = 500 * time.Millisecond
 
 // Close reports to the spare sites that this node's part of the job is over. The failure is empty
 // if it went well. Spawns must not come any more.
-func (o *Offers) Close(failure string) {
+func (o *SpareSites) Close(failure string) {
 	o.mu.Lock()
 	o.closed, o.failed = true, failure[:min(len(failure), maxFailure)]
 	all := o.idle

@@ -44,21 +44,21 @@ type Settings struct {
 	Patience time.Duration // time for which a host may not answer before it is lost
 }
 
-// Site is the node of a spare site with its links to the hosts of the job.
-type Site struct {
+// SpareNode is the node of a spare site with its links to the hosts of the job.
+type SpareNode struct {
 	Settings
 
 	mu   sync.Mutex
 	told []chan struct{} // get a signal when the site has to send its state again
 }
 
-// NewSite makes a site without links.
-func NewSite(s Settings) *Site { return &Site{Settings: s} }
+// NewSpareNode makes a site without links.
+func NewSpareNode(s Settings) *SpareNode { return &SpareNode{Settings: s} }
 
 // Keep keeps an idle link to each host, as tasks.
-func (s *Site) Keep(hosts []wire.HostRank) {
+func (s *SpareNode) Keep(hosts []wire.HostRank) {
 	for _, h := range hosts {
-		k := &hostLink{Site: s, to: h, again: make(chan struct{}, 1), events: make(chan event)}
+		k := &hostLink{SpareNode: s, to: h, again: make(chan struct{}, 1), events: make(chan event)}
 		s.mu.Lock()
 		s.told = append(s.told, k.again)
 		s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Site) Keep(hosts []wire.HostRank) {
 }
 
 // Changed makes the site send the hosts the number of procs.
-func (s *Site) Changed() {
+func (s *SpareNode) Changed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, again := range s.told {
@@ -80,7 +80,7 @@ func (s *Site) Changed() {
 
 // hostLink is the idle link to one host, which is made again and again.
 type hostLink struct {
-	*Site
+	*SpareNode
 	to     wire.HostRank
 	again  chan struct{}
 	events chan event

@@ -68,9 +68,9 @@ const (
 	pollsAtATime = 8
 )
 
-// Hub is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a time
-// may use it and its links.
-type Hub struct {
+// Links is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a
+// time may use it and its links.
+type Links struct {
 	lib       vendor
 	links     []*Link  // by rank at the site; nil: nothing has been said yet
 	free      [][]byte // chunks
@@ -87,15 +87,15 @@ type Hub struct {
 	arrival arrival
 }
 
-// NewHub makes the hub of a library whose Init was called.
-func NewHub(l *Library) *Hub { return newHub(l, l.Size) }
+// NewLinks makes the links of a library whose Init was called.
+func NewLinks(l *Library) *Links { return newHub(l, l.Size) }
 
-func newHub(v vendor, size int) *Hub { return &Hub{lib: v, links: make([]*Link, size)} }
+func newHub(v vendor, size int) *Links { return &Links{lib: v, links: make([]*Link, size)} }
 
 // Link returns the link to a rank of the site. created reports whether it is new.
-func (h *Hub) Link(rank int) (l *Link, created bool) {
+func (h *Links) Link(rank int) (l *Link, created bool) {
 	if l = h.links[rank]; l == nil {
-		l = &Link{hub: h, to: rank, room: window}
+		l = &Link{set: h, to: rank, room: window}
 		h.links[rank] = l
 		return l, true
 	}
@@ -106,7 +106,7 @@ func (h *Hub) Link(rank int) (l *Link, created bool) {
 // which something can be received. Recv takes links out of the slice and fills their places from
 // its end, so that the caller has to go through it from the end. news reports whether phases or
 // transfers are over.
-func (h *Hub) Poll() (ready []*Link, news bool) {
+func (h *Links) Poll() (ready []*Link, news bool) {
 	if h.err != nil {
 		return nil, false
 	}
@@ -129,7 +129,7 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 	return h.fresh, news || h.err != nil && before > 0
 }
 
-func (h *Hub) take() bool {
+func (h *Links) take() bool {
 	if h.next == nil {
 		b, err := h.chunk()
 		if err != nil {
@@ -160,7 +160,7 @@ func (h *Hub) take() bool {
 }
 
 // drop receives and discards a message, so that its sender goes on.
-func (h *Hub) drop(held int32, size int) error {
+func (h *Links) drop(held int32, size int) error {
 	b, err := mapped(size)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (h *Hub) drop(held int32, size int) error {
 }
 
 // freeOrphans frees the memory of messages that are not waited for any more, once they have arrived.
-func (h *Hub) freeOrphans() {
+func (h *Links) freeOrphans() {
 	kept := h.orphans[:0]
 	for _, p := range h.orphans {
 		done, _ := h.lib.test(p.number)
@@ -190,8 +190,8 @@ func (h *Hub) freeOrphans() {
 	h.orphans = kept
 }
 
-// fail ends all links and phases. The hub keeps what is pinned, as the library may still write to it.
-func (h *Hub) fail(err error) {
+// fail ends all links and phases. It keeps what is pinned, as the library may still write to it.
+func (h *Links) fail(err error) {
 	h.err = err
 	for _, p := range h.phases {
 		p.done, p.err = true, err
@@ -209,7 +209,7 @@ func (h *Hub) fail(err error) {
 }
 
 // chunk returns memory for a chunk. It is outside of Go's heap, as the library keeps its address.
-func (h *Hub) chunk() ([]byte, error) {
+func (h *Links) chunk() ([]byte, error) {
 	if n := len(h.free); n > 0 {
 		b := h.free[n-1]
 		h.free = h.free[:n-1]
@@ -236,7 +236,7 @@ func mapped(n int) ([]byte, error) {
 }
 
 // pinner returns a Pinner that pins nothing yet.
-func (h *Hub) pinner() *runtime.Pinner {
+func (h *Links) pinner() *runtime.Pinner {
 	n := len(h.pins)
 	if n == 0 {
 		return new(runtime.Pinner)
@@ -246,13 +246,13 @@ func (h *Hub) pinner() *runtime.Pinner {
 	return p
 }
 
-func (h *Hub) unpin(p *runtime.Pinner) {
+func (h *Links) unpin(p *runtime.Pinner) {
 	p.Unpin()
 	h.pins = append(h.pins, p)
 }
 
 // Idle reports whether nothing of this proc's own is under way in the library any more.
-func (h *Hub) Idle() bool {
+func (h *Links) Idle() bool {
 	h.Poll()
 	settled := true
 	for _, l := range h.links {

@@ -6,16 +6,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Attempt is one spawn, until its procs are in Init or it is refused. The sites are asked for slots
-// for its parts, one after the other, and the parts that have procs begin together. The caller
-// calls Follow, Next and Answered until Next has no more, then Begin, and InInit for each of Parts.
-// Refuse may come at any time.
-type Attempt struct {
+// Transaction is one spawn, until its procs are in Init or it is refused. The sites are asked for
+// slots for its parts, one after the other, and the parts that have procs begin together. The
+// caller calls Follow, Next and Answered until Next has no more, then Begin, and InInit for each of
+// Parts. Refuse may come at any time.
+type Transaction struct {
 	Commands []Command
-	Granted  []int     // number of procs of each command that have slots
-	Parts    []*Placed // parts that have procs, in the order of the new ranks
+	Granted  []int         // number of procs of each command that have slots
+	Parts    []*PlacedPart // parts that have procs, in the order of the new ranks
 
-	plan    []*Placed // no site asked yet
+	plan    []*PlacedPart // no site asked yet
 	clients int
 	begun   bool
 	inInit  int // number of parts in Init
@@ -29,17 +29,17 @@ type Reply struct {
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
-// NewAttempt returns the attempt to spawn some commands.
-func NewAttempt(commands []Command) *Attempt {
-	return &Attempt{Commands: commands, Granted: make([]int, len(commands))}
+// NewTransaction returns the transaction that spawns some commands.
+func NewTransaction(commands []Command) *Transaction {
+	return &Transaction{Commands: commands, Granted: make([]int, len(commands))}
 }
 
 // Follow sets the plan.
-func (t *Attempt) Follow(plan []*Placed) { t.plan = plan }
+func (t *Transaction) Follow(plan []*PlacedPart) { t.plan = plan }
 
 // Next returns the next part for which a site is to be asked; ok is false if there are no more, or
 // the attempt is refused.
-func (t *Attempt) Next() (p *Placed, ok bool) {
+func (t *Transaction) Next() (p *PlacedPart, ok bool) {
 	if t.refusal != nil || len(t.plan) == 0 {
 		return nil, false
 	}
@@ -50,7 +50,7 @@ func (t *Attempt) Next() (p *Placed, ok bool) {
 // Answered handles the answer to a part, which [Part.Fits] has checked. It returns false if the
 // part may not begin, since it has no procs or the attempt is refused; the slots that were granted
 // have to be released.
-func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
+func (t *Transaction) Answered(p *PlacedPart, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
 		return false
 	}
@@ -66,10 +66,10 @@ func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 }
 
 // Clients returns the number of clients of the world.
-func (t *Attempt) Clients() int { return t.clients }
+func (t *Transaction) Clients() int { return t.clients }
 
 // Begin begins the parts, once Next has no more. It returns why they may not begin, or nil.
-func (t *Attempt) Begin() *Refusal {
+func (t *Transaction) Begin() *Refusal {
 	switch {
 	case t.refusal != nil:
 		return t.refusal
@@ -82,15 +82,15 @@ func (t *Attempt) Begin() *Refusal {
 
 // InInit records that the procs of one more part are in Init. It returns true if the procs of all
 // parts are now in Init: a spawn does not return before (MPI-4.1, 11.8.2).
-func (t *Attempt) InInit() (succeeded bool) {
+func (t *Transaction) InInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()
 }
 
-func (t *Attempt) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
+func (t *Transaction) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
 
 // Refuse ends the attempt. It returns false, and ignores r, if the attempt has ended before.
-func (t *Attempt) Refuse(r *Refusal) bool {
+func (t *Transaction) Refuse(r *Refusal) bool {
 	if t.refusal != nil || t.succeeded() {
 		return false
 	}
@@ -99,7 +99,7 @@ func (t *Attempt) Refuse(r *Refusal) bool {
 }
 
 // Refusal returns the reason why the attempt has failed, or nil if it has not.
-func (t *Attempt) Refusal() *Refusal { return t.refusal }
+func (t *Transaction) Refusal() *Refusal { return t.refusal }
 
 // Codes returns the error class of each requested proc (MPI-4.1, 11.8.2).
-func (t *Attempt) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }
+func (t *Transaction) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func post(tb testing.TB, p *Place, turn Turn, what string) {
+func post(tb testing.TB, p *Member, step Step, what string) {
 	tb.Helper()
-	if w := p.Vacant(turn, len(what)); !w.Done() {
-		tb.Fatalf("turn %#x: no room for %d bytes", turn, len(what))
+	if w := p.Vacant(step, len(what)); !w.Done() {
+		tb.Fatalf("step %#x: no room for %d bytes", step, len(what))
 	}
-	copy(p.Room(turn, len(what)), what)
-	p.Post(turn, 7, len(what))
+	copy(p.Room(step, len(what)), what)
+	p.Post(step, 7, len(what))
 }
 
 func pattern(n, seed int) string {
@@ -27,14 +27,14 @@ func pattern(n, seed int) string {
 func TestBarrier(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	for n := range uint64(20) {
-		turn := NewTurn(n)
-		p.Begin(turn)
-		w := p.Arrived(p.Others(), turn)
-		if w.Done() || w.Missing() != Member(1) {
+		step := FirstStep(n)
+		p.Begin(step)
+		w := p.Arrived(p.Others(), step)
+		if w.Done() || w.Missing() != SetOf(1) {
 			t.Fatalf("operation %d: over before the other has come, left %b", n, w.Missing())
 		}
-		q.Begin(turn)
-		if w2 := q.Arrived(q.Others(), turn); !w.Done() || !w2.Done() {
+		q.Begin(step)
+		if w2 := q.Arrived(q.Others(), step); !w.Done() || !w2.Done() {
 			t.Fatalf("operation %d: not over", n)
 		}
 	}
@@ -50,33 +50,33 @@ func TestPosts(t *testing.T) {
 			ahead = 2
 		}
 		for i := range 3 * entries {
-			turn := NewTurn(uint64(i))
-			p.Begin(turn)
+			step := FirstStep(uint64(i))
+			p.Begin(step)
 			if i >= ahead {
-				w := p.Vacant(turn, n)
+				w := p.Vacant(step, n)
 				if w.Done() {
 					t.Fatalf("%d bytes: room for operation %d while nothing was read", n, i)
 				}
-				read(t, q, NewTurn(uint64(i-ahead)), pattern(n, i-ahead))
-				q.Begin(NewTurn(uint64(i - ahead + 1)))
+				read(t, q, FirstStep(uint64(i-ahead)), pattern(n, i-ahead))
+				q.Begin(FirstStep(uint64(i - ahead + 1)))
 				if !w.Done() {
 					t.Fatalf("%d bytes: no room for operation %d", n, i)
 				}
 			}
-			post(t, p, turn, pattern(n, i))
+			post(t, p, step, pattern(n, i))
 		}
 	}
 }
 
-func read(tb testing.TB, q *Place, turn Turn, want string) {
+func read(tb testing.TB, q *Member, step Step, want string) {
 	tb.Helper()
-	q.Begin(turn)
-	if w := q.Posted(Member(0), turn); !w.Done() {
-		tb.Fatalf("turn %#x: not posted", turn)
+	q.Begin(step)
+	if w := q.Posted(SetOf(0), step); !w.Done() {
+		tb.Fatalf("step %#x: not posted", step)
 	}
-	got, err := q.Read(0, turn, 7, len(want))
+	got, err := q.Read(0, step, 7, len(want))
 	if err != nil || string(got) != want {
-		tb.Fatalf("turn %#x: %v, %d bytes", turn, err, len(got))
+		tb.Fatalf("step %#x: %v, %d bytes", step, err, len(got))
 	}
 }
 
@@ -86,13 +86,13 @@ func TestOverwrites(t *testing.T) {
 	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
 		for apart := 1; apart <= entries+1; apart++ {
 			p, q := pair(t, open(t, 2), 3)
-			first, last := NewTurn(5), NewTurn(uint64(5+apart))
+			first, last := FirstStep(5), FirstStep(uint64(5+apart))
 			for i := range apart {
-				turn := NewTurn(uint64(5 + i))
-				p.Begin(turn)
-				q.Begin(turn)
-				copy(p.Room(turn, n), pattern(n, i))
-				p.Post(turn, 7, n)
+				step := FirstStep(uint64(5 + i))
+				p.Begin(step)
+				q.Begin(step)
+				copy(p.Room(step, n), pattern(n, i))
+				p.Post(step, 7, n)
 			}
 			says := p.Overwrites(last, n, first)
 			copy(p.Room(last, n), pattern(n, apart))
@@ -110,21 +110,21 @@ func TestEnd(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	long := pattern(roomSize+1, 1)
 	for i := range uint64(2) {
-		p.Begin(NewTurn(i))
-		post(t, p, NewTurn(i), long)
+		p.Begin(FirstStep(i))
+		post(t, p, FirstStep(i), long)
 	}
-	p.Begin(NewTurn(2))
-	w := p.Vacant(NewTurn(2), len(long))
-	read(t, q, NewTurn(0), long)
+	p.Begin(FirstStep(2))
+	w := p.Vacant(FirstStep(2), len(long))
+	read(t, q, FirstStep(0), long)
 	if w.Done() {
 		t.Fatal("room before the reader has finished")
 	}
 	if !q.End() || !w.Done() {
 		t.Fatal("no room after End")
 	}
-	q.Begin(NewTurn(1))
+	q.Begin(FirstStep(1))
 	if q.End() {
-		t.Error("End of a turn in which nothing long was read")
+		t.Error("End of a step in which nothing long was read")
 	}
 }
 
@@ -132,15 +132,15 @@ func TestEnd(t *testing.T) {
 // beginning the next one.
 func TestOperationsElsewhere(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
-	p.Begin(NewTurn(0))
-	post(t, p, NewTurn(0), "a")
-	read(t, q, NewTurn(0), "a")
-	p.Begin(NewTurn(4 * entries))
-	w := p.Vacant(NewTurn(4*entries), 1)
+	p.Begin(FirstStep(0))
+	post(t, p, FirstStep(0), "a")
+	read(t, q, FirstStep(0), "a")
+	p.Begin(FirstStep(4 * entries))
+	w := p.Vacant(FirstStep(4*entries), 1)
 	if w.Done() {
 		t.Fatal("the reader may still be at operation 0")
 	}
-	q.Begin(NewTurn(4 * entries))
+	q.Begin(FirstStep(4 * entries))
 	if !w.Done() {
 		t.Error("the reader has begun the next operation")
 	}
@@ -148,24 +148,24 @@ func TestOperationsElsewhere(t *testing.T) {
 
 func TestMembersThatDiffer(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
-	p.Begin(NewTurn(0))
-	post(t, p, NewTurn(0), "abc")
-	q.Begin(NewTurn(0))
+	p.Begin(FirstStep(0))
+	post(t, p, FirstStep(0), "abc")
+	q.Begin(FirstStep(0))
 	for _, x := range []struct {
 		what uint8
 		n    int
 		want string
 	}{{7, 4, "rank 0 sent 3 bytes, 4 are expected"}, {8, 3, "rank 0 calls another operation"}} {
 		var m *Mismatch
-		_, err := q.Read(0, NewTurn(0), x.what, x.n)
+		_, err := q.Read(0, FirstStep(0), x.what, x.n)
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("operation %d of %d bytes: %v", x.what, x.n, err)
 		}
 	}
-	q.Begin(NewTurn(1))
-	p.Begin(NewTurn(entries))
-	post(t, p, NewTurn(entries), "later")
-	if _, err := q.Read(0, NewTurn(0), 7, 3); !errors.Is(err, ErrBoard) {
+	q.Begin(FirstStep(1))
+	p.Begin(FirstStep(entries))
+	post(t, p, FirstStep(entries), "later")
+	if _, err := q.Read(0, FirstStep(0), 7, 3); !errors.Is(err, ErrBoard) {
 		t.Errorf("what was written over: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func TestSleepers(t *testing.T) {
 	if q.Sleep(); q.Sleepers() != 0 {
 		t.Error("a member is its own waker")
 	}
-	if p.Sleepers() != Member(1) || p.Sleepers() != 0 {
+	if p.Sleepers() != SetOf(1) || p.Sleepers() != 0 {
 		t.Error("a sleeper is to be woken once")
 	}
 	q.Sleep()
@@ -196,7 +196,7 @@ func TestBackingIsAskedForOnce(t *testing.T) {
 	}
 	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
 		for i := range uint64(entries) {
-			room := p.Room(NewTurn(i), n)
+			room := p.Room(FirstStep(i), n)
 			if len(room) != n || cap(room) != n {
 				t.Errorf("room of %d bytes for %d", len(room), n)
 			}
@@ -204,11 +204,11 @@ func TestBackingIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// A Place goes on where it was when its State is kept elsewhere.
+// A Member goes on where it was when its State is kept elsewhere.
 func TestMove(t *testing.T) {
 	p, q := pair(t, open(t, 2), 3)
 	p.Number.Store(7)
-	post(t, p, NewTurn(0), pattern(100, 1))
+	post(t, p, FirstStep(0), pattern(100, 1))
 	p.Backing(100)
 	old := p.State
 	s := &State{Seen: 1 << 60, Ops: 5}
@@ -219,10 +219,10 @@ func TestMove(t *testing.T) {
 	if at, size := p.Backing(100); at != 0 || size != 0 {
 		t.Errorf("%d bytes at %d are asked for once more", size, at)
 	}
-	if w := p.Vacant(NewTurn(entries), 100); w.Done() {
+	if w := p.Vacant(FirstStep(entries), 100); w.Done() {
 		t.Error("what nobody has read may be overwritten")
 	}
-	read(t, q, NewTurn(0), pattern(100, 1))
+	read(t, q, FirstStep(0), pattern(100, 1))
 	if p.Index() != 3 {
 		t.Errorf("slot %d", p.Index())
 	}
@@ -232,18 +232,18 @@ func TestNothingIsAllocated(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	n, data := uint64(0), bytes.Repeat([]byte{1}, 100)
 	if a := testing.AllocsPerRun(100, func() {
-		turn := NewTurn(n)
+		step := FirstStep(n)
 		n++
-		p.Begin(turn)
-		q.Begin(turn)
-		w := p.Vacant(turn, len(data))
+		p.Begin(step)
+		q.Begin(step)
+		w := p.Vacant(step, len(data))
 		w.Done()
-		copy(p.Room(turn, len(data)), data)
-		p.Post(turn, 1, len(data))
+		copy(p.Room(step, len(data)), data)
+		p.Post(step, 1, len(data))
 		p.Sleepers()
-		w = q.Posted(q.Others(), turn)
+		w = q.Posted(q.Others(), step)
 		w.Done()
-		_, _ = q.Read(0, turn, 1, len(data))
+		_, _ = q.Read(0, step, 1, len(data))
 		q.End()
 	}); a > 0 {
 		t.Errorf("%v allocations", a)
@@ -269,19 +269,19 @@ func FuzzHostileBoard(f *testing.F) {
 			t.Fatalf("slot %d", s)
 		}
 		p, q := pair(t, b, 0)
-		turn := NewTurn(number)
-		p.Begin(turn)
-		for _, w := range []Wait{p.Arrived(p.Others(), turn), p.Posted(p.Others(), turn), p.Vacant(turn, n)} {
+		step := FirstStep(number)
+		p.Begin(step)
+		for _, w := range []Wait{p.Arrived(p.Others(), step), p.Posted(p.Others(), step), p.Vacant(step, n)} {
 			if w.Done() != (w.Missing() == 0) {
 				t.Fatal("over, with somebody left")
 			}
 		}
-		if got, err := q.Read(0, turn, 1, n); err == nil && len(got) != n {
+		if got, err := q.Read(0, step, 1, n); err == nil && len(got) != n {
 			t.Fatalf("%d bytes for %d", len(got), n)
 		}
-		copy(p.Room(turn, n), junk)
-		p.Post(turn, 1, n)
-		if got, err := q.Read(0, turn, 1, n); err != nil || len(got) != n {
+		copy(p.Room(step, n), junk)
+		p.Post(step, 1, n)
+		if got, err := q.Read(0, step, 1, n); err != nil || len(got) != n {
 			t.Fatal(err)
 		}
 		if m := p.Sleepers(); m&^p.Others() != 0 {
@@ -297,22 +297,22 @@ func TestTell(t *testing.T) {
 	for _, n := range []int{1, inline + 1, roomSize + 1} {
 		p, q := pair(t, open(t, 2), 2)
 		for i := range 3 * entries {
-			turn, want := NewTurn(uint64(i)), pattern(n, i)
-			p.Begin(turn)
-			q.Begin(turn)
-			if w := p.Vacant(turn, n); !w.Done() {
+			step, want := FirstStep(uint64(i)), pattern(n, i)
+			p.Begin(step)
+			q.Begin(step)
+			if w := p.Vacant(step, n); !w.Done() {
 				t.Fatalf("no room for operation %d though all was read", i)
 			}
-			copy(p.Room(turn, n), want)
-			p.Write(turn, 7, n)
-			w := q.Posted(Member(0), turn)
+			copy(p.Room(step, n), want)
+			p.Write(step, 7, n)
+			w := q.Posted(SetOf(0), step)
 			if w.Done() {
 				t.Fatalf("operation %d was found before it was told", i)
 			}
-			if p.PublishRelaxed(turn) != 0 || !w.Done() {
+			if p.PublishRelaxed(step) != 0 || !w.Done() {
 				t.Fatalf("operation %d was not found", i)
 			}
-			if b, err := q.Read(0, turn, 7, n); err != nil || string(b) != want {
+			if b, err := q.Read(0, step, 7, n); err != nil || string(b) != want {
 				t.Fatalf("operation %d: %d bytes: %v", i, len(b), err)
 			}
 			q.Done()
@@ -325,24 +325,24 @@ func TestTell(t *testing.T) {
 func TestTellMisses(t *testing.T) {
 	b := open(t, 2)
 	p, q := pair(t, b, 2)
-	turn := NewTurn(0)
-	p.Begin(turn)
-	p.Write(turn, 7, 0)
+	step := FirstStep(0)
+	p.Begin(step)
+	p.Write(step, 7, 0)
 	q.Sleep()
-	if got := p.PublishRelaxed(turn); got != Member(1) {
+	if got := p.PublishRelaxed(step); got != SetOf(1) {
 		t.Errorf("members %b sleep", got)
 	}
-	turn = NewTurn(1)
-	w := q.Posted(Member(0), turn)
+	step = FirstStep(1)
+	w := q.Posted(SetOf(0), step)
 	found := false
 	b.Interleave(func() {
 		b.Interleave(func() {})
 		q.Sleep()
 		found = w.Done()
 	})
-	p.Begin(turn)
-	p.Write(turn, 7, 0)
-	if got := p.PublishRelaxed(turn); got != 0 || found || !w.Done() {
+	p.Begin(step)
+	p.Write(step, 7, 0)
+	if got := p.PublishRelaxed(step); got != 0 || found || !w.Done() {
 		t.Errorf("members %b sleep, found before %v, now %v", got, found, w.Done())
 	}
 }

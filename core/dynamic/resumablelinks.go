@@ -11,14 +11,14 @@ const (
 	NoSuchLink               // the proc has no such link
 )
 
-// Sessions are the resumable links of a node's procs: which end dials again, whether a repair is in
-// progress, and the answer to the other end's node. K identifies a pair: a proc of the node and
-// another one. The zero value is ready.
-type Sessions[K comparable] struct{ of map[K]*SessionState }
+// ResumableLinks are the resumable links of a node's procs: which end dials again, whether a repair
+// is in progress, and the answer to the other end's node. K identifies a pair: a proc of the node
+// and another one. The zero value is ready.
+type ResumableLinks[K comparable] struct{ of map[K]*ResumableLink }
 
-// SessionState is one resumable link, as seen by the node of its proc.
-type SessionState struct {
-	ID      Session
+// ResumableLink is one resumable link, as seen by the node of its proc.
+type ResumableLink struct {
+	ID      SessionID
 	Dialled bool // this node made the link, and therefore dials again
 	Making  bool // this node is making its first connection, so the proc here has none yet
 	Busy    bool // a Repair is in progress
@@ -28,18 +28,18 @@ type SessionState struct {
 
 // Add enters a new link, which replaces the pair's last one. dialled reports whether this node
 // has made it.
-func (s *Sessions[K]) Add(x K, id Session, dialled bool) *SessionState {
+func (s *ResumableLinks[K]) Add(x K, id SessionID, dialled bool) *ResumableLink {
 	if s.of == nil {
-		s.of = make(map[K]*SessionState)
+		s.of = make(map[K]*ResumableLink)
 	}
-	s.of[x] = &SessionState{ID: id, Dialled: dialled}
+	s.of[x] = &ResumableLink{ID: id, Dialled: dialled}
 	return s.of[x]
 }
 
 // Begin enters a link that this node is making, since the other end may have accepted it already
 // and ask to resume it. Add or Remove follows. It returns nil if the other end's link has come
 // first.
-func (s *Sessions[K]) Begin(x K, id Session, pairs *PairLinks[K]) *SessionState {
+func (s *ResumableLinks[K]) Begin(x K, id SessionID, pairs *PairLinks[K]) *ResumableLink {
 	if pairs.Phase(x) != Dialling {
 		return nil
 	}
@@ -49,18 +49,18 @@ func (s *Sessions[K]) Begin(x K, id Session, pairs *PairLinks[K]) *SessionState 
 }
 
 // Remove undoes Add or Begin: the proc was not given the link.
-func (s *Sessions[K]) Remove(x K, state *SessionState) {
+func (s *ResumableLinks[K]) Remove(x K, state *ResumableLink) {
 	if s.of[x] == state {
 		delete(s.of, x)
 	}
 }
 
 // Get returns a pair's link, or nil.
-func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
+func (s *ResumableLinks[K]) Get(x K) *ResumableLink { return s.of[x] }
 
 // Repair returns the action for a proc whose link has lost its connection, or, if over is set, that
 // has given the link up.
-func (s *Sessions[K]) Repair(x K, id []byte, over bool) Repair {
+func (s *ResumableLinks[K]) Repair(x K, id []byte, over bool) Repair {
 	state := s.of[x]
 	switch {
 	case state == nil || string(state.ID[:]) != string(id):
@@ -78,10 +78,10 @@ func (s *Sessions[K]) Repair(x K, id []byte, over bool) Repair {
 	return TellPeer
 }
 
-// Judge returns the verdict about a further connection that the other end's node has made for a
-// link, or about its message that its proc has lost the last connection. finished is true if the
+// CheckResume returns the verdict about a further connection that the other end's node has made for
+// a link, or about its message that its proc has lost the last connection. finished is true if the
 // proc here has left MPI.
-func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
+func (s *ResumableLinks[K]) CheckResume(x K, h Hello, finished bool) Verdict {
 	state := s.of[x]
 	switch {
 	case finished:

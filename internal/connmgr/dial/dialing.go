@@ -12,32 +12,32 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Search dials and waits as a dynamic.Search decides.
-type Search struct {
-	*dynamic.Search
+// Dialing dials and waits as a dynamic.DialPlan decides.
+type Dialing struct {
+	*dynamic.DialPlan
 	Lock        sync.Locker // of its PairLinks; nil: it has none
-	Ways        []routes.Way
-	Dial        func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
-	Failed      func(routes.Way, error) // called for each way that failed; may be nil
-	RoundFailed func()                  // is called when all have failed and will be tried again; may be nil
-	Holds       func()                  // is called when the link is made but cannot be used yet; may be nil
+	Candidates  []routes.Candidate
+	Dial        func(context.Context, routes.Candidate, dynamic.DialStep) (link.Link, error)
+	Failed      func(routes.Candidate, error) // called for each way that failed; may be nil
+	RoundFailed func()                        // is called when all have failed and will be tried again; may be nil
+	Holds       func()                        // is called when the link is made but cannot be used yet; may be nil
 }
 
 // Run searches until there is a link, or there will be none, or ctx ends, which counts as GiveUp.
-func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dynamic.SearchStep) {
-	step := s.step(func() dynamic.SearchStep { return s.Begin(time.Now()) })
+func (s *Dialing) Run(ctx context.Context) (l link.Link, by routes.Candidate, last dynamic.DialStep) {
+	step := s.step(func() dynamic.DialStep { return s.Begin(time.Now()) })
 	for {
 		switch step.Action {
-		case dynamic.DialWay:
+		case dynamic.DialCandidate:
 			if ctx.Err() != nil {
-				return nil, by, dynamic.SearchStep{Action: dynamic.GiveUp}
+				return nil, by, dynamic.DialStep{Action: dynamic.GiveUp}
 			}
 			var err error
-			by = s.Ways[step.Way]
-			known := len(s.FailedWays())
+			by = s.Candidates[step.Candidate]
+			known := len(s.FailedCandidates())
 			l, err = s.Dial(ctx, by, step)
-			step = s.step(func() dynamic.SearchStep { return s.Answered(time.Now(), AnswerOf(err)) })
-			if s.Failed != nil && len(s.FailedWays()) > known {
+			step = s.step(func() dynamic.DialStep { return s.Answered(time.Now(), AnswerOf(err)) })
+			if s.Failed != nil && len(s.FailedCandidates()) > known {
 				s.Failed(by, err)
 			}
 		case dynamic.Pause, dynamic.PauseAfterRound:
@@ -53,9 +53,9 @@ func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dyna
 				if l != nil {
 					_ = l.Close()
 				}
-				return nil, by, dynamic.SearchStep{Action: dynamic.GiveUp}
+				return nil, by, dynamic.DialStep{Action: dynamic.GiveUp}
 			}
-			step = s.step(func() dynamic.SearchStep { return s.Waited(time.Now()) })
+			step = s.step(func() dynamic.DialStep { return s.Waited(time.Now()) })
 		case dynamic.CloseLink:
 			_ = l.Close()
 			return nil, by, step
@@ -65,7 +65,7 @@ func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dyna
 	}
 }
 
-func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
+func (s *Dialing) step(f func() dynamic.DialStep) dynamic.DialStep {
 	if s.Lock != nil {
 		s.Lock.Lock()
 		defer s.Lock.Unlock()
@@ -74,20 +74,20 @@ func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
 }
 
 // Reasons returns why each way has failed; empty if there was no way.
-func (s *Search) Reasons() string {
+func (s *Dialing) Reasons() string {
 	var list []string
-	for _, m := range s.FailedWays() {
-		w := s.Ways[m.Way]
+	for _, m := range s.FailedCandidates() {
+		w := s.Candidates[m.Candidate]
 		list = append(list, fmt.Sprintf("%s at %s: %v", w.T.Name, w.Address, m.Err))
 	}
 	return strings.Join(list, "; ")
 }
 
 // Errors joins the errors of all ways that have failed, in one line.
-func (s *Search) Errors() error {
+func (s *Dialing) Errors() error {
 	var all joined
-	for _, m := range s.FailedWays() {
-		w := s.Ways[m.Way]
+	for _, m := range s.FailedCandidates() {
+		w := s.Candidates[m.Candidate]
 		all = append(all, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
 	}
 	if len(all) == 0 {

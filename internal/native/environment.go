@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// Variable is the environment variable in which impi-node passes a Place to the procs that a site's
-// own launcher starts: where their nodes are.
+// Variable is the environment variable in which impi-node passes an Environment to the procs that a
+// site's own launcher starts: where their nodes are.
 const Variable = "IMPI_NATIVE"
 
 const maxPlace = 4 << 10
 
-// Place is what a proc of a native site needs before it can connect to its node.
-type Place struct {
+// Environment is what a proc of a native site needs before it can connect to its node.
+type Environment struct {
 	Socket string `json:"socket"` // abstract Unix socket of the node of the proc's machine
 	Shim   string `json:"shim"`   // the file that Build has made
 	Site   string `json:"site"`   // for messages
@@ -21,14 +21,14 @@ type Place struct {
 }
 
 // Encode returns the value of Variable.
-func (p Place) Encode() (string, error) {
+func (p Environment) Encode() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
 }
 
-// FindPlace reads Variable. found is false if the variable is not set, as in procs that a node has
-// started itself.
-func FindPlace(getenv func(string) string) (p Place, found bool, err error) {
+// ReadEnvironment reads Variable. found is false if the variable is not set, as in procs that a
+// node has started itself.
+func ReadEnvironment(getenv func(string) string) (p Environment, found bool, err error) {
 	text := getenv(Variable)
 	if text == "" {
 		return p, false, nil

@@ -217,7 +217,7 @@ func TestStreams(t *testing.T) {
 				} else if err := s.from.CloseSend(); err != nil {
 					t.Fatal(err)
 				}
-				ready, _ := s.to.hub.Poll()
+				ready, _ := s.to.set.Poll()
 				for i := len(ready) - 1; i >= 0; i-- {
 					s.take(t, rng, places[s.to])
 				}
@@ -230,7 +230,7 @@ func TestStreams(t *testing.T) {
 		}
 		for !a.Idle() || !b.Idle() {
 		}
-		for _, h := range []*Hub{a, b} {
+		for _, h := range []*Links{a, b} {
 			free := len(h.free)
 			if h.next != nil {
 				free++

@@ -9,15 +9,15 @@ import (
 )
 
 // attemptOf is an attempt of one command for each part.
-func attemptOf(parts int) *Attempt {
+func attemptOf(parts int) *Transaction {
 	var commands []Command
-	var plan []*Placed
+	var plan []*PlacedPart
 	for i := range parts {
 		c := Command{Number: i, Path: "p", Procs: 2}
 		commands = append(commands, c)
-		plan = append(plan, &Placed{Part: Part{Commands: []Command{c}}})
+		plan = append(plan, &PlacedPart{Part: Part{Commands: []Command{c}}})
 	}
-	t := NewAttempt(commands)
+	t := NewTransaction(commands)
 	t.Follow(plan)
 	return t
 }

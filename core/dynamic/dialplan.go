@@ -13,11 +13,11 @@ const (
 	shortPause = time.Millisecond // the first pause before a link to another world is tried again
 )
 
-// retries are the pauses before the same way is dialled again after a fault that may pass by
+// retries are the pauses before the same candidate is dialled again after a fault that may pass by
 // itself: a plugin that has crashed and is started again opens its listeners within that time.
 var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
-// MaxDials is the maximum number of times that a way is dialled in a row.
+// MaxDials is the maximum number of times that a candidate is dialled in a row.
 const MaxDials = 1 + len(retries)
 
 // Fault is how a dial has failed, other than by the peer's refusal. Its bits may be combined; 0 is
@@ -39,58 +39,58 @@ type Answer struct {
 	Fault   Fault // how the dial failed, if the peer has sent no proven verdict
 }
 
-// Action is the action of a SearchStep.
+// Action is the action of a DialStep.
 type Action uint8
 
 // The actions. After one of the last four the search is over.
 const (
-	DialWay         Action = iota // dial Way and call Answered
+	DialCandidate   Action = iota // dial Candidate and call Answered
 	Pause                         // call Waited after Wait
-	PauseAfterRound               // like Pause, after all ways have failed: FailedWays has the reasons
+	PauseAfterRound               // like Pause, after all candidates have failed: FailedCandidates has the reasons
 	KeepLink                      // the link that was made is used
 	CloseLink                     // close the link that was made: the other end's link is used
-	GiveUp                        // there will be no link: see FailedWays, Verdict and Yielded for the reason
+	GiveUp                        // there will be no link: see FailedCandidates, Verdict and Yielded for the reason
 	Abandon                       // no link is needed any more, or the other end's is used
 )
 
-// SearchStep is the next action of a search.
-type SearchStep struct {
-	Action  Action
-	Way     int
-	Resumes bool          // DialWay: the greeting names an existing link's session: this is a further connection for it
-	Fresh   bool          // DialWay: this is a new link, with a new session if it resumes
-	Wait    time.Duration // time to wait; Pause, PauseAfterRound
-	Verdict Verdict       // GiveUp: the peer's verdict, if it was final
-	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
+// DialStep is the next action of a DialPlan.
+type DialStep struct {
+	Action    Action
+	Candidate int
+	Resumes   bool          // DialCandidate: the greeting names an existing link's session: this is a further connection for it
+	Fresh     bool          // DialCandidate: this is a new link, with a new session if it resumes
+	Wait      time.Duration // time to wait; Pause, PauseAfterRound
+	Verdict   Verdict       // GiveUp: the peer's verdict, if it was final
+	Yielded   bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
 // Lives reports whether the node of the peer has answered that the peer has a link or is about to make
-// one, after a search without a link.
-func (s SearchStep) Lives() bool { return s.Yielded || s.Verdict == StillLinked }
+// one, after a plan that ended without a link.
+func (s DialStep) Lives() bool { return s.Yielded || s.Verdict == StillLinked }
 
-// FailedWay is a way that has failed in this round, and the reason.
-type FailedWay struct {
-	Way int
+// FailedCandidate is a candidate that has failed in this round, and the reason.
+type FailedCandidate struct {
+	Candidate int
 	Answer
 }
 
-// A Search finds a link: it decides which ways are dialled, in which order, when they are dialled
-// again and when the search ends. Ways are numbers, the best one is 0. Begin returns the first
-// step, Answered and Waited the next ones. One goroutine may use it, and only while it guards the
-// PairLinks that the search was made with. A search makes links inside a job, or those of
+// A DialPlan finds a link: it decides which candidates are dialled, in which order, when they are
+// dialled again and when it ends. Candidates are numbers, the best one is 0. Begin returns the
+// first step, Answered and Waited the next ones. One goroutine may use it, and only while it guards
+// the PairLinks that it was made with. It makes links inside a job, or those of
 // MPI_Comm_connect (MPI-4.1, 11.9.3).
-type Search struct {
+type DialPlan struct {
 	rules
-	pair   pairLink
-	ways   int
-	way    int // the way that is being dialled
-	retry  int // number of times that it was dialled again
-	round  int
-	yields int
-	pause  time.Duration // the next pause between rounds
-	end    time.Time     // no round begins after this time; zero: no limit
-	missed []FailedWay
-	waited func(now time.Time) SearchStep
+	pair       pairLink
+	candidates int
+	candidate  int // the candidate that is being dialled
+	retry      int // number of times that it was dialled again
+	round      int
+	yields     int
+	pause      time.Duration // the next pause between rounds
+	end        time.Time     // no round begins after this time; zero: no limit
+	missed     []FailedCandidate
+	waited     func(now time.Time) DialStep
 
 	// Whether the peer may have accepted a link that resumes, without this end knowing it, and
 	// until when this matters.
@@ -100,12 +100,12 @@ type Search struct {
 }
 
 type rules struct {
-	passes      Fault              // faults after which the same way is dialled again
-	final       func(Verdict) bool // reports whether the peer's verdict makes all other ways useless
+	passes      Fault              // faults after which the same candidate is dialled again
+	final       func(Verdict) bool // reports whether the peer's verdict makes all other candidates useless
 	first, last time.Duration      // pauses between rounds, doubling from first to last; 0: only one round
 	limit       time.Duration      // maximum time of all rounds; 0: none
 	resume      time.Duration      // maximum time to ask for a link that may have been accepted; 0: do not ask
-	hopeless    bool               // the search ends when all ways are Impossible
+	hopeless    bool               // the plan ends when all candidates are Impossible
 }
 
 type pairLink interface {
@@ -116,47 +116,47 @@ type pairLink interface {
 	gaveUp() bool
 }
 
-// DirectSearch returns the search for the first link between two procs of a job. resume is the
+// DirectLinkPlan returns the plan for the first link between two procs of a job. resume is the
 // maximum time that the link may be without a connection, 0 if it does not resume.
-func DirectSearch[K comparable](ways int, t *PairLinks[K], x K, resume time.Duration) *Search {
-	return &Search{ways: ways, pair: &directPair[K]{t, x}, rules: rules{
+func DirectLinkPlan[K comparable](candidates int, t *PairLinks[K], x K, resume time.Duration) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: &directPair[K]{t, x}, rules: rules{
 		passes: NotListening | NoRoom, resume: resume,
 		final: func(v Verdict) bool { return v == TieLost },
 	}}
 }
 
-// WorldSearch returns the search for a link between procs of two worlds (MPI-4.1, 11.9).
-func WorldSearch[K comparable](ways int, t *PairLinks[K], x K) *Search {
-	return &Search{ways: ways, pair: &worldPair[K]{directPair[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+// WorldLinkPlan returns the plan for a link between procs of two worlds (MPI-4.1, 11.9).
+func WorldLinkPlan[K comparable](candidates int, t *PairLinks[K], x K) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: &worldPair[K]{directPair[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// ConnectSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3),
+// ConnectPlan returns the plan for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3),
 // or for one that proves that a host can be reached.
-func ConnectSearch(ways int) *Search {
-	return &Search{ways: ways, pair: oneDialler{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+func ConnectPlan(candidates int) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: oneDialler{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// ResumeSearch returns the search for a further connection of a link that resumes, within limit.
-func ResumeSearch(ways int, limit time.Duration) *Search {
-	return &Search{ways: ways, pair: oneDialler{}, rules: rules{
+// ResumePlan returns the plan for a further connection of a link that resumes, within limit.
+func ResumePlan(candidates int, limit time.Duration) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: oneDialler{}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 250 * time.Millisecond,
 		final: func(v Verdict) bool { return v == Leaving || v == UnknownLink || v == UnknownRank },
 	}}
 }
 
-// ChannelSearch returns the search for a channel at the start of a job (IMPI ch.2, Host-to-host
+// ChannelPlan returns the plan for a channel at the start of a job (IMPI ch.2, Host-to-host
 // connections). It has no time limit of its own; the dance has one.
-func ChannelSearch(ways int) *Search {
-	return &Search{ways: ways, pair: oneDialler{}, rules: rules{
+func ChannelPlan(candidates int) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: oneDialler{}, rules: rules{
 		first: 50 * time.Millisecond, last: 2 * time.Second, hopeless: true,
 		final: func(Verdict) bool { return false },
 	}}
 }
 
-// OnDemandSearch returns the search, within limit, for a channel that is made when the first packet
-// needs it.
-func OnDemandSearch[K comparable](ways int, t *PairLinks[K], x K, limit time.Duration) *Search {
-	return &Search{ways: ways, pair: &onDemandPair[K]{directPair[K]{t, x}}, rules: rules{
+// OnDemandChannelPlan returns the plan, within limit, for a channel that is made when the first
+// packet needs it.
+func OnDemandChannelPlan[K comparable](candidates int, t *PairLinks[K], x K, limit time.Duration) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: &onDemandPair[K]{directPair[K]{t, x}}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
 		final: func(v Verdict) bool { return v == TieLost || v == Leaving || v == UnknownRank },
 	}}
@@ -164,14 +164,14 @@ func OnDemandSearch[K comparable](ways int, t *PairLinks[K], x K, limit time.Dur
 
 func anyVerdict(Verdict) bool { return true }
 
-// FailedWays returns the ways that have failed in this round, in their order.
-func (s *Search) FailedWays() []FailedWay { return s.missed }
+// FailedCandidates returns the candidates that have failed in this round, in their order.
+func (s *DialPlan) FailedCandidates() []FailedCandidate { return s.missed }
 
-// Rounds returns the number of rounds over all ways, the last round included.
-func (s *Search) Rounds() int { return s.round }
+// Rounds returns the number of rounds over all candidates, the last round included.
+func (s *DialPlan) Rounds() int { return s.round }
 
 // Begin returns the first step.
-func (s *Search) Begin(now time.Time) SearchStep {
+func (s *DialPlan) Begin(now time.Time) DialStep {
 	if s.limit > 0 {
 		s.end = now.Add(s.limit)
 	}
@@ -181,30 +181,30 @@ func (s *Search) Begin(now time.Time) SearchStep {
 	return s.begin(now)
 }
 
-func (s *Search) begin(now time.Time) SearchStep {
+func (s *DialPlan) begin(now time.Time) DialStep {
 	s.round++
-	s.way, s.retry, s.missed = 0, 0, nil
+	s.candidate, s.retry, s.missed = 0, 0, nil
 	return s.dial(now)
 }
 
-func (s *Search) dial(now time.Time) SearchStep {
-	if s.way == s.ways {
+func (s *DialPlan) dial(now time.Time) DialStep {
+	if s.candidate == s.candidates {
 		return s.rest(now)
 	}
-	return SearchStep{Action: DialWay, Way: s.way, Fresh: true}
+	return DialStep{Action: DialCandidate, Candidate: s.candidate, Fresh: true}
 }
 
 // dialOn goes on to the next dial after one that failed, unless the other end's link has come
 // in the meantime.
-func (s *Search) dialOn(now time.Time) SearchStep {
+func (s *DialPlan) dialOn(now time.Time) DialStep {
 	if !s.pair.wanted() {
-		return SearchStep{Action: Abandon}
+		return DialStep{Action: Abandon}
 	}
 	return s.dial(now)
 }
 
 // Answered takes the result of the dial that was the last step, and returns the next step.
-func (s *Search) Answered(now time.Time, a Answer) SearchStep {
+func (s *DialPlan) Answered(now time.Time, a Answer) DialStep {
 	if a.Err == nil {
 		s.unsure = false
 		return s.made(now)
@@ -227,50 +227,50 @@ func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 	}
 	switch {
 	case a.Verdict != Accepted && s.final(a.Verdict):
-		s.missed = append(s.missed, FailedWay{s.way, a})
+		s.missed = append(s.missed, FailedCandidate{s.candidate, a})
 		return s.refused(a.Verdict)
 	case a.Fault&s.passes != 0 && s.retry < len(retries):
 		s.retry++
 		return s.wait(retries[s.retry-1], s.dialOn)
 	}
-	s.missed = append(s.missed, FailedWay{s.way, a})
-	s.way, s.retry = s.way+1, 0
+	s.missed = append(s.missed, FailedCandidate{s.candidate, a})
+	s.candidate, s.retry = s.candidate+1, 0
 	return s.dialOn(now)
 }
 
 // dialUnsure goes on with a link of which it is not known whether the peer has accepted it. If it
 // has, its proc waits for a further connection, and nothing else will do; if not, its node knows no
 // such link.
-func (s *Search) dialUnsure(time.Time) SearchStep {
-	return SearchStep{Action: DialWay, Way: s.way, Resumes: s.again}
+func (s *DialPlan) dialUnsure(time.Time) DialStep {
+	return DialStep{Action: DialCandidate, Candidate: s.candidate, Resumes: s.again}
 }
 
 // Waited records that the wait of the last step is over, and returns the next step.
-func (s *Search) Waited(now time.Time) SearchStep { return s.waited(now) }
+func (s *DialPlan) Waited(now time.Time) DialStep { return s.waited(now) }
 
-func (s *Search) wait(d time.Duration, then func(time.Time) SearchStep) SearchStep {
+func (s *DialPlan) wait(d time.Duration, then func(time.Time) DialStep) DialStep {
 	s.waited = then
-	return SearchStep{Action: Pause, Wait: d}
+	return DialStep{Action: Pause, Wait: d}
 }
 
 // double returns the pause, and doubles it for the next time up to most.
-func (s *Search) double(most time.Duration) (d time.Duration) {
+func (s *DialPlan) double(most time.Duration) (d time.Duration) {
 	d = s.pause
 	s.pause = min(2*d, most)
 	return d
 }
 
-func (s *Search) rest(now time.Time) SearchStep {
+func (s *DialPlan) rest(now time.Time) DialStep {
 	if s.first == 0 || s.limit > 0 && !now.Before(s.end) || s.hopeless && s.allImpossible() {
-		return s.giveUp(SearchStep{})
+		return s.giveUp(DialStep{})
 	}
 	d := s.double(s.last)
 	if s.limit > 0 {
 		d = min(d, s.end.Sub(now))
 	}
-	step := s.wait(d, func(now time.Time) SearchStep {
+	step := s.wait(d, func(now time.Time) DialStep {
 		if s.limit > 0 && !now.Before(s.end) {
-			return s.giveUp(SearchStep{})
+			return s.giveUp(DialStep{})
 		}
 		return s.begin(now)
 	})
@@ -278,57 +278,57 @@ func (s *Search) rest(now time.Time) SearchStep {
 	return step
 }
 
-func (s *Search) allImpossible() bool {
-	return !slices.ContainsFunc(s.missed, func(m FailedWay) bool { return m.Fault&Impossible == 0 })
+func (s *DialPlan) allImpossible() bool {
+	return !slices.ContainsFunc(s.missed, func(m FailedCandidate) bool { return m.Fault&Impossible == 0 })
 }
 
-func (s *Search) refused(v Verdict) SearchStep {
+func (s *DialPlan) refused(v Verdict) DialStep {
 	_, alone := s.pair.(oneDialler)
 	switch {
 	case v == TieLost && !alone:
 		if !s.pair.lost() {
-			return SearchStep{Action: Abandon}
+			return DialStep{Action: Abandon}
 		}
-		return s.wait(YieldTime, func(now time.Time) SearchStep {
+		return s.wait(YieldTime, func(now time.Time) DialStep {
 			if !s.pair.overdue() {
-				return SearchStep{Action: Abandon}
+				return DialStep{Action: Abandon}
 			}
-			return s.yielded(now, SearchStep{Yielded: true})
+			return s.yielded(now, DialStep{Yielded: true})
 		})
 	case v == StillLinked && !alone: // both procs have closed the last link, and the other node will soon notice it
 		d := s.double(YieldTime)
-		return s.wait(d, func(now time.Time) SearchStep {
+		return s.wait(d, func(now time.Time) DialStep {
 			switch {
 			case !s.pair.wanted():
-				return SearchStep{Action: Abandon}
+				return DialStep{Action: Abandon}
 			case d < YieldTime:
 				return s.begin(now)
 			}
-			return s.yielded(now, SearchStep{Verdict: v})
+			return s.yielded(now, DialStep{Verdict: v})
 		})
 	}
-	return s.giveUp(SearchStep{Verdict: v})
+	return s.giveUp(DialStep{Verdict: v})
 }
 
 // yielded counts the waits for the other end's link, and gives up after MaxYields.
-func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
+func (s *DialPlan) yielded(now time.Time, last DialStep) DialStep {
 	if s.yields++; s.yields == MaxYields {
 		return s.giveUp(last)
 	}
 	return s.begin(now)
 }
 
-func (s *Search) made(now time.Time) SearchStep {
+func (s *DialPlan) made(now time.Time) DialStep {
 	switch used, later := s.pair.made(); {
 	case used:
-		return SearchStep{Action: KeepLink, Way: s.way}
+		return DialStep{Action: KeepLink, Candidate: s.candidate}
 	case later:
 		return s.wait(s.double(YieldTime), s.made)
 	}
-	return SearchStep{Action: CloseLink}
+	return DialStep{Action: CloseLink}
 }
 
-func (s *Search) giveUp(step SearchStep) SearchStep {
+func (s *DialPlan) giveUp(step DialStep) DialStep {
 	step.Action = GiveUp
 	if !s.pair.gaveUp() {
 		step.Action = Abandon

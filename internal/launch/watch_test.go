@@ -20,9 +20,9 @@ func other(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-func adopter(t *testing.T) *Adopter {
+func adopter(t *testing.T) *ProcessWatcher {
 	t.Helper()
-	a, err := NewAdopter()
+	a, err := NewProcessWatcher()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestAdoptedEndInOrder(t *testing.T) {
 	var all []*Process
 	for range 8 {
 		cmds = append(cmds, other(t))
-		p, err := a.Adopt(cmds[len(cmds)-1].Process.Pid)
+		p, err := a.Watch(cmds[len(cmds)-1].Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,11 +59,11 @@ func TestAdoptedEndInOrder(t *testing.T) {
 
 // TestAdopterCloses: what it follows counts as ended then.
 func TestAdopterCloses(t *testing.T) {
-	a, err := NewAdopter()
+	a, err := NewProcessWatcher()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := a.Adopt(other(t).Process.Pid)
+	p, err := a.Watch(other(t).Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestAdopterCloses(t *testing.T) {
 // TestAdopt: signals reach a process of somebody else's, and its end is seen, but not how.
 func TestAdopt(t *testing.T) {
 	cmd := other(t)
-	p, err := adopter(t).Adopt(cmd.Process.Pid)
+	p, err := adopter(t).Watch(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Over() || p.PID() != cmd.Process.Pid || !p.Adopted() {
+	if p.Over() || p.PID() != cmd.Process.Pid || !p.Watched() {
 		t.Errorf("over %v, process %d", p.Over(), p.PID())
 	}
 	if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -102,7 +102,7 @@ func TestAdopt(t *testing.T) {
 // TestRelease: a process that was let go counts as one that ended well, and is not touched any more.
 func TestRelease(t *testing.T) {
 	cmd := other(t)
-	p, err := adopter(t).Adopt(cmd.Process.Pid)
+	p, err := adopter(t).Watch(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the process is gone: %v", err)
 	}
 	p.Release()
-	if _, err := adopter(t).Adopt(1 << 30); err == nil {
+	if _, err := adopter(t).Watch(1 << 30); err == nil {
 		t.Error("a process that is not there is adopted")
 	}
 }

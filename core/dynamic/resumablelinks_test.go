@@ -3,8 +3,8 @@ package dynamic
 import "testing"
 
 func TestLostLinks(t *testing.T) {
-	var s Sessions[string]
-	id, other := Session{1}, Session{2}
+	var s ResumableLinks[string]
+	id, other := SessionID{1}, SessionID{2}
 	again := Hello{Session: id, Resumes: true}
 	told := Hello{Session: id, Lost: true}
 	want := func(step string, got, want any) {
@@ -14,7 +14,7 @@ func TestLostLinks(t *testing.T) {
 		}
 	}
 	want("nobody has it", s.Repair("a", id[:], false), NoSuchLink)
-	want("nobody has it", s.Judge("a", again, false), UnknownLink)
+	want("nobody has it", s.CheckResume("a", again, false), UnknownLink)
 
 	a := s.Add("a", id, true)
 	want("the last link's proc", s.Repair("a", other[:], false), NoSuchLink)
@@ -22,42 +22,42 @@ func TestLostLinks(t *testing.T) {
 	want("dialling", s.Repair("a", id[:], false), NoRepair)
 	a.Busy = false
 	want("it is lost once more", s.Repair("a", id[:], false), Redial)
-	want("who dials is not dialled", s.Judge("a", again, false), UnknownLink)
-	want("the other end has lost it", s.Judge("a", told, false), Accepted)
+	want("who dials is not dialled", s.CheckResume("a", again, false), UnknownLink)
+	want("the other end has lost it", s.CheckResume("a", told, false), Accepted)
 
 	b := s.Add("b", id, false)
 	want("the other end should dial", s.Repair("b", id[:], false), TellPeer)
-	want("it dials", s.Judge("b", again, false), Accepted)
-	want("who is dialled is not told", s.Judge("b", told, false), UnknownLink)
-	want("another link", s.Judge("b", Hello{Session: other, Resumes: true}, false), UnknownLink)
-	want("the proc has left", s.Judge("b", again, true), Leaving)
+	want("it dials", s.CheckResume("b", again, false), Accepted)
+	want("who is dialled is not told", s.CheckResume("b", told, false), UnknownLink)
+	want("another link", s.CheckResume("b", Hello{Session: other, Resumes: true}, false), UnknownLink)
+	want("the proc has left", s.CheckResume("b", again, true), Leaving)
 
 	b.Busy = false
 	want("given up", s.Repair("b", id[:], true), NoRepair)
 	want("given up", s.Repair("b", id[:], false), NoRepair)
-	want("given up", s.Judge("b", again, false), UnknownLink)
+	want("given up", s.CheckResume("b", again, false), UnknownLink)
 
 	c := s.Add("b", other, true)
 	s.Remove("b", b)
 	want("not the last one", s.Get("b"), c)
 	s.Remove("b", c)
-	want("dismissed", s.Get("b"), (*SessionState)(nil))
+	want("dismissed", s.Get("b"), (*ResumableLink)(nil))
 }
 
 // TestSessionThatIsBeingMade: the other end may have a link, and lose it, before this node knows
 // that it is made.
 func TestSessionThatIsBeingMade(t *testing.T) {
-	var s Sessions[int]
+	var s ResumableLinks[int]
 	var pairs PairLinks[int]
-	if s.Begin(1, Session{1}, &pairs) != nil {
+	if s.Begin(1, SessionID{1}, &pairs) != nil {
 		t.Error("a link is begun that nobody wants")
 	}
 	pairs.Request(1)
-	state := s.Begin(1, Session{1}, &pairs)
-	if v := s.Judge(1, Hello{Session: Session{1}, Lost: true}, false); v != Accepted || !state.Making {
+	state := s.Begin(1, SessionID{1}, &pairs)
+	if v := s.CheckResume(1, Hello{Session: SessionID{1}, Lost: true}, false); v != Accepted || !state.Making {
 		t.Errorf("the other end hears %v", v)
 	}
-	if s.Add(1, Session{1}, true); s.Get(1).Making {
+	if s.Add(1, SessionID{1}, true); s.Get(1).Making {
 		t.Error("it is not made")
 	}
 	if s.Remove(1, state); s.Get(1) == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// Turn is an operation and a step of it. Later turns are larger.
-type Turn uint64
+// Step is a step of an operation: the number of the operation and of the step in it. Later steps
+// are larger.
+type Step uint64
 
 const (
 	stepBits = 16
@@ -20,25 +21,25 @@ const (
 	MaxSteps = 1 << (stepBits - 1)
 )
 
-// NewTurn returns the first step of operation number n, counted from 0.
-func NewTurn(n uint64) Turn { return Turn((n + 1) << stepBits) }
+// FirstStep returns the first step of operation number n, counted from 0.
+func FirstStep(n uint64) Step { return Step((n + 1) << stepBits) }
 
 // Step returns step i of the operation whose first step is t.
-func (t Turn) Step(i int) Turn { return t + Turn(i)<<1 }
+func (t Step) Step(i int) Step { return t + Step(i)<<1 }
 
 // index counts pairs of steps, so that those in a row differ.
-func (t Turn) index() int { return int(t>>stepBits + t>>2&(MaxSteps/2-1)) }
+func (t Step) index() int { return int(t>>stepBits + t>>2&(MaxSteps/2-1)) }
 
-// Place is one member's part of a slot, and its view of the other members' parts. Only one
+// Member is one member's part of a slot, and its view of the other members' parts. Only one
 // goroutine at a time may use it.
-type Place struct {
+type Member struct {
 	b           *Board
 	slot, n, me int
 	base        int // offset of the slot
 
 	*State
-	took bool // this member has read from an area in this turn
-	now  Turn // turn that this member has reached
+	took bool // this member has read from an area in this step
+	now  Step // step that this member has reached
 }
 
 // State is one member's view of its part of a slot. C code uses it too, for operations that it does
@@ -47,9 +48,9 @@ type State struct {
 	Slot     unsafe.Pointer // the memory of the slot
 	Areas    unsafe.Pointer // the memory of its members' areas
 	Number   atomic.Uint64  // number of the communicator's next operation
-	Written  [entries]Turn  // turn in which each entry was written last
-	Rooms    [2]Turn        // the same for each half
-	Seen     Turn           // turn that all the others had reached when they were last checked
+	Written  [entries]Step  // step in which each entry was written last
+	Rooms    [2]Step        // the same for each half
+	Seen     Step           // step that all the others had reached when they were last checked
 	Members  uint32         // 0: there is no communicator in the slot
 	Me       uint32         // the member's rank
 	Backed   [2]uint32      // 1: rooms, and halves, have memory
@@ -58,36 +59,36 @@ type State struct {
 	Rechecks uint32         // 1: members check again soon after they go to sleep, so others may use PublishRelaxed
 	_        uint32
 	Lend     uint64 // minimum size in bytes of blocks that are lent, as agreed by the members; 0: not agreed yet
-	Offers   [MaxProcs]Offer
+	Keys     [MaxProcs]MemoryKey
 }
 
-// Move makes the Place keep its State at s from now on. Neither may be used by others in the
+// Move makes the Member keep its State at s from now on. Neither may be used by others in the
 // meantime.
-func (p *Place) Move(s *State) {
+func (p *Member) Move(s *State) {
 	old := p.State
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
 	s.Number.Store(old.Number.Load())
 	s.Written, s.Rooms, s.Seen, s.Backed = old.Written, old.Rooms, old.Seen, old.Backed
-	s.Busy, s.Ops, s.Rechecks, s.Lend, s.Offers = old.Busy, old.Ops, old.Rechecks, old.Lend, old.Offers
+	s.Busy, s.Ops, s.Rechecks, s.Lend, s.Keys = old.Busy, old.Ops, old.Rechecks, old.Lend, old.Keys
 	p.State = s
 }
 
 // Index returns the number of the slot.
-func (p *Place) Index() int { return p.slot }
+func (p *Member) Index() int { return p.slot }
 
-func (p *Place) part(m int) int { return p.base + slotHead + m*memberSize }
+func (p *Member) part(m int) int { return p.base + slotHead + m*memberSize }
 
-// turn returns the word that says how far a member is.
-func (p *Place) turn(m int) *atomic.Uint64 { return p.b.word(p.part(m)) }
+// progress returns the word that says how far a member is.
+func (p *Member) progress(m int) *atomic.Uint64 { return p.b.word(p.part(m)) }
 
-func (p *Place) entry(m int, t Turn) int {
+func (p *Member) entry(m int, t Step) int {
 	return p.part(m) + line + t.index()%entries*entrySize
 }
 
-func (p *Place) area(m int) int { return Control(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
+func (p *Member) area(m int) int { return Control(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
 
 // data returns the memory of the n bytes that a member posts in t.
-func (p *Place) data(m int, t Turn, n int) []byte {
+func (p *Member) data(m int, t Step, n int) []byte {
 	at := p.entry(m, t) + 16
 	switch i := t.index(); {
 	case n > roomSize:
@@ -99,30 +100,30 @@ func (p *Place) data(m int, t Turn, n int) []byte {
 }
 
 // Others returns the set of all members except this one, a bit for each rank.
-func (p *Place) Others() uint64 {
+func (p *Member) Others() uint64 {
 	return ^uint64(0) >> (64 - p.n) &^ (1 << p.me)
 }
 
-// Member returns the set with one member.
-func Member(m int) uint64 { return 1 << m }
+// SetOf returns the set with one member.
+func SetOf(m int) uint64 { return 1 << m }
 
-// Begin records that this member has begun t, and has read all that it needs of earlier turns.
-func (p *Place) Begin(t Turn) {
+// Begin records that this member has begun t, and has read all that it needs of earlier steps.
+func (p *Member) Begin(t Step) {
 	p.took, p.now = false, t
-	p.turn(p.me).Swap(uint64(t))
+	p.progress(p.me).Swap(uint64(t))
 }
 
 // PrefetchOwn fetches the cache lines that this member writes next, in t, so that Begin and Post do not
 // wait until the others' cores have given them up.
-func (p *Place) PrefetchOwn(t Turn) {
-	ntcopy.Claim(unsafe.Pointer(p.turn(p.me)))
+func (p *Member) PrefetchOwn(t Step) {
+	ntcopy.Claim(unsafe.Pointer(p.progress(p.me)))
 	ntcopy.Claim(unsafe.Pointer(p.b.word(p.entry(p.me, t))))
 }
 
-// Advance is like Begin if several turns are in progress: t is the first of them of which this
+// Advance is like Begin if several steps are in progress: t is the first of them of which this
 // member still has to read something, or the last if there is none. Nothing happens if the member
 // has begun a later one.
-func (p *Place) Advance(t Turn) {
+func (p *Member) Advance(t Step) {
 	if t > p.now {
 		took := p.took
 		p.Begin(t)
@@ -130,33 +131,33 @@ func (p *Place) Advance(t Turn) {
 	}
 }
 
-// Resume is like Advance for a turn that C has begun. took is true if C has read something in an
-// area since it has last published this member's turn.
-func (p *Place) Resume(t Turn, took bool) {
+// Resume is like Advance for a step that C has begun. took is true if C has read something in an
+// area since it has last published this member's step.
+func (p *Member) Resume(t Step, took bool) {
 	p.Advance(t)
 	p.took = p.took || took
 }
 
-// End records that this member has read all that it needs of the turn that it has begun last. It
+// End records that this member has read all that it needs of the step that it has begun last. It
 // writes nothing and returns false if that would delay no other member for long.
-func (p *Place) End() bool {
+func (p *Member) End() bool {
 	if !p.took {
 		return false
 	}
 	p.took = false
-	p.turn(p.me).Swap(uint64(p.now | doneBit))
+	p.progress(p.me).Swap(uint64(p.now | doneBit))
 	return true
 }
 
 // Done is like End if others may wait for this member although it has read little or nothing.
-func (p *Place) Done() {
+func (p *Member) Done() {
 	p.took = true
 	p.End()
 }
 
 // Backing returns the part of the memory that posting n bytes needs, unless it was returned before:
 // the caller may have to allocate it.
-func (p *Place) Backing(n int) (at, size int) {
+func (p *Member) Backing(n int) (at, size int) {
 	long := n > roomSize
 	switch {
 	case n <= inline, long && p.Backed[1] != 0, !long && p.Backed[0] != 0:
@@ -170,21 +171,21 @@ func (p *Place) Backing(n int) (at, size int) {
 }
 
 // Overwrites reports whether posting n bytes in t may overwrite bytes that this member has posted
-// since an earlier turn.
-func (p *Place) Overwrites(t Turn, n int, since Turn) bool {
+// since an earlier step.
+func (p *Member) Overwrites(t Step, n int, since Step) bool {
 	apart := t.index() - since.index()
 	return apart >= entries || n > roomSize && apart >= 2
 }
 
 // Room returns the memory for the n bytes, at most MaxPost, that this member will post in
 // t. A Wait of Vacant must be over, so that no member still reads there.
-func (p *Place) Room(t Turn, n int) []byte {
+func (p *Member) Room(t Step, n int) []byte {
 	p.b.between()
 	return p.data(p.me, t, n)
 }
 
 // Post publishes the contents of Room. The argument what distinguishes operations.
-func (p *Place) Post(t Turn, what uint8, n int) {
+func (p *Member) Post(t Step, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
 	}
@@ -192,7 +193,7 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 }
 
 // Write is Post without the publication, which PublishRelaxed does.
-func (p *Place) Write(t Turn, what uint8, n int) {
+func (p *Member) Write(t Step, what uint8, n int) {
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
 	}
@@ -202,8 +203,8 @@ func (p *Place) Write(t Turn, what uint8, n int) {
 // PublishRelaxed publishes what Write has written in t, and returns the Sleepers. It does not wait until the
 // others can see it: the check for sleepers may come first, and miss a member that has just gone to
 // sleep. So it is for members that check again soon after they have gone to sleep (State.Rechecks). It
-// may be called while others use the Place.
-func (p *Place) PublishRelaxed(t Turn) (sleepers uint64) {
+// may be called while others use the Member.
+func (p *Member) PublishRelaxed(t Step) (sleepers uint64) {
 	word := p.b.word(p.entry(p.me, t))
 	if p.b.step != nil { // look for sleepers first
 		sleepers = p.Sleepers()
@@ -216,8 +217,8 @@ func (p *Place) PublishRelaxed(t Turn) (sleepers uint64) {
 }
 
 // Keep records that the n bytes posted in t stay in use until the others have read what they need
-// of a later turn.
-func (p *Place) Keep(t Turn, n int, until Turn) {
+// of a later step.
+func (p *Member) Keep(t Step, n int, until Step) {
 	p.Written[t.index()%entries] = until
 	if n > roomSize {
 		p.Rooms[t.index()%2] = until
@@ -229,7 +230,7 @@ func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
 // Read returns the n bytes that member m has posted in t; a Wait of Posted must be over.
 // They are valid until End, and may change if a proc breaks the rules. If the member has
 // posted something else the error is a *Mismatch.
-func (p *Place) Read(m int, t Turn, what uint8, n int) ([]byte, error) {
+func (p *Member) Read(m int, t Step, what uint8, n int) ([]byte, error) {
 	if _, err := p.posted(m, t, what, n); err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (e *Mismatch) Error() string {
 // bits: the caller must wake them. It is called after writing whatever they may wait for.
 // That must be written by Swap: under the race detector a Store to memory that is not Go's
 // own may be reordered with this check. After PublishRelaxed, which stores, a member may be missed: see State.Rechecks.
-func (p *Place) Sleepers() uint64 {
+func (p *Member) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {
 		return 0
@@ -272,24 +273,24 @@ func (p *Place) Sleepers() uint64 {
 }
 
 // Sleep records that this member is about to sleep, and must be woken from then on.
-func (p *Place) Sleep() {
+func (p *Member) Sleep() {
 	p.b.between()
 	p.b.word(p.base).Or(1 << p.me)
 	p.b.between()
 }
 
 // EndSleep records that this member does not sleep any more.
-func (p *Place) EndSleep() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
+func (p *Member) EndSleep() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
 
 // Leave records that this member will not use the slot any more. The last member to leave clears
 // and releases the slot.
-func (p *Place) Leave() {
+func (p *Member) Leave() {
 	left := p.b.word(p.base + line)
 	if left.Add(1) != uint64(p.n) {
 		return
 	}
 	for m := range p.n {
-		p.turn(m).Store(0)
+		p.progress(m).Store(0)
 		p.b.word(p.part(m) + atAsked).Store(0)
 		for i := range entries {
 			p.b.word(p.part(m) + line + i*entrySize).Store(0)
@@ -302,31 +303,31 @@ func (p *Place) Leave() {
 	}
 }
 
-// Wait is a condition: that some other members have reached a turn.
+// Wait is a condition: that some other members have reached a step.
 type Wait struct {
-	p     *Place
+	p     *Member
 	left  uint64 // members not known to have reached it
-	entry Turn   // turn whose entries are checked; 0: the members' turns are checked
+	entry Step   // step whose entries are checked; 0: the members' steps are checked
 	want  uint64
 }
 
 // Arrived returns a Wait until members have begun t's operation.
-func (p *Place) Arrived(members uint64, t Turn) Wait {
+func (p *Member) Arrived(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, want: uint64(t)}
 }
 
 // Posted returns a Wait until members have posted in t.
-func (p *Place) Posted(members uint64, t Turn) Wait {
+func (p *Member) Posted(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, entry: t, want: uint64(t)}
 }
 
 // Taken returns a Wait until members have ended t, or begun a later operation.
-func (p *Place) Taken(members uint64, t Turn) Wait {
+func (p *Member) Taken(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, want: uint64(t | doneBit)}
 }
 
 // Vacant returns a Wait until n bytes can be posted in t.
-func (p *Place) Vacant(t Turn, n int) Wait {
+func (p *Member) Vacant(t Step, n int) Wait {
 	was := p.lastUse(t, n)
 	if was == 0 || p.Seen > was {
 		return Wait{}
@@ -335,8 +336,8 @@ func (p *Place) Vacant(t Turn, n int) Wait {
 	return p.Taken(p.Others(), was)
 }
 
-// lastUse returns the turn in which this member last wrote what it needs to post n bytes in t.
-func (p *Place) lastUse(t Turn, n int) Turn {
+// lastUse returns the step in which this member last wrote what it needs to post n bytes in t.
+func (p *Member) lastUse(t Step, n int) Step {
 	was := p.Written[t.index()%entries]
 	if n > roomSize {
 		was = max(was, p.Rooms[t.index()%2])
@@ -344,22 +345,22 @@ func (p *Place) lastUse(t Turn, n int) Turn {
 	return was
 }
 
-// slowest returns the turn that all the other members have reached.
-func slowest(p *Place) Turn {
+// slowest returns the step that all the other members have reached.
+func slowest(p *Member) Step {
 	least := ^uint64(0)
 	for m := range p.n {
 		if m != p.me {
-			least = min(least, p.turn(m).Load())
+			least = min(least, p.progress(m).Load())
 		}
 	}
-	return Turn(least)
+	return Step(least)
 }
 
 // Done reports whether the condition holds.
 func (w *Wait) Done() bool {
 	for w.left != 0 {
 		m := bits.TrailingZeros64(w.left)
-		at := w.p.turn(m)
+		at := w.p.progress(m)
 		if w.entry != 0 {
 			at = w.p.b.word(w.p.entry(m, w.entry))
 		}

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopter follows processes that another process has started and will wait for. It cannot see how
-// they end, only that they do, and which of them first.
-type Adopter struct {
+// ProcessWatcher follows processes that another process has started and will wait for. It cannot
+// see how they end, only that they do, and which of them first.
+type ProcessWatcher struct {
 	file *os.File // epoll instance that reports processes in the order of their ends
 	epfd int
 	done chan struct{}
@@ -24,25 +24,25 @@ type Adopter struct {
 }
 
 type adopted struct {
-	by   *Adopter
+	by   *ProcessWatcher
 	fd   int // follows the process until it is reaped
 	once sync.Once
 }
 
-// NewAdopter makes an Adopter, which has to be closed.
-func NewAdopter() (*Adopter, error) {
+// NewProcessWatcher makes a ProcessWatcher, which has to be closed.
+func NewProcessWatcher() (*ProcessWatcher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll_create: %w", err)
 	}
 	_ = unix.SetNonblock(fd, true) // lets Go's runtime poll the file; the descriptor is our own
-	a := &Adopter{file: os.NewFile(uintptr(fd), "adopted"), epfd: fd, done: make(chan struct{}), all: make(map[int]*Process)}
+	a := &ProcessWatcher{file: os.NewFile(uintptr(fd), "adopted"), epfd: fd, done: make(chan struct{}), all: make(map[int]*Process)}
 	go a.await()
 	return a, nil
 }
 
 // Close ends the watch. Processes that still run are not followed any more.
-func (a *Adopter) Close() {
+func (a *ProcessWatcher) Close() {
 	_ = a.file.Close() // makes await return
 	<-a.done
 	for _, p := range a.followed() {
@@ -50,14 +50,14 @@ func (a *Adopter) Close() {
 	}
 }
 
-func (a *Adopter) followed() (list []*Process) {
+func (a *ProcessWatcher) followed() (list []*Process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Values(a.all))
 }
 
-// Adopt follows a process. Signals go to it alone, as its group is not its own.
-func (a *Adopter) Adopt(pid int) (*Process, error) {
+// Watch follows a process. Signals go to it alone, as its group is not its own.
+func (a *ProcessWatcher) Watch(pid int) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("process %d cannot be followed: pidfd_open: %w", pid, err)
@@ -77,7 +77,7 @@ func (a *Adopter) Adopt(pid int) (*Process, error) {
 }
 
 // await waits for the ends of processes. The kernel reports them in their order.
-func (a *Adopter) await() {
+func (a *ProcessWatcher) await() {
 	defer close(a.done)
 	raw, err := a.file.SyscallConn()
 	if err != nil {
@@ -103,13 +103,13 @@ func (a *Adopter) await() {
 	}
 }
 
-// Adopted reports whether the process comes from an Adopter: another process has started it.
-func (p *Process) Adopted() bool { return p.adopted != nil }
+// Watched reports whether the process comes from a ProcessWatcher: another process has started it.
+func (p *Process) Watched() bool { return p.adopted != nil }
 
 // Release makes an adopted process count as one that has ended in order: what it does from then on
 // concerns only the process that has started it. It does nothing to processes that are not adopted.
 func (p *Process) Release() {
-	if p.Adopted() {
+	if p.Watched() {
 		p.over(Exit{})
 	}
 }
@@ -132,7 +132,7 @@ func (p *Process) over(e Exit) {
 
 func (p *Process) kill(s unix.Signal, group bool) error {
 	switch {
-	case p.Adopted():
+	case p.Watched():
 		return unix.PidfdSendSignal(p.adopted.fd, s, nil, 0)
 	case group:
 		return unix.Kill(-p.os.Pid, s)

@@ -11,14 +11,14 @@ var errDial = errors.New("no")
 
 // played is a search whose dials have the given answers, one after the other.
 type played struct {
-	s     *Search
+	s     *DialPlan
 	now   time.Time
-	step  SearchStep
+	step  DialStep
 	dials []int // the ways that were dialled
 	slept []time.Duration
 }
 
-func play(s *Search) *played {
+func play(s *DialPlan) *played {
 	p := &played{s: s, now: time.Unix(100, 0)}
 	p.step = s.Begin(p.now)
 	return p
@@ -28,10 +28,10 @@ func play(s *Search) *played {
 func (p *played) answer(t *testing.T, a Answer) {
 	t.Helper()
 	p.sleep()
-	if p.step.Action != DialWay {
+	if p.step.Action != DialCandidate {
 		t.Fatalf("it wants %+v, not a dial", p.step)
 	}
-	p.dials = append(p.dials, p.step.Way)
+	p.dials = append(p.dials, p.step.Candidate)
 	p.now = p.now.Add(time.Millisecond)
 	p.step = p.s.Answered(p.now, a)
 }
@@ -57,7 +57,7 @@ func wanting() *PairLinks[int] {
 // fault passes by itself.
 func TestSearchTriesWaysInOrder(t *testing.T) {
 	pairs := wanting()
-	p := play(DirectSearch(3, pairs, 1, 0))
+	p := play(DirectLinkPlan(3, pairs, 1, 0))
 	p.answer(t, lost(0))
 	for range MaxDials {
 		p.answer(t, lost(NotListening))
@@ -66,15 +66,15 @@ func TestSearchTriesWaysInOrder(t *testing.T) {
 	if !slices.Equal(p.dials, []int{0, 1, 1, 1, 1, 1, 2}) || !slices.Equal(p.slept, retries[:]) {
 		t.Errorf("dials %v with pauses %v", p.dials, p.slept)
 	}
-	if p.step.Action != GiveUp || len(p.s.FailedWays()) != 3 || pairs.Phase(1) != Refused {
-		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.FailedWays()), pairs.Phase(1))
+	if p.step.Action != GiveUp || len(p.s.FailedCandidates()) != 3 || pairs.Phase(1) != Refused {
+		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.FailedCandidates()), pairs.Phase(1))
 	}
 }
 
 // TestSearchYields: who loses a tie waits for the other link, and dials again if that does not come.
 func TestSearchYields(t *testing.T) {
 	pairs := wanting()
-	p := play(DirectSearch(2, pairs, 1, 0))
+	p := play(DirectLinkPlan(2, pairs, 1, 0))
 	p.answer(t, verdict(TieLost))
 	if p.step.Wait != YieldTime || pairs.Phase(1) != Yielding {
 		t.Fatalf("it does %+v in phase %v", p.step, pairs.Phase(1))
@@ -88,7 +88,7 @@ func TestSearchYields(t *testing.T) {
 		t.Errorf("the other link is there, and it wants %+v", p.step)
 	}
 
-	p = play(DirectSearch(1, wanting(), 1, 0))
+	p = play(DirectLinkPlan(1, wanting(), 1, 0))
 	for range MaxYields {
 		p.answer(t, verdict(TieLost))
 	}
@@ -101,7 +101,7 @@ func TestSearchYields(t *testing.T) {
 func TestSearchIsNotWanted(t *testing.T) {
 	for name, a := range map[string]Answer{"it fails": lost(0), "it passes": lost(NoRoom), "it is made": {}} {
 		pairs := wanting()
-		p := play(DirectSearch(2, pairs, 1, 0))
+		p := play(DirectLinkPlan(2, pairs, 1, 0))
 		pairs.Arrive(1, true)
 		p.answer(t, a)
 		want := Abandon
@@ -117,9 +117,9 @@ func TestSearchIsNotWanted(t *testing.T) {
 // TestSearchUnsure: a link that broke in its greeting goes on if the peer has it, and begins again
 // with the same session if not.
 func TestSearchUnsure(t *testing.T) {
-	p := play(DirectSearch(2, wanting(), 1, time.Second))
+	p := play(DirectLinkPlan(2, wanting(), 1, time.Second))
 	p.answer(t, lost(Uncertain))
-	if want := (SearchStep{Action: DialWay, Resumes: true}); p.step != want {
+	if want := (DialStep{Action: DialCandidate, Resumes: true}); p.step != want {
 		t.Fatalf("it wants %+v", p.step)
 	}
 	p.answer(t, lost(0)) // nobody is heard: it has to be again
@@ -127,7 +127,7 @@ func TestSearchUnsure(t *testing.T) {
 		t.Fatalf("it wants %+v", p.step)
 	}
 	p.answer(t, verdict(UnknownLink))
-	if want := (SearchStep{Action: DialWay}); p.step != want {
+	if want := (DialStep{Action: DialCandidate}); p.step != want {
 		t.Fatalf("the peer has no such link, and it wants %+v", p.step)
 	}
 	p.answer(t, Answer{})
@@ -135,8 +135,8 @@ func TestSearchUnsure(t *testing.T) {
 		t.Errorf("it ends with %+v", p.step)
 	}
 
-	p = play(DirectSearch(2, wanting(), 1, time.Second))
-	for p.step.Way == 0 && len(p.dials) < 100 {
+	p = play(DirectLinkPlan(2, wanting(), 1, time.Second))
+	for p.step.Candidate == 0 && len(p.dials) < 100 {
 		p.answer(t, lost(Uncertain))
 		p.sleep()
 	}
@@ -147,8 +147,8 @@ func TestSearchUnsure(t *testing.T) {
 
 // TestSearchResumes tries all ways until the limit, and ends at the peer's word.
 func TestSearchResumes(t *testing.T) {
-	p := play(ResumeSearch(2, time.Second))
-	for p.step.Action == DialWay {
+	p := play(ResumePlan(2, time.Second))
+	for p.step.Action == DialCandidate {
 		p.answer(t, lost(NotListening))
 		p.sleep()
 	}
@@ -159,20 +159,20 @@ func TestSearchResumes(t *testing.T) {
 		t.Errorf("%d rounds, dials %v, pauses %v", p.s.Rounds(), p.dials, p.slept)
 	}
 	for _, v := range []Verdict{Leaving, UnknownLink, UnknownRank} {
-		p := play(ResumeSearch(2, time.Second))
+		p := play(ResumePlan(2, time.Second))
 		if p.answer(t, verdict(v)); p.step.Action != GiveUp || p.step.Verdict != v {
 			t.Errorf("%v: it wants %+v", v, p.step)
 		}
 	}
-	p = play(ResumeSearch(2, time.Second))
-	if p.answer(t, verdict(NotAllowed)); p.step.Action != DialWay || p.step.Way != 1 {
+	p = play(ResumePlan(2, time.Second))
+	if p.answer(t, verdict(NotAllowed)); p.step.Action != DialCandidate || p.step.Candidate != 1 {
 		t.Errorf("it wants %+v", p.step)
 	}
 }
 
 // TestSearchOfChannels ends only where no way can ever work.
 func TestSearchOfChannels(t *testing.T) {
-	p := play(ChannelSearch(2))
+	p := play(ChannelPlan(2))
 	for range 10 {
 		p.answer(t, lost(Impossible))
 		p.answer(t, lost(0))
@@ -190,14 +190,14 @@ func TestSearchOfChannels(t *testing.T) {
 // peer has accepted is never closed.
 func TestSearchBetweenWorlds(t *testing.T) {
 	pairs := wanting()
-	p := play(WorldSearch(2, pairs, 1))
+	p := play(WorldLinkPlan(2, pairs, 1))
 	p.answer(t, verdict(StillLinked))
 	p.answer(t, verdict(StillLinked))
 	if !slices.Equal(p.slept, []time.Duration{shortPause}) || !slices.Equal(p.dials, []int{0, 0}) {
 		t.Errorf("dials %v, pauses %v", p.dials, p.slept)
 	}
 	pairs.Arrive(1, true)
-	p.step = SearchStep{Action: DialWay}
+	p.step = DialStep{Action: DialCandidate}
 	p.answer(t, Answer{})
 	if p.step.Action != Pause {
 		t.Fatalf("it wants %+v while the proc has another link", p.step)
@@ -208,11 +208,11 @@ func TestSearchBetweenWorlds(t *testing.T) {
 	}
 
 	pairs = wanting()
-	p = play(WorldSearch(2, pairs, 1))
+	p = play(WorldLinkPlan(2, pairs, 1))
 	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || pairs.Phase(1) != Unlinked {
 		t.Errorf("it wants %+v in phase %v", p.step, pairs.Phase(1))
 	}
-	p = play(ConnectSearch(2))
+	p = play(ConnectPlan(2))
 	if p.answer(t, verdict(TieLost)); p.step.Action != GiveUp || p.step.Verdict != TieLost {
 		t.Errorf("a call: it wants %+v", p.step)
 	}
