@@ -30,10 +30,15 @@ func (g *generator) survivors(c *Case) {
 		return
 	}
 	for range g.Between(1, 4) {
-		c.Faults = append(c.Faults, job.Fault{
+		f := job.Fault{
 			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.CutLink, job.CutLink),
 			Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(7))),
-		})
+		}
+		c.Faults = append(c.Faults, f)
+		if f.Kind == job.CutLink && g.One(2) { // perhaps of the link on which the two ask each other
+			f.Target, f.Event = g.IntN(64), f.Event+uint64(g.Between(1, 200))
+			c.Faults = append(c.Faults, f)
+		}
 	}
 }
 
