@@ -218,7 +218,7 @@ func cutsLink() {
 func TestLinkBetweenLivingIsCut(t *testing.T) {
 	job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + "spawn { allow = [\"PROGRAM\"] }\nroute \"*\" { prefer = [\"tcp\"] }\n"
 	_, out, problems := impiNode(t, "cuts a link", "-config", file(t, job))
-	if strings.Count(out, "2 are left, true") != 2 || strings.Count(problems, "both live, and this one gives way") != 1 {
+	if strings.Count(out, "2 are left, true") != 2 || strings.Count(problems, "the others go on without this rank") != 1 {
 		t.Errorf("of three procs two have to go on, and one to give way:\n%s%s", out, problems)
 	}
 }

@@ -26,6 +26,10 @@ var (
 // maxAsked is how many questions in one direction of a channel may have no answer yet.
 const maxAsked = 4
 
+// maxQueued is how many bytes of inquiries may wait on a channel before no more questions are sent or
+// taken. What is queued then is at most that and maxAsked answers of wire.AnswerWindow.
+const maxQueued = wire.AnswerWindow
+
 // Offsets in a header of the fields that only the packets of an inquiry and procs use (IMPI ch.3, Packet
 // Format; docs/wire.md).
 const (
@@ -167,7 +171,7 @@ func CanAsk(a *Agent, h wire.HostRank) error {
 		return ErrAskUnknown
 	case p == nil || p.state != open || p.ended || p.done || p.err != nil:
 		return ErrAskClosed
-	case p.inquiry != nil && len(p.inquiry.asked) >= maxAsked:
+	case p.inquiry != nil && (len(p.inquiry.asked) >= maxAsked || p.inquiry.bytes >= maxQueued):
 		return ErrAskBusy
 	}
 	return nil
@@ -203,10 +207,11 @@ func Reply(a *Agent, h wire.HostRank, number uint64, data []byte) {
 	answerOn(a, p, x)
 }
 
-// Withdraw drops what was not sent yet of the answer to a question of the node of host h.
+// Withdraw drops what is not queued yet of the answer to a question of the node of host h, which is told
+// that there is none.
 func Withdraw(a *Agent, h wire.HostRank, number uint64) {
-	if p := a.endpoints[h]; p != nil && p.inquiry != nil {
-		p.inquiry.withdraw(number)
+	if p := a.endpoints[h]; p != nil && p.inquiry != nil && p.inquiry.answer(number) != nil {
+		refuse(a, p, number)
 	}
 }
 

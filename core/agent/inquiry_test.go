@@ -165,8 +165,8 @@ func TestInquiryWindow(t *testing.T) {
 	}
 	Withdraw(r.Agent, 0, number)
 	r.must(r.feed(hostLink(0), special(wire.PkTold, number, wire.MaxAnswerPart, 0), everything))
-	if r.HasOutput(hostLink(0)) {
-		t.Error("an answer that is withdrawn goes on")
+	if b := r.take(hostLink(0), everything); string(b) != string(special(wire.PkTell, number, 0, 0)) {
+		t.Errorf("after an answer that is withdrawn come %d bytes, and not that there is none", len(b))
 	}
 }
 
@@ -229,6 +229,26 @@ func TestFloodOfQuestions(t *testing.T) {
 	}
 	if k := r.endpoints[0].inquiry; len(k.answers) != 0 {
 		t.Errorf("%d answers are kept", len(k.answers))
+	}
+}
+
+// TestHostThatDoesNotRead: neither answers nor questions pile up for it.
+func TestHostThatDoesNotRead(t *testing.T) {
+	r := newRig(t, askJob(1)).attachAll()
+	data := pattern(100_000)
+	for i := range uint64(500) {
+		r.must(r.feed(hostLink(0), special(wire.PkAsk, i, 0, 10), everything))
+		Reply(r.Agent, 0, i, data)
+		Withdraw(r.Agent, 0, i)
+		if number, err := Ask(r.Agent, 0, pattern(wire.MaxQuestion)); err == nil {
+			Forget(r.Agent, 0, number)
+		}
+	}
+	if k := r.endpoints[0].inquiry; k.bytes > maxQueued+maxAsked*(wire.AnswerWindow+wire.HeaderSize) {
+		t.Errorf("%d bytes wait", k.bytes)
+	}
+	if _, err := Ask(r.Agent, 0, nil); !errors.Is(err, ErrAskBusy) {
+		t.Errorf("a question behind what waits: %v", err)
 	}
 }
 

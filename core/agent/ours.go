@@ -62,11 +62,12 @@ func (p *endpoint) said() (number, length uint64, data []byte) {
 }
 
 // takeAsk takes a question of the node at the other end. More of them than there may be get an empty
-// answer.
+// answer, and none while the other host does not read what is queued for it: an answer leaves its place
+// when it is queued.
 func takeAsk(a *Agent, p *endpoint) {
 	number, _, data := p.said()
 	switch t := p.inquiry; {
-	case p.ended || t.answer(number) != nil:
+	case p.ended || t.answer(number) != nil || t.bytes >= maxQueued:
 	case len(t.answers) >= maxAsked:
 		refuse(a, p, number)
 	default:

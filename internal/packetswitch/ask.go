@@ -88,8 +88,14 @@ func (s *Switch) asked(ev agent.Event) {
 			agent.Reply(s.Agent, host, number, data)
 			s.output()
 		})
+		if len(data) <= wire.AnswerWindow {
+			return // all of it is queued
+		}
 		s.Machine.AfterFunc(answerTime, func() {
-			s.Post(func() { agent.Withdraw(s.Agent, host, number) })
+			s.Post(func() {
+				agent.Withdraw(s.Agent, host, number)
+				s.output()
+			})
 		})
 	}
 	if s.Answer == nil {

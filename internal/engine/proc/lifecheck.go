@@ -52,8 +52,9 @@ const (
 	firstLifeCheck = 10 * time.Millisecond
 	lastLifeCheck  = time.Second
 	// Of a proc that does not answer while it lives, its node says so after 20 s: that is as good as
-	// so many links.
+	// so many links, and so is a link by which it is to learn that it is lost and that it leaves open for so long.
 	unansweredChecks = 3
+	longestCheck     = 20 * time.Second
 )
 
 // suspects notes that a link to another world has broken, and reports whether it is kept until the node has
@@ -131,8 +132,8 @@ func (c *lifeChecks) bothLive(peer message.Peer) {
 	}
 }
 
-// mustKnow sees to it that a proc of another world that is taken for lost knows it, unless it has ended; q is the link to
-// it, if it was not broken. Each proc that goes on does so, as the one that has found the link broken may
+// mustKnow sees to it that a proc of another world that is taken for lost knows it, unless it has ended;
+// q is the link to it, if it was not broken. Each proc that goes on does so, as the one that has found the link broken may
 // die before it can.
 func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 	sus := c.suspected[peer]
@@ -148,11 +149,29 @@ func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 	}
 	if x := c.untold[peer].x; x == nil || x.failed {
 		c.p.Worlds.openForeign(peer)
+	} else {
+		c.limit(x)
 	}
+}
+
+// limit ends a link by which a proc is to learn that it is lost: one that is stopped, or computes, neither
+// reads nor ends it.
+func (c *lifeChecks) limit(x *lifeCheck) {
+	c.p.Machine.AfterFunc(longestCheck, func() {
+		c.p.Lock()
+		defer c.p.Unlock()
+		if untold := c.untold[x.peer]; !x.failed && untold != nil && untold.x == x {
+			untold.tries += unansweredChecks - 1
+			x.Drop(nil)
+		}
+	})
 }
 
 func (c *lifeChecks) knows(peer message.Peer) {
 	delete(c.untold, peer)
+	if w := c.p.Worlds.WorldOf(comm.Proc(peer)); w != nil {
+		c.p.Worlds.forget(w) // a suspicion has kept it
+	}
 	c.p.WakeAll() // Finalize waits for it
 }
 
@@ -225,6 +244,7 @@ func (c *lifeChecks) startLifeCheck(l link.Link, peer message.Peer) {
 	switch {
 	case c.untold[peer] != nil:
 		c.untold[peer].x = x
+		c.limit(x)
 		says = saysLost
 	case c.s.Has(peer):
 		says = saysLost
@@ -289,7 +309,8 @@ func (x *lifeCheck) Receive() (progress bool) {
 	return progress
 }
 
-// Drop implements drive.EndpointIO. A link on which the other end has said nothing proves nothing.
+// Drop implements drive.EndpointIO; no cause is looked at. A link on which the other end has said nothing
+// proves nothing.
 func (x *lifeCheck) Drop(cause error) {
 	if x.failed {
 		return

@@ -101,6 +101,10 @@ func packed(a links.Answer) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// maxObjects bounds the memory of an answer: an empty object has two bytes of text and takes some
+// hundred when it is read. A proc has a few, and a few more for each of its links.
+const maxObjects = 1 << 18
+
 // unpacked reads what packed has made, of no more than maxAnswer bytes.
 func unpacked(b []byte) (a links.Answer, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
@@ -110,6 +114,9 @@ func unpacked(b []byte) (a links.Answer, err error) {
 	text, err := io.ReadAll(io.LimitReader(z, maxAnswer+1))
 	if err == nil && len(text) > maxAnswer {
 		err = fmt.Errorf("more than %d bytes", maxAnswer)
+	}
+	if n := bytes.Count(text, []byte("{")); err == nil && n > maxObjects {
+		err = fmt.Errorf("%d objects, at most %d", n, maxObjects)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &a)

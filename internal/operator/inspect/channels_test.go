@@ -41,6 +41,7 @@ func TestAnswersOverChannels(t *testing.T) {
 		"cut off":        {b[:len(b)-5], "cannot be read"},
 		"not JSON":       {pack("{"), "cannot be read"},
 		"a bomb":         {bomb, "more than 16777216 bytes"},
+		"of objects":     {pack(`{"others":[{}` + strings.Repeat(",{}", maxObjects) + `]}`), "262146 objects, at most 262144"},
 		"half of it":     {bomb[:len(bomb)*3/4], "more than 16777216 bytes"}, // nobody has read to its end
 	} {
 		if got, err := unpacked(c.b); err == nil || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(got, links.Answer{}) {
