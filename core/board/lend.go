@@ -22,7 +22,7 @@ type MemoryKey struct {
 	Cookie  [2]uint64
 }
 
-const offerSize = int(unsafe.Sizeof(MemoryKey{}))
+const memoryKeySize = int(unsafe.Sizeof(MemoryKey{}))
 
 // Cores are the CPUs that a proc may use: their number, and the first of them, which distinguishes
 // procs that are bound to different CPUs.
@@ -39,13 +39,13 @@ type Lending struct {
 
 // PostKey posts this member's key in t; a Wait of Vacant must be over.
 func (p *Member) PostKey(t Step, what uint8, o MemoryKey) {
-	*(*MemoryKey)(unsafe.Pointer(&p.Room(t, offerSize)[0])) = o
-	p.Post(t, what, offerSize)
+	*(*MemoryKey)(unsafe.Pointer(&p.Room(t, memoryKeySize)[0])) = o
+	p.Post(t, what, memoryKeySize)
 }
 
 // ReadKey stores the key that member m has posted in t; a Wait of Posted must be over.
 func (p *Member) ReadKey(m int, t Step, what uint8) error {
-	b, err := p.Read(m, t, what, offerSize)
+	b, err := p.Read(m, t, what, memoryKeySize)
 	if err == nil {
 		p.Keys[m] = *(*MemoryKey)(unsafe.Pointer(&b[0]))
 	}
@@ -53,7 +53,7 @@ func (p *Member) ReadKey(m int, t Step, what uint8) error {
 }
 
 // KeySize returns the size of a MemoryKey in bytes, for a Wait of Vacant.
-func KeySize() int { return offerSize }
+func KeySize() int { return memoryKeySize }
 
 // LendSize is the number of bytes of a post that lends, for a Wait of Vacant.
 const LendSize = 8

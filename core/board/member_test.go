@@ -320,9 +320,9 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// PublishRelaxed returns who sleeps, but in a simulator not who has just gone to sleep, and found nothing yet: a later look
-// finds it.
-func TestTellMisses(t *testing.T) {
+// PublishRelaxed returns who sleeps, but in a simulator not who has just gone to sleep, and found
+// nothing yet: a later check finds it.
+func TestPublishRelaxedMisses(t *testing.T) {
 	b := open(t, 2)
 	p, q := pair(t, b, 2)
 	step := FirstStep(0)

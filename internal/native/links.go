@@ -88,9 +88,9 @@ type Links struct {
 }
 
 // NewLinks makes the links of a library whose Init was called.
-func NewLinks(l *Library) *Links { return newHub(l, l.Size) }
+func NewLinks(l *Library) *Links { return newLinks(l, l.Size) }
 
-func newHub(v vendor, size int) *Links { return &Links{lib: v, links: make([]*Link, size)} }
+func newLinks(v vendor, size int) *Links { return &Links{lib: v, links: make([]*Link, size)} }
 
 // Link returns the link to a rank of the site. created reports whether it is new.
 func (h *Links) Link(rank int) (l *Link, created bool) {

@@ -189,7 +189,7 @@ func TestStreams(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		net := &network{rng: rng, boxes: map[int][]*letter{}}
-		a, b := newHub(net.rank(0), 2), newHub(net.rank(1), 2)
+		a, b := newLinks(net.rank(0), 2), newLinks(net.rank(1), 2)
 		ab, created := a.Link(1)
 		if !created {
 			t.Fatal("the link was there before")
@@ -248,7 +248,7 @@ func TestStreams(t *testing.T) {
 // TestWindow: a receiver that takes nothing stops the sender.
 func TestWindow(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
-	h := newHub(net.rank(0), 2)
+	h := newLinks(net.rank(0), 2)
 	l, _ := h.Link(1)
 	big := make([]byte, chunkSize-prefixSize)
 	total := 0
@@ -268,7 +268,7 @@ func TestWindow(t *testing.T) {
 // link without CloseSend.
 func TestCloseEndsTheStream(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
-	a, b := newHub(net.rank(0), 2), newHub(net.rank(1), 2)
+	a, b := newLinks(net.rank(0), 2), newLinks(net.rank(1), 2)
 	l, _ := a.Link(1)
 	if n, err := l.Send([][]byte{{7}}); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -302,7 +302,7 @@ func TestMemoryThatIsTakenAway(t *testing.T) {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 		slow := net.rank(1)
 		slow.stalled = true
-		a, b := newHub(net.rank(0), 2), newHub(slow, 2)
+		a, b := newLinks(net.rank(0), 2), newLinks(slow, 2)
 		l, _ := a.Link(1)
 		if _, err := l.Lend([][]byte{bytes.Repeat([]byte{7}, 100_000)}); err != nil {
 			t.Fatal(err)
@@ -353,7 +353,7 @@ func TestBadMessages(t *testing.T) {
 		}, "rank 7 in a world of 2"},
 	} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
-		h := newHub(net.rank(0), 2)
+		h := newLinks(net.rank(0), 2)
 		l, _ := h.Link(1)
 		c.send(net)
 		var err error
@@ -373,7 +373,7 @@ func TestBadMessages(t *testing.T) {
 func TestBrokenLibrary(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	r := net.rank(0)
-	h := newHub(r, 3)
+	h := newLinks(r, 3)
 	one, _ := h.Link(1)
 	two, _ := h.Link(2)
 	r.broken = errors.New("the fabric is down")
@@ -396,7 +396,7 @@ func TestBrokenLibrary(t *testing.T) {
 func TestPhases(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	r := net.rank(0)
-	h := newHub(r, 3)
+	h := newLinks(r, 3)
 	var p Phase
 	if err := h.Begin(0, &p); err != nil {
 		t.Fatal(err)
@@ -435,7 +435,7 @@ func TestLongMessageThatCannotBeReceived(t *testing.T) {
 	for name, room := range map[string]int{"pinned": 2 * longSize, "mapped": 1} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 		a, b := net.rank(0), net.rank(1)
-		from, to := newHub(a, 2), newHub(b, 2)
+		from, to := newLinks(a, 2), newLinks(b, 2)
 		out, _ := from.Link(1)
 		in, _ := to.Link(0)
 		if _, err := out.Lend([][]byte{make([]byte, longSize)}); err != nil {
@@ -469,7 +469,7 @@ func TestLongMessageThatCannotBeReceived(t *testing.T) {
 
 func TestShortMessagesAllocateNothing(t *testing.T) {
 	net := &loopback{}
-	h := newHub(net, 2)
+	h := newLinks(net, 2)
 	l, _ := h.Link(1)
 	out, in := [][]byte{make([]byte, 40), make([]byte, 8)}, [][]byte{make([]byte, 64)}
 	turn := func() {

@@ -289,7 +289,7 @@ func TestShorts(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		net := &network{rng: rng, boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
 		ra, rb := net.rank(0), net.rank(1)
-		a, b := newHub(ra, 2), newHub(rb, 2)
+		a, b := newLinks(ra, 2), newLinks(rb, 2)
 		a.UseShorts()
 		b.UseShorts()
 		ab, _ := a.Link(1)
@@ -358,7 +358,7 @@ func TestShortsRefused(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}}
 	off := net.rank(1)
 	off.shortsOff = true
-	a, b := newHub(net.rank(0), 2), newHub(off, 2)
+	a, b := newLinks(net.rank(0), 2), newLinks(off, 2)
 	a.UseShorts()
 	b.UseShorts()
 	ab, _ := a.Link(1)
@@ -386,7 +386,7 @@ func TestCloseDropsDataThatComeApart(t *testing.T) {
 	for at, name := range []string{"in its box", "taken", "begun", "there"} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
 		ra, rb := net.rank(0), net.rank(1)
-		a, b := newHub(ra, 2), newHub(rb, 2)
+		a, b := newLinks(ra, 2), newLinks(rb, 2)
 		a.UseShorts()
 		b.UseShorts()
 		ab, _ := a.Link(1)
@@ -428,7 +428,7 @@ func TestCloseDropsDataThatComeApart(t *testing.T) {
 func TestTransfers(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	r := net.rank(0)
-	h := newHub(r, 2)
+	h := newLinks(r, 2)
 	r.coming[5] = func() {}
 	one := h.AwaitTransfer(5, 0)
 	if done, err := one.Done(); done || err != nil {

@@ -96,7 +96,7 @@ func (s *Dialing) Errors() error {
 	return all
 }
 
-// joined is what errors.Join makes, but of one line.
+// joined is like errors.Join, with its text on one line.
 type joined []error
 
 func (j joined) Error() string {

@@ -63,7 +63,7 @@ func Unreached(err error) bool {
 	switch failed.Code {
 	case transports.CodeUnreachable, transports.CodeRefused, transports.CodeTimeout:
 		return true
-	case transports.CodeResource: // of which a firewall that refuses is one that does not pass
+	case transports.CodeResource: // not retryable if a firewall refused it
 		return !failed.Retryable
 	}
 	return false

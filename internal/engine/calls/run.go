@@ -10,7 +10,7 @@ import "sync/atomic"
 const (
 	Enough     = 256     // calls that follow each other closely before some are not timed
 	Steady     = 1024    // calls since the last pause, after which a pause is an interruption
-	Again      = 16      // calls, instead of Enough, after an interruption
+	Again      = 16      // calls; replaces Enough for the run after an interruption
 	Stride     = 16      // calls in a row that are not timed
 	MostStride = 64      // the same in Go, at most
 	MostInRun  = 4 << 10 // bytes of a call in a run: larger ones take longer

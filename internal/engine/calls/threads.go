@@ -56,7 +56,7 @@ type thread struct {
 	ready   bool   // it runs, or is runnable
 	slept   uint64 // voluntary context switches
 	ousted  uint64 // involuntary context switches
-	started uint64 // distinguishes threads that have had the same number
+	started uint64 // start time, since the kernel reuses thread IDs
 }
 
 // compute reports whether threads have computed between two looks: together they have used a good

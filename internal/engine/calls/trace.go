@@ -120,7 +120,7 @@ type Timeline struct {
 	scaled  time.Duration // time after began at which scale was found
 	written int64
 	lost    uint64   // calls that did not fit into the file
-	burst   []merged // the first events of an entry whose others have not been taken yet
+	burst   []merged // the first events of an entry that is not complete yet
 	stop    chan struct{}
 	over    chan struct{}
 

@@ -60,7 +60,7 @@ func agreeOnLoans(s *proc.BoardMember) {
 		return
 	}
 	defer s.Leave()
-	cores, err := exchangeOffers(s, t)
+	cores, err := exchangeKeys(s, t)
 	if err != nil || slices.Contains(cores, board.Cores{}) {
 		return
 	}
@@ -89,9 +89,9 @@ func oversubscribed(members []board.Cores, procs int) bool {
 	return procs > cores
 }
 
-// exchangeOffers returns the cores of the members; those of a member that cannot read another's
+// exchangeKeys returns the cores of the members; those of a member that cannot read another's
 // memory are the zero value.
-func exchangeOffers(s *proc.BoardMember, t board.Step) ([]board.Cores, error) {
+func exchangeKeys(s *proc.BoardMember, t board.Step) ([]board.Cores, error) {
 	lends := s.C.Process().Boards.Lending
 	var own board.MemoryKey
 	var cores board.Cores

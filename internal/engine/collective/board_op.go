@@ -407,14 +407,14 @@ func BoardMember(c *proc.Comm) *proc.BoardMember {
 	cs.Placing.Lock()
 	defer cs.Placing.Unlock()
 	if !cs.Settled.Load() {
-		cs.Place = takePlace(c)
+		cs.Place = takeSlot(c)
 		cs.Settled.Store(true)
 	}
 	return cs.Place
 }
 
-// takePlace makes rank 0 take a slot of the board for all members. If that fails, they use none.
-func takePlace(c *proc.Comm) *proc.BoardMember {
+// takeSlot makes rank 0 take a slot of the board for all members. If that fails, they use none.
+func takeSlot(c *proc.Comm) *proc.BoardMember {
 	s := &proc.BoardMember{C: c}
 	if c.Process().Check || !s.Locate() {
 		return nil

@@ -83,8 +83,8 @@ func GetFailed(c *proc.Comm) (*proc.Group, error) {
 	return lostOf(c, len(p.Survival.Lost()))
 }
 
-// lostOf is the group of the members among the first n lost procs, in the order in which this one has heard
-// of them.
+// lostOf returns the group of those members of c that are among the first n procs that this one
+// knows to be lost, in that order.
 func lostOf(c *proc.Comm, n int) (*proc.Group, error) {
 	var lost []comm.Proc
 	for _, peer := range c.Process().Survival.Lost()[:n] {

@@ -85,7 +85,7 @@ type pieces struct {
 	h     hints
 }
 
-// all moves what there is, but not what is behind the end of the file.
+// all moves the remaining pieces; a read stops at the end of the file.
 func (p *pieces) all() (err error) {
 	for p.c.Len > 0 && err == nil && !p.ended {
 		err = p.next()
