@@ -98,14 +98,12 @@ func (n *node) shutDown(f *ending.Failure) {
 			n.meetings.Close()
 		}
 	}
+	n.site.Close() // before the wait: nobody accepts any more, and who dials has to learn that at once
 	if n.opt.spawned == nil {
 		leave := n.cluster.KeepParents()
 		n.spawner.Wait(n.cluster.AwaitBelow)
 		leave()
-	}
-	n.site.Close()
-	if n.opt.spawned == nil { // a spawned node shares them
-		n.site.StopTransports()
+		n.site.StopTransports() // a spawned node shares them
 	}
 	n.cluster.Close()
 	<-declined
