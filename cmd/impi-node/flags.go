@@ -54,10 +54,23 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "")
 	f.StringVar(&o.bind, "bind", "", "`"+strings.Join(config.Bindings, "|")+"`")
 	f.StringVar(&o.progress, "progress", "", "")
-	f.StringVar(&o.metrics, "metrics", "", "")
-	f.StringVar(&o.report, "report", "", cmdline.File)
-	f.StringVar(&o.calls, "trace-calls", "", cmdline.File)
+	f.Var((*filled)(&o.metrics), "metrics", "")
+	f.Var((*filled)(&o.report), "report", cmdline.File)
+	f.Var((*filled)(&o.calls), "trace-calls", cmdline.File)
 	return f
+}
+
+// filled is a text that is not empty: without one, what is asked for would be left out without a word.
+type filled string
+
+func (v *filled) String() string { return string(*v) }
+
+func (v *filled) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty, as by a variable that is not set: give it a value, or leave it out")
+	}
+	*v = filled(text)
+	return nil
 }
 
 func parseFlags(args []string) (*options, error) {

@@ -65,6 +65,11 @@ func TestRecordsWithAFile(t *testing.T) {
 			t.Errorf("%s: status %d: %s", flag, status, errs)
 		}
 	}
+	for _, flag := range []string{"-metrics", "-report", "-trace-calls"} {
+		if status, _, errs := impiNode(t, "", "-n", "1", flag, "", "/bin/true"); status != statusUsage || !strings.Contains(errs, flag+": it is empty") {
+			t.Errorf("%s: status %d: %s", flag, status, errs)
+		}
+	}
 	if status, _, errs := impiNode(t, "", "-n", "1", "-metrics", "9464", "/bin/true"); status != statusUsage || !strings.Contains(errs, "127.0.0.1:9464") {
 		t.Errorf("status %d: %s", status, errs)
 	}

@@ -120,14 +120,24 @@ var computing = []option{
 }
 
 var records = []option{
-	{[]string{"-metrics"}, []string{"ADDRESS"}, "each machine serves metrics for Prometheus there, as 127.0.0.1:9464", take(func(p *parser) *string { return &p.run.Metrics })},
-	{[]string{"-report"}, []string{"FILE"}, "a report about the job is written at its end, as job.html", take(func(p *parser) *string { return &p.run.Report })},
-	{[]string{"-trace-calls"}, []string{"FILE"}, "calls of MPI over time, as calls-%r.json; %r is the rank", take(func(p *parser) *string { return &p.run.Calls })},
+	{[]string{"-metrics"}, []string{"ADDRESS"}, "each machine serves metrics for Prometheus there, as 127.0.0.1:9464", record(func(p *parser) *string { return &p.run.Metrics })},
+	{[]string{"-report"}, []string{"FILE"}, "a report about the job is written at its end, as job.html", record(func(p *parser) *string { return &p.run.Report })},
+	{[]string{"-trace-calls"}, []string{"FILE"}, "calls of MPI over time, as calls-%r.json; %r is the rank, %p the node's process ID", record(func(p *parser) *string { return &p.run.Calls })},
 }
 
 func nothing(*parser, []string) error { return nil }
 
 // take keeps the word that follows an option; put keeps a value that the option stands for.
+// record is take for what is to be kept of a job, which an empty value would leave out without a word.
+func record(to func(*parser) *string) func(*parser, []string) error {
+	return func(p *parser, v []string) error {
+		if v[0] == "" {
+			return errors.New("it is empty, as by a variable that is not set: give it a value, or leave it out")
+		}
+		return take(to)(p, v)
+	}
+}
+
 func take(to func(*parser) *string) func(*parser, []string) error {
 	return func(p *parser, v []string) error { *to(p) = v[0]; return nil }
 }

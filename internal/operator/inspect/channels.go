@@ -57,7 +57,7 @@ func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r link
 		if err != nil {
 			return a, err
 		}
-		if a, err = unpacked(b); err == nil && a.Error != "" {
+		if a, err = unpacked(b, mostText(int(x.NHosts), int(x.NProcs))); err == nil && a.Error != "" {
 			err = errors.New(a.Error)
 		}
 		return a, err
@@ -101,22 +101,60 @@ func packed(a links.Answer) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// maxObjects bounds the memory of an answer: an empty object has two bytes of text and takes some
-// hundred when it is read. A proc has a few, and a few more for each of its links.
-const maxObjects = 1 << 18
+// A list of two-byte elements takes a hundred times its text once it is read, whatever the elements are.
+// True ones are objects of more than thirty bytes, but for a few short lists.
+const (
+	bytesOfElement = 16       // that a text has at least for each element or object, on average
+	freeElements   = 64 << 10 // beyond those: process IDs of large jobs are short
+	textOfHost     = 2 << 20  // as much as links.MaxViews pairs, the log and the rest may have
+	textOfProc     = 64 << 10
+)
 
-// unpacked reads what packed has made, of no more than maxAnswer bytes.
-func unpacked(b []byte) (a links.Answer, err error) {
+// mostText returns the most bytes of text that an answer about a site has.
+func mostText(hosts, procs int) int { return min(maxAnswer, hosts*textOfHost+procs*textOfProc) }
+
+// overfull returns an error if a text has more lists' elements, or more objects, than it can have.
+func overfull(text []byte) error {
+	most, elements, objects := freeElements+len(text)/bytesOfElement, 0, 0
+	var lists []bool // of what is open, outermost first: a list or an object
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[':
+			lists = append(lists, true)
+			elements++ // its first one
+		case c == '{':
+			lists = append(lists, false)
+			objects++
+		case (c == ']' || c == '}') && len(lists) > 0:
+			lists = lists[:len(lists)-1]
+		case c == ',' && len(lists) > 0 && lists[len(lists)-1]:
+			elements++
+		}
+		if max(elements, objects) > most {
+			return fmt.Errorf("more than %d elements of lists or objects in %d bytes", most, len(text))
+		}
+	}
+	return nil
+}
+
+// unpacked reads what packed has made, of no more than most bytes of text.
+func unpacked(b []byte, most int) (a links.Answer, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return a, fmt.Errorf("its answer over the agents' channel cannot be read: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxAnswer+1))
-	if err == nil && len(text) > maxAnswer {
-		err = fmt.Errorf("more than %d bytes", maxAnswer)
+	text, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("more than %d bytes", most)
 	}
-	if n := bytes.Count(text, []byte("{")); err == nil && n > maxObjects {
-		err = fmt.Errorf("%d objects, at most %d", n, maxObjects)
+	if err == nil {
+		err = overfull(text)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &a)

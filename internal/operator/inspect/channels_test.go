@@ -20,7 +20,7 @@ func TestAnswersOverChannels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := unpacked(b); err != nil || !reflect.DeepEqual(got, a) {
+	if got, err := unpacked(b, maxAnswer); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	pack := func(text string) []byte {
@@ -41,10 +41,13 @@ func TestAnswersOverChannels(t *testing.T) {
 		"cut off":        {b[:len(b)-5], "cannot be read"},
 		"not JSON":       {pack("{"), "cannot be read"},
 		"a bomb":         {bomb, "more than 16777216 bytes"},
-		"of objects":     {pack(`{"others":[{}` + strings.Repeat(",{}", maxObjects) + `]}`), "262146 objects, at most 262144"},
+		"of objects":     {pack(`{"others":[{}` + strings.Repeat(",{}", 100_000) + `]}`), "elements of lists or objects"},
+		"of numbers":     {pack(`{"node":{"views":[0` + strings.Repeat(",0", 100_000) + `]}}`), "elements of lists or objects"},
+		"of nothing":     {pack(`{"node":{"views":[` + strings.Repeat("\n null ,", 300_000) + `null]}}`), "elements of lists or objects"},
+		"behind text":    {pack(`{"error":"\\\"[", "others":[{}` + strings.Repeat(",{}", 100_000) + `]}`), "elements of lists or objects"},
 		"half of it":     {bomb[:len(bomb)*3/4], "more than 16777216 bytes"}, // nobody has read to its end
 	} {
-		if got, err := unpacked(c.b); err == nil || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(got, links.Answer{}) {
+		if got, err := unpacked(c.b, maxAnswer); err == nil || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(got, links.Answer{}) {
 			t.Errorf("%s (%d bytes): %v", name, len(c.b), err)
 		}
 	}
@@ -56,7 +59,7 @@ func TestQuestionsOverChannels(t *testing.T) {
 	close(ready)
 	c := &Control{Settings: Settings{Ready: ready}, asked: make(chan struct{}, mostAsked)}
 	for _, q := range []string{`{"Op":"reload"}`, `{"Op":"reread"}`, `{"Op":"drain"}`, `{"Op":"links","Host":"10.0.0.1"}`} {
-		if a, err := unpacked(c.ServeChannel(t.Context(), 1, []byte(q))); err != nil || !strings.Contains(a.Error, "may ask for links only") || a.Node != nil {
+		if a, err := unpacked(c.ServeChannel(t.Context(), 1, []byte(q)), maxAnswer); err != nil || !strings.Contains(a.Error, "may ask for links only") || a.Node != nil {
 			t.Errorf("%s: %+v, %v", q, a, err)
 		}
 	}
