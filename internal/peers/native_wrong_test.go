@@ -138,6 +138,41 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 	}
 }
 
+// lengths is a program whose members disagree on the length of a broadcast, and that goes on.
+const lengths = `#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	int rank, err, sum = 0, one = 1, buf[10] = {0};
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	err = MPI_Bcast(buf, rank < 2 ? 1 : 10, MPI_INT, 0, MPI_COMM_WORLD);
+	if (err != MPI_SUCCESS)
+		printf("rank %d is told\n", rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Bcast(rank == 0 ? &one : buf, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Allreduce(rank == 0 ? &one : buf, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	printf("rank %d: the sum is %d\n", rank, sum);
+	return MPI_Finalize();
+}
+`
+
+// TestBcastOfOtherLength: whoever finds that a broadcast between sites has another length takes
+// part in its site's phase all the same, so that later operations find the site's procs in step.
+func TestBcastOfOtherLength(t *testing.T) {
+	needNatives(t)
+	needC(t)
+	k := &ctest.Kit{Dir: ownCDir}
+	program := compileWith(t, k, t.TempDir(), "lengths", lengths)
+	out, status := onSites(t, k, program, nil, mpichSite+always, openMPISite+always)
+	for _, says := range []string{"rank 2 is told", "rank 0: the sum is 4", "rank 1: the sum is 4", "rank 2: the sum is 4", "rank 3: the sum is 4"} {
+		if status != 0 || !strings.Contains(out, says+"\n") {
+			t.Errorf("status %d, want 0 and %q:\n%s", status, says, out)
+		}
+	}
+}
+
 // hangs is a program whose procs wait for a message that nobody sends.
 const hangs = `#include <mpi.h>
 int main(int argc, char **argv)

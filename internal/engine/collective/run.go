@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -32,6 +33,7 @@ type collective struct {
 	team     *proc.NativeComm // of a blocking operation in which the site's MPI takes part, or nil
 	phase    native.Phase     // phase in the site's MPI, while inPhase is set
 	inPhase  bool
+	cause    error // an error after which only the phases that are left are done, see setAside
 	Err      error
 	ended    bool
 	begun    bool // something was sent or received
@@ -198,21 +200,34 @@ func (x *collective) Done() bool {
 		if !x.collect() {
 			return false
 		}
+		x.setAside()
 		if x.Err != nil {
 			break
 		}
 		steps, err := x.sched.Next()
-		if x.Err = err; len(steps) == 0 && err == nil {
+		switch x.Err = err; {
+		case err == nil && len(steps) == 0 && x.cause == nil:
 			x.next()
+		case len(steps) == 0 && x.cause != nil:
+			x.Err = x.cause
 		}
 		for i := range steps {
-			if x.Err == nil {
+			if x.Err == nil && (x.cause == nil || steps[i].Action == coll.Joint) {
 				x.Err = x.do(&steps[i])
+				x.setAside()
 			}
 		}
 	}
 	x.leave()
 	return true
+}
+
+// setAside keeps an error until the phases that are left are done. The other members of the team
+// take part in these; without this one, its next operation would meet them in the site's MPI.
+func (x *collective) setAside() {
+	if x.Err != nil && x.team != nil {
+		x.Err, x.cause = nil, cmp.Or(x.cause, x.Err)
+	}
 }
 
 // next goes on after a schedule has been executed: with main after a comparison, or with the end.
@@ -270,6 +285,9 @@ func (x *collective) collect() bool {
 		if x.inPhase, x.Err = false, err; err != nil {
 			return true
 		}
+	}
+	if x.cause != nil {
+		return true // Finish cancels the messages
 	}
 	for n := len(x.open) - 1; n >= 0; n-- {
 		o := x.open[n]
@@ -366,7 +384,7 @@ func (x *collective) Finish() (proc.Status, error) {
 	}
 	x.main.Reset()
 	x.sched, x.checking, x.after, x.team = &x.main, nil, nil, nil
-	x.Err, x.ended, x.begun = nil, true, false // ended, since it may still be in the process's list of background operations
+	x.Err, x.cause, x.ended, x.begun = nil, nil, true, false // ended, since it may still be in the process's list of background operations
 	x.c.State().Colls.Mu.Lock()
 	defer x.c.State().Colls.Mu.Unlock()
 	x.c.State().Colls.Free = append(x.c.State().Colls.Free, x)
