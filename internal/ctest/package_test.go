@@ -162,9 +162,9 @@ func TestPackages(t *testing.T) {
 			t.Errorf("two packages differ (%v)", err)
 		}
 	})
-	t.Run("deb", func(t *testing.T) {
-		installsDeb(t, dpkg, only(t, first, ".deb"), only(t, packed(t, next, "KINDS=deb", "VERSION=0.99.0"), ".deb"))
-	})
+	nextDeb := only(t, packed(t, next, "KINDS=deb", "VERSION=0.99.0"), ".deb")
+	t.Run("deb", func(t *testing.T) { installsDeb(t, dpkg, only(t, first, ".deb"), nextDeb) })
+	t.Run("systemd", func(t *testing.T) { runsUnits(t, only(t, first, ".deb"), nextDeb) })
 	t.Run("rpm", func(t *testing.T) {
 		if needs := in(t, "", rpm, "-qp", "--requires", only(t, first, ".rpm")); !strings.Contains(needs, "glibc >= 2.") {
 			t.Errorf("the package needs:\n%s", needs)

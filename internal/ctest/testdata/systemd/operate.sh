@@ -1,0 +1,57 @@
+# What an operator does with the packages and units of impi: each line of its output that the test
+# wants begins with "is: ".
+cd /root
+is() { echo "is: $*"; }
+settles() { # settles UNIT STATE: within 20 s
+  for _ in {1..200}; do
+    [ "$(systemctl show -p ActiveState --value "$1")" = "$2" ] && break
+    sleep 0.1
+  done
+  is "$3 $(systemctl show -p ActiveState --value "$1") $(systemctl show -p Result --value "$1")"
+}
+pid() { systemctl show -p MainPID --value impi-names; }
+
+dpkg -i --force-depends /trial/old.deb
+is "installed $(systemctl is-enabled impi-names)"
+(umask 077; od -An -N8 -tu8 /dev/urandom >/etc/impi/names.key)
+(umask 077; od -An -N8 -tu8 /dev/urandom >/etc/impi/chem.key)
+systemctl enable --now impi-names
+settles impi-names active names
+is "confined $(grep -cE '^(CapEff:\s0+|NoNewPrivs:\s1|Seccomp:\s2)$' /proc/$(pid)/status)"
+is "user $([ "$(stat -c %u /proc/$(pid))" != 0 ] && echo own)"
+systemctl reload impi-names
+settles impi-names active reloaded
+systemctl kill -s KILL impi-names
+for _ in {1..200}; do [ "$(systemctl show -p NRestarts --value impi-names)" = 1 ] && break; sleep 0.1; done
+settles impi-names active restarted
+
+printf 'CLIENTS=2\nHOST=127.0.0.1\nPORT=7800\n' >/etc/impi/chem.env
+systemctl start impi-server@chem
+settles impi-server@chem active server
+impicc -o names /trial/names.c
+for site in 0 1; do
+  cat >site$site.hcl <<JOB
+site "s$site" {
+  client = $site
+  server = "127.0.0.1:7800"
+  auth "key" { file = "/etc/impi/chem.key" }
+}
+host    { address = "127.0.0.1"  procs = 1 }
+program { command = ["./names"] }
+names { server = "127.0.0.1:7900"  scope = "trial"  auth "key" { file = "/etc/impi/names.key" } }
+JOB
+  (timeout 60 impi-node -config site$site.hcl; is "site $site ends with $?") &
+done
+wait
+settles impi-server@chem inactive "server after the job"
+
+systemctl start impi-server@chem
+settles impi-server@chem active "second server"
+now=$(pid)
+dpkg -i --force-depends /trial/next.deb
+is "upgraded $([ "$(pid)" = "$now" ] && echo untouched)"
+is "failed $(systemctl --no-legend --plain list-units --failed | wc -l)"
+dpkg -r impi
+settles impi-names inactive "removed names"
+settles impi-server@chem inactive "removed server"
+is "units $(ls /usr/lib/systemd/system | grep -c impi)"
