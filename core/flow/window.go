@@ -45,6 +45,10 @@ type Window struct {
 // New returns a window in which nothing has been sent. The limits must have passed Check.
 func New(l Limits) Window { return Window{limits: l} }
 
+// Widen lets at least hiwater packets be on their way to the peer. PROTOACKs stand for as many
+// packets as before, and the peer need not know of it.
+func (w *Window) Widen(hiwater uint32) { w.limits.HiWater = max(w.limits.HiWater, hiwater) }
+
 // Open reports whether one more counted packet may be sent.
 func (w *Window) Open() bool { return w.sent < int64(w.limits.HiWater) }
 

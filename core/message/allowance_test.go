@@ -202,6 +202,24 @@ func TestPoolIsShared(t *testing.T) {
 }
 
 // An allowance that is lower than before, or impossibly large, changes nothing.
+func TestDirectLinksHaveRoom(t *testing.T) {
+	const many = 1000
+	for limit, want := range map[int64]int{0: 4, 64 << 20: many} {
+		p := newPair(t, Config{MaxData: 100, AckMark: 2, HiWater: 4, Unexpected: limit, UnexpectedOf: func(Peer) int64 { return limit }})
+		sent := 0
+		for sent < many {
+			if _, ok := p.e[0].SendEager(1, Envelope{Context: 2, Tag: 1}, []byte("far"), 3, 1); !ok {
+				break
+			}
+			p.wireBytes(0)
+			sent++
+		}
+		if sent != want {
+			t.Errorf("with an allowance of %d bytes %d messages leave without a PROTOACK, not %d", limit, sent, want)
+		}
+	}
+}
+
 func TestOddAllowances(t *testing.T) {
 	p := limited(t, 1<<20).e[0].peer(1)
 	for _, v := range []uint64{0, 1, 1 << 63, 1<<64 - 1} {

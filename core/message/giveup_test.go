@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/openimpi/impi/core/flow"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -13,6 +14,9 @@ var errGivenUp = errors.New("given up")
 // dropped.
 func TestFailContext(t *testing.T) {
 	p := newPair(t, Config{MaxData: 100, AckMark: 2, HiWater: 4, Unexpected: 1 << 20, UnexpectedOf: func(Peer) int64 { return 1 << 20 }})
+	for i, e := range p.e { // a long message stays under way
+		e.peer(Peer(1 - i)).window = flow.New(flow.Limits{AckMark: 2, HiWater: 4})
+	}
 	const bad, good wire.ContextID = 6, 8
 	env := func(from int, c wire.ContextID) Envelope {
 		return Envelope{Context: c, Rank: wire.CommRank(from), Tag: 7}

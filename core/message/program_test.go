@@ -234,7 +234,11 @@ func (w *world) count(h *wire.Packet) {
 		return
 	}
 	w.counted[pair]++
-	if w.flight[pair]++; w.flight[pair] > int(w.cfg.HiWater) {
+	most := w.cfg.HiWater
+	if e := w.engines[pair[0]]; e.peer(Peer(pair[1])).on && e.peer(Peer(pair[1])).link.peer != nil {
+		most = directHiWater
+	}
+	if w.flight[pair]++; w.flight[pair] > int(most) {
 		w.t.Fatalf("%d packets under way from %d to %d", w.flight[pair], pair[0], pair[1])
 	}
 	if h.Type == wire.PkData && h.DestReq != 0 && uint64(h.Len) == h.MsgLen {

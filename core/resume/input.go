@@ -185,6 +185,10 @@ func (l *state) welcome() error {
 	return nil
 }
 
+// mostAhead is how many bytes at once are read into the ring, whose memory grows by what is
+// read, and not by what a frame announces.
+const mostAhead = 256 << 10
+
 // stepData reads bytes of a DATA frame: into dst if they are the next ones for the user and
 // need no check, otherwise into the ring.
 func (l *state) stepData() bool {
@@ -193,7 +197,9 @@ func (l *state) stepData() bool {
 	if direct {
 		l.scratch = link.Front(l.scratch, l.dst, int(r.left))
 	} else {
-		l.scratch = in.parts(l.scratch[:0], in.have+r.got, r.left)
+		at, n := in.have+r.got, min(r.left, mostAhead)
+		in.reserve(in.delivered, at, at-in.delivered+n)
+		l.scratch = in.parts(l.scratch[:0], at, n)
 	}
 	n := uint64(l.pull())
 	if n == 0 {

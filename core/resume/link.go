@@ -24,7 +24,8 @@ type Config struct {
 	Dialler bool
 
 	// Window is the number of bytes that are kept for replay, and the number that are received
-	// ahead of the user, so a Link needs twice that much memory; it is allocated when first needed.
+	// ahead of the user, so a Link needs up to twice that much memory, which grows with what is
+	// under way.
 	// The smaller window of the two ends applies to both directions. It should be at least the
 	// number of bytes that the path transfers in one round trip. 0 means DefaultWindow.
 	Window int

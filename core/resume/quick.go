@@ -74,10 +74,10 @@ func (o *outgoing) keep(batch [][]byte) {
 	for _, b := range batch {
 		if i := o.end - o.origin; i+uint64(len(b)) <= uint64(len(o.buf)) { // the usual case: no wrap
 			copy(o.buf[i:], b)
+			o.end += uint64(len(b))
 		} else {
-			o.write(o.end, b)
+			o.add(b)
 		}
-		o.end += uint64(len(b))
 	}
 	o.shown = max(o.shown, o.end)
 }

@@ -2,11 +2,11 @@ package resume
 
 import "github.com/openimpi/impi/plugins/sdk/link"
 
-// ring has room for size bytes of a stream. Its user knows which positions it holds. The
-// memory is allocated when it is first needed.
+// ring has room for size bytes of a stream. Its user knows which positions it holds. Memory
+// is allocated for what is held, so that a large window costs nothing where little is under way.
 type ring struct {
 	buf    []byte
-	size   uint64
+	size   uint64 // maximum length of buf
 	origin uint64 // position of buf[0], not above any held byte
 }
 
@@ -14,20 +14,36 @@ type ring struct {
 // used, and so is in the cache, is used again.
 func (r *ring) restart(at uint64) { r.origin = at }
 
-// parts appends to dst the memory of n bytes from position at on, n <= size: one slice, or
-// two where the ring wraps around.
+// firstRing is how much memory a ring has first, in bytes. It doubles from there.
+const firstRing = 64 << 10
+
+// reserve makes memory for n bytes from position from on, n <= size, of which those before
+// position to are held.
+func (r *ring) reserve(from, to, n uint64) {
+	if n <= uint64(len(r.buf)) {
+		return
+	}
+	grown := make([]byte, min(r.size, max(n, 2*uint64(len(r.buf)), firstRing)))
+	var room [2][]byte
+	b := grown
+	for _, part := range r.parts(room[:0], from, to-from) {
+		b = b[copy(b, part):]
+	}
+	r.buf, r.origin = grown, from
+}
+
+// parts appends to dst the memory of n bytes from position at on, which was reserved: one
+// slice, or two where the ring wraps around. A ring that was given up has none.
 func (r *ring) parts(dst [][]byte, at, n uint64) [][]byte {
-	if n == 0 {
+	size := uint64(len(r.buf))
+	if n == 0 || size == 0 {
 		return dst
 	}
-	if r.buf == nil {
-		r.buf = make([]byte, r.size)
-	}
 	i := at - r.origin
-	if i >= r.size { // rare, and a division is slow
-		i %= r.size
+	if i >= size { // rare, and a division is slow
+		i %= size
 	}
-	if rest := r.size - i; n > rest {
+	if rest := size - i; n > rest {
 		return append(dst, r.buf[i:], r.buf[:n-rest])
 	}
 	return append(dst, r.buf[i:i+n])
@@ -87,12 +103,18 @@ func (o *outgoing) take(batch [][]byte) (n int) {
 		if room := o.room(); uint64(len(b)) > room {
 			b = b[:room]
 		}
-		o.write(o.end, b)
-		o.end += uint64(len(b))
+		o.add(b)
 		n += len(b)
 	}
 	o.shown = max(o.shown, o.end)
 	return n
+}
+
+// add copies b, for which there is room, behind the end.
+func (o *outgoing) add(b []byte) {
+	o.reserve(o.acked, o.end, o.end-o.acked+uint64(len(b)))
+	o.write(o.end, b)
+	o.end += uint64(len(b))
 }
 
 func (o *outgoing) lend(batch [][]byte) {

@@ -18,9 +18,13 @@ import (
 // Feature is the name, on business cards, of resumable links.
 const Feature = "resume"
 
-// Window is the maximum number of bytes that a link has under way. Lent bytes stay in the owner's
-// memory, so a large window costs nothing; acknowledgements are just less frequent.
-const Window = 4 << 20
+// Window is the maximum number of bytes that a link has under way: what a path of 1 Gb/s and
+// 200 ms holds, and some more. Memory is made for what is under way only.
+const Window = 32 << 20
+
+// ackAfter is how many bytes are acknowledged at once where no other frame does it. A sender keeps
+// at least as many, which should stay in the cache.
+const ackAfter = 1 << 20
 
 const (
 	// bored is how many receives in a row that bring nothing are followed by an
@@ -105,7 +109,7 @@ type arrival struct {
 func New(c Config) *Link {
 	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked, early: c.FirstLimit}
 	l.machine.Init(resume.Config{
-		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
+		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Ack: ackAfter, Frame: frame(c.Window),
 	})
 	return l
 }
@@ -114,7 +118,7 @@ func New(c Config) *Link {
 // window, so that they are acknowledged before it is full.
 func frame(window int) int {
 	window = cmp.Or(window, resume.DefaultWindow)
-	return max(1, window/4)
+	return min(max(1, window/4), ackAfter)
 }
 
 // Start takes over a link that was dialled or accepted and uses it as the link below. now
