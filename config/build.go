@@ -187,7 +187,7 @@ func traceOf(s *siteDraft) {
 		s.fault(from.at("short"), "short says how calls are traced, and none are", `write calls = "calls-%r.json" beside it, or leave short out`)
 	}
 	if calls := s.Trace.Calls; calls != "" {
-		s.Trace.Calls = absolute(s.dir, calls)
+		s.Trace.Calls = absolute(inPattern(s.dir), calls)
 		s.checkTrace(cmp.Or(own, shared).at("calls"), calls, "calls", "calls-%r.json")
 	}
 }
@@ -205,7 +205,7 @@ func (s *siteDraft) log() {
 	if trace == "" {
 		return
 	}
-	s.Log.Trace = absolute(s.dir, trace)
+	s.Log.Trace = absolute(inPattern(s.dir), trace)
 	from := own
 	if !own.has("trace") {
 		from = shared

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -59,7 +58,7 @@ func (b *builder) freeRank() string {
 }
 
 func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
-	if (s.Procs() > 1 || !s.CountsKnown()) && !strings.Contains(trace, "%r") {
+	if (s.Procs() > 1 || !s.CountsKnown()) && !ofEachRank(trace) {
 		s.fault(pos, "several procs would write their "+what+" to one file", "put %r, the rank, into the name: "+quote(example))
 	}
 }
@@ -79,34 +78,34 @@ func (b *builder) checkFiles() {
 		if !s.here() {
 			continue
 		}
-		if r := &b.result.Report; r.Path != "" {
-			b.checkFile(r.Pos, r.Name(b.result.Name(), s.Name, len(b.sites)), "job-%j.html")
+		if r := &b.result.Report; r.Path != "" && (s.opt.Local == nil || len(s.Hosts) == 0 || headHere(s)) {
+			b.checkFile(r.Pos, r.Name(b.result.Name(), s.Name, len(b.sites)), absolute(inPattern(r.Dir), r.Path), "job-%j.html")
 		}
 		own, shared := s.layers("trace")
 		for rank := 0; s.Trace.Calls != "" && rank < min(max(procs, 1), mostTraced); rank++ {
-			if b.checkFile(cmp.Or(own, shared).at("calls"), strings.NewReplacer("%r", itoa(rank), "%p", itoa(os.Getpid())).Replace(s.Trace.Calls), "calls-%r.json") {
+			if b.checkFile(cmp.Or(own, shared).at("calls"), TraceFile(s.Trace.Calls, rank), s.Trace.Calls, "calls-%r.json") {
 				break
 			}
 		}
 		if s.Log.Trace != "" {
 			own, shared := s.layers("log")
-			b.checkFolder(placeOf("trace", own, shared), s.Log.Trace)
+			b.checkFolder(placeOf("trace", own, shared), TraceFile(s.Log.Trace, 0), s.Log.Trace)
 		}
 	}
 }
 
-// checkFile returns true if it has reported a file.
-func (b *builder) checkFile(pos Pos, path, example string) bool {
+// checkFile returns true if it has reported a file. Pattern is its name with %.
+func (b *builder) checkFile(pos Pos, path, pattern, example string) bool {
 	if err := NotRegular(path); err != nil {
 		b.fault(pos, err.Error(), "write the name of a file that is not there yet, or of a regular one: "+quote(example))
 		return true
 	}
-	return b.checkFolder(pos, path)
+	return b.checkFolder(pos, path, pattern)
 }
 
 // checkFolder returns true if it has reported that there is no folder for a file.
-func (b *builder) checkFolder(pos Pos, path string) bool {
-	problem := folderFault(path)
+func (b *builder) checkFolder(pos Pos, path, pattern string) bool {
+	problem := folderFault(path, pattern)
 	if problem != "" {
 		b.fault(pos, problem, "make it, or write another path; a relative one starts from the folder of the job file")
 	}
@@ -249,7 +248,7 @@ func ListenRemedy(at netip.AddrPort, err error) string {
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return "ports below 1024 are for root: write one from 1024 to 65535"
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "another program has that port (`ss -ltnp` names it), as a job that still runs (impi-node links): end it, or write another port"
+		return "end what has that port, such as a job that still runs (`ss -ltnp` and impi-node links show them), or write another port"
 	}
 	return "write another address or port"
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,6 +142,20 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
+// inPattern is a path of a folder as it is in a path in which % has a meaning.
+func inPattern(dir string) string { return strings.ReplaceAll(dir, "%", "%%") }
+
+// TraceFile returns the path of a rank's trace: in a pattern %r stands for the rank, %p for the ID of this
+// process, the node, and %% for %.
+func TraceFile(pattern string, rank int) string {
+	return strings.NewReplacer("%r", strconv.Itoa(rank), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(pattern)
+}
+
+// ofEachRank reports whether each rank has a trace of its own by a pattern.
+func ofEachRank(pattern string) bool {
+	return strings.Contains(strings.ReplaceAll(pattern, "%%", ""), "%r")
+}
+
 // RouteTo returns the route that leads from s to the site called name: the one with that name, or
 // the one for "*", or the default, which prefers the transports in the order of s.Transports and
 // allows direct links. name may be the site itself, which is handled like any other.
@@ -209,9 +224,9 @@ type Records struct {
 	Calls   string // absolute path, as calls of a trace block
 }
 
-// Record makes a job without a file serve metrics and leave files. Errors name the flag. With files, it
-// examines the places of the files on this machine.
-func (j *Job) Record(r Records, files bool) error {
+// Record makes a job without a file serve metrics and leave files. Errors name the flag. What is at the
+// files' places is for CheckRecords, at the machines that write them.
+func (j *Job) Record(r Records) error {
 	s := &j.Sites[0]
 	if r.Metrics != "" {
 		at, err := netip.ParseAddrPort(r.Metrics)
@@ -224,29 +239,45 @@ func (j *Job) Record(r Records, files bool) error {
 		if problem, remedy := reportFault(r.Report); problem != "" {
 			return fmt.Errorf("-report %q: %s: %s", r.Report, problem, remedy)
 		}
-		j.Report = Report{Path: r.Report, Pos: Pos{File: "-report"}}
-		if err := flagFile("-report", j.Report.Name(j.Name(), s.Name, 1), files); err != nil {
+		j.Report = Report{Path: r.Report, Pos: Pos{File: flagReport}}
+	}
+	s.Trace.Calls = r.Calls
+	return nil
+}
+
+// The flags of files, which errors and warnings name.
+const (
+	flagReport = "-report"
+	flagCalls  = "-trace-calls"
+)
+
+// CheckRecords examines on this machine the places of the files that Record has named: those of calls,
+// which each host of the site writes, and where its head is, that of the report. Errors name the flag.
+func (j *Job) CheckRecords(head bool) error {
+	s := &j.Sites[0]
+	if r := &j.Report; head && r.Pos.File == flagReport {
+		if err := flagFile(flagReport, r.Name(j.Name(), s.Name, 1), r.Path); err != nil {
 			return err
 		}
 	}
-	if r.Calls != "" {
-		if s.Procs() > 1 && !strings.Contains(r.Calls, "%r") {
-			return fmt.Errorf("-trace-calls %q: several procs would write their calls to one file: put %%r, the rank, into the name, as in calls-%%r.json", r.Calls)
-		}
-		s.Trace.Calls = r.Calls
-		return flagFile("-trace-calls", strings.ReplaceAll(r.Calls, "%r", "0"), files)
+	calls := s.Trace.Calls
+	if calls == "" {
+		return nil
+	}
+	if err := flagFile(flagCalls, TraceFile(calls, 0), calls); err != nil {
+		return err
+	}
+	if s.Procs() > 1 && !ofEachRank(calls) {
+		return fmt.Errorf("%s %q: several procs would write their calls to one file: put %%r, the rank, into the name, as in calls-%%r.json", flagCalls, TraceFile(calls, 0))
 	}
 	return nil
 }
 
-func flagFile(flag, path string, look bool) error {
-	if !look {
-		return nil
-	}
+func flagFile(flag, path, pattern string) error {
 	if err := NotRegular(path); err != nil {
 		return fmt.Errorf("%s: %w: write the name of a file that is not there yet, or of a regular one", flag, err)
 	}
-	if problem := folderFault(path); problem != "" {
+	if problem := folderFault(path, pattern); problem != "" {
 		return fmt.Errorf("%s: %s: make it, or write another path", flag, problem)
 	}
 	return nil
@@ -264,11 +295,11 @@ func reportFault(path string) (problem, remedy string) {
 	return "", ""
 }
 
-// folderFault says what is wrong with the folder of a file. One that cannot be examined may belong to
-// another user, and one with a % depends on the rank or the job.
-func folderFault(path string) (problem string) {
+// folderFault says what is wrong with the folder of a file, of which pattern is the name with %. A folder
+// that cannot be examined may belong to another user, and one that depends on the rank or the job may come.
+func folderFault(path, pattern string) (problem string) {
 	dir := filepath.Dir(path)
-	if strings.Contains(dir, "%") {
+	if strings.Contains(strings.ReplaceAll(filepath.Dir(pattern), "%%", ""), "%") {
 		return ""
 	}
 	info, err := os.Stat(dir)

@@ -59,6 +59,10 @@ func TestName(t *testing.T) {
 		"ocean+ice":    {{"./ocean"}, {"./ice"}, {"bin/ocean", "2"}},
 		"a+b+c+more":   {{"a"}, {"b"}, {"c"}, {"d"}, {"e"}},
 		"bash-builtin": {{"./bash-builtin", "x"}},
+		"heat":         {{"bash", "jobs/heat.sh", "4"}, {"sh", "-c", "exec ./bin/heat 3 >out.txt"}, {"/bin/bash", "-lc", "cd /tmp && OMP_NUM_THREADS=2 ./heat"}},
+		"slow":         {{"bash", "-o", "pipefail", "-e", "slow.sh"}, {"dash", "-c", "if true; then sleep 1; fi; python3 slow"}, {"sh", "-c", "for i in 1 2; do ./slow $i; done"}, {"sh", "-c", "sh slow.sh | tee log"}},
+		"sh":           {{"sh", "-c", "$PROG 3"}, {"sh"}, {"sh", "-c", ""}, {"sh", "-c", "\"$1\"", "x"}},
+		"python":       {{"python", "-c", "import mpi, sys"}},
 	} {
 		job := Default(len(commands), commands[0], nil)
 		if len(commands) > 1 {

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // program merges s's own program block over the one at the top of the file,
@@ -82,4 +85,96 @@ func (s *siteDraft) checkStdin(own, shared *block) {
 		s.fault(placeOf("stdin", own, shared), "the job has no rank "+itoa(s.Program.Stdin),
 			"write a rank from 0 to "+itoa(total-1)+", or -1 for none")
 	}
+}
+
+// interpreters run a program that is one of their arguments. Their names may end in a version.
+var interpreters = []string{"python", "perl", "ruby", "julia", "Rscript"}
+
+// shells run a file that is one of their arguments, or a text that follows -c.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
+
+// starters are words with which commands of shells begin before the program that they start.
+var starters = []string{"exec", "env", "nice", "nohup", "time", "command", "then", "else", "do", "{", "!"}
+
+// notPrograms are words with which commands of shells begin that start no program.
+var notPrograms = []string{
+	"", "cd", "export", "set", "unset", "ulimit", "umask", "source", ".", ":", "module", "trap", "echo", "printf", "sleep", "test", "[", "[[",
+	"if", "fi", "for", "while", "until", "done", "case", "esac", "}", "true", "false", "wait", "read", "local", "eval",
+}
+
+// name returns the program's name without the folder; for an interpreter or a shell, that of the program
+// that it runs.
+func (p *Program) name() string {
+	switch {
+	case len(p.Command) > 0:
+		return nameOf(p.Command)
+	case p.Path != "":
+		return filepath.Base(p.Path)
+	}
+	return ""
+}
+
+func nameOf(command []string) string {
+	name := filepath.Base(command[0])
+	switch plain := strings.TrimRight(name, ".0123456789"); {
+	case slices.Contains(interpreters, plain):
+		for _, word := range command[1:] {
+			if word == "-c" || word == "-e" {
+				break // a text in its language
+			}
+			if !strings.HasPrefix(word, "-") {
+				return filepath.Base(word)
+			}
+		}
+	case slices.Contains(shells, plain):
+		return cmp.Or(inShell(command[1:]), name)
+	}
+	return name
+}
+
+// inShell returns the name of the program that a shell runs with these arguments, or "".
+func inShell(args []string) string {
+	text := false
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		switch {
+		case word == "" || word[0] != '-' && word[0] != '+':
+			if text {
+				return inScript(word)
+			}
+			return strings.TrimSuffix(filepath.Base(word), ".sh")
+		case strings.HasPrefix(word, "--"):
+		default:
+			text = text || word[0] == '-' && strings.Contains(word, "c")
+			if strings.HasSuffix(word, "o") {
+				i++ // the option's name
+			}
+		}
+	}
+	return ""
+}
+
+// inScript returns the name of the first program that a text for a shell starts, as far as that can be seen
+// without running it, or "".
+func inScript(text string) string {
+	for _, command := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(";&|\n()", r) }) {
+		words := strings.Fields(command)
+		for len(words) > 0 && (isAssignment(words[0]) || slices.Contains(starters, words[0])) {
+			words = words[1:]
+		}
+		if len(words) == 0 || slices.Contains(notPrograms, words[0]) {
+			continue
+		}
+		words[0] = strings.Trim(words[0], `"'`)
+		if base := filepath.Base(words[0]); words[0] == "" || strings.ContainsAny(base, "$`\"'<>*?\\#") {
+			return ""
+		}
+		return nameOf(words)
+	}
+	return ""
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "/$\"'")
 }

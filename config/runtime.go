@@ -76,30 +76,6 @@ func (j *Job) Name() string {
 	return cmp.Or(strings.Join(names, "+"), "job")
 }
 
-// interpreters run a program that is one of their arguments. Their names may end in a version.
-var interpreters = []string{"python", "perl", "ruby", "julia", "Rscript", "bash", "sh"}
-
-// name returns the program's name without the folder; for an interpreter, that of the program that
-// it runs.
-func (p *Program) name() string {
-	switch {
-	case len(p.Command) > 0:
-	case p.Path != "":
-		return filepath.Base(p.Path)
-	default:
-		return ""
-	}
-	name := filepath.Base(p.Command[0])
-	if slices.Contains(interpreters, strings.TrimRight(name, ".0123456789")) {
-		for _, word := range p.Command[1:] {
-			if !strings.HasPrefix(word, "-") {
-				return filepath.Base(word)
-			}
-		}
-	}
-	return name
-}
-
 // Site is one client of the job, complete with defaults.
 type Site struct {
 	Name    string
@@ -400,7 +376,7 @@ type Wait struct {
 type Log struct {
 	Level  string `hcl:"level"`  // trace, debug, info, warn or error
 	Format string `hcl:"format"` // text or json
-	Trace  string `hcl:"trace"`  // absolute path of the packet trace, %r is the world rank; empty: none
+	Trace  string `hcl:"trace"`  // absolute path of the packet trace, see TraceFile; empty: none
 }
 
 // Metrics configures where each node of the site serves metrics for Prometheus.
@@ -457,7 +433,7 @@ var Shorts = []string{ShortMerge, ShortEach}
 
 // Trace configures what procs and nodes record while they run.
 type Trace struct {
-	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, %r is the world rank; empty: none
+	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, see TraceFile; empty: none
 	Short string `hcl:"short"` // what the timeline does with short calls, one of Shorts; empty: ShortMerge
 	OTLP  string `hcl:"otlp"`  // URL of the collector to which each node of the site sends its spans; empty: none
 }

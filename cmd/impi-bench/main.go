@@ -187,13 +187,16 @@ func newCommand() (*cmdline.Command, *options) {
 	return c, o
 }
 
+// helpWidth is the number of columns that a help text has.
+const helpWidth = 96
+
 func withFlags(before string, f *flag.FlagSet, after string) string {
 	var b strings.Builder
 	b.WriteString(before)
 	f.SetOutput(&b)
 	f.PrintDefaults()
 	f.SetOutput(io.Discard)
-	return b.String() + after
+	return cmdline.Wrap(b.String(), helpWidth) + after
 }
 
 func (o *options) readMachines(on, hosts, counts string) (err error) {

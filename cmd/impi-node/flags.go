@@ -92,12 +92,11 @@ func (o *options) complete(command []string) error {
 		}
 		o.typed = append(o.typed, *value)
 	}
-	return errors.Join(fromHere(&o.report, "%%"), fromHere(&o.calls, "%"), o.check())
+	return errors.Join(fromHere(&o.report), fromHere(&o.calls), o.check())
 }
 
-// fromHere makes a path absolute, as nodes on other machines may start elsewhere. percent is how the
-// path has the sign in the names of folders.
-func fromHere(path *string, percent string) error {
+// fromHere makes a path absolute, as nodes on other machines may start elsewhere.
+func fromHere(path *string) error {
 	if *path == "" || filepath.IsAbs(*path) {
 		return nil
 	}
@@ -105,7 +104,7 @@ func fromHere(path *string, percent string) error {
 	if err != nil {
 		return err
 	}
-	*path = strings.ReplaceAll(dir, "%", percent) + "/" + *path
+	*path = strings.ReplaceAll(dir, "%", "%%") + "/" + *path
 	return nil
 }
 

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/openimpi/impi/internal/loopback"
 )
 
 // TestPortsOfTheRunningJob: while the job of a file runs, that its ports are taken is a warning that names its node,
@@ -29,7 +33,7 @@ func TestPortsOfTheRunningJob(t *testing.T) {
 	path := file(t, text+fmt.Sprintf("program { command = [%q] }\n", self))
 	for _, name := range []string{"validate", "doctor"} {
 		status, out, errs := impiNode(t, "", name, path)
-		if text := out + errs; status != statusUsage || strings.Count(text, "address already in use") != 2 {
+		if text := out + errs; status != statusUsage || strings.Count(text, fmt.Sprintf("address already in use by process %d (", os.Getpid())) != 2 {
 			t.Errorf("%s, with ports of others: status %d\n%s", name, status, text)
 		}
 	}
@@ -37,7 +41,9 @@ func TestPortsOfTheRunningJob(t *testing.T) {
 		l.Close()
 	}
 	r := startJob(t, 2, "-config", path)
-	t.Setenv("XDG_RUNTIME_DIR", r.base)
+	if elsewhere := os.Getenv("XDG_RUNTIME_DIR"); elsewhere == r.base {
+		t.Fatal("the job's run directory is where the commands look, too")
+	}
 	const want = "for now: node " // once: a single site has no channels, so that nobody listens at its host's port
 	for _, name := range []string{"validate", "doctor"} {
 		status, out, errs := impiNode(t, "", name, path)
@@ -47,6 +53,61 @@ func TestPortsOfTheRunningJob(t *testing.T) {
 		}
 		if name == "doctor" && (status == statusUsage || !strings.Contains(text, "other hosts")) {
 			t.Errorf("status %d: doctor does not go on:\n%s", status, text)
+		}
+	}
+}
+
+// TestPortOfAnotherJob: a job that has a port is named, also where a launcher has it for its nodes.
+func TestPortOfAnotherJob(t *testing.T) {
+	at, err := loopback.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(twoSites, "embedded_server {}", fmt.Sprintf("embedded_server { listen = %q }", at), 1)
+	path, other := file(t, text), filepath.Join(t.TempDir(), "other.hcl")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(other, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	startJob(t, 2, "-config", path)
+	if status, out, errs := impiNode(t, "", "validate", other); status != statusUsage || !strings.Contains(out+errs, "already in use by node ") || !strings.Contains(out+errs, " of job job") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := impiNode(t, "", "validate", path); status != statusOK || !strings.Contains(out+errs, "of job job, which runs, listens there") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+}
+
+// TestStatusOfAStoppedNode: what is known from before is told of a node that does not answer: its procs with their
+// process IDs, and its job's server.
+func TestStatusOfAStoppedNode(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-n", "2", "--", self}, {"-config", file(t, twoSites)}} {
+		r := startJob(t, 2, args...)
+		_, job := r.report(t)
+		site := job.Sites[0]
+		if err := syscall.Kill(site.PID, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		_, out, errs := impiNode(t, "", "status", "-run-dir", r.base)
+		_ = syscall.Kill(site.PID, syscall.SIGCONT)
+		for _, p := range site.Ranks {
+			if want := fmt.Sprintf("rank %d  127.0.0.%d  pid %d  ", p.Rank, site.Client+len(job.Sites), p.PID); !strings.Contains(out, want) {
+				t.Errorf("nothing says %q", want)
+			}
+		}
+		if !strings.Contains(out, "whether "+site.Name+" is connected is not known, as its node does not answer") || !strings.Contains(out, "\n  server 127.0.0.1:") || t.Failed() {
+			t.Errorf("%s%s", out, errs)
+		}
+		_, out, _ = impiNode(t, "", "status", "-pid", strconv.Itoa(site.Ranks[0].PID), "-run-dir", r.base)
+		if !strings.Contains(out, site.Name+" is connected") {
+			t.Errorf("it goes on:\n%s", out)
 		}
 	}
 }

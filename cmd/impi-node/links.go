@@ -52,7 +52,7 @@ func (o *linksOptions) run(_ []string, out, errw io.Writer) (int, error) {
 	if o.keep != "" && !o.measure {
 		return statusUsage, errors.New("-keep keeps what -measure measures: give both")
 	}
-	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, AllUpTo: fewPairs, Here: o.here})
+	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, AllUpTo: fewPairs, Here: o.here, Sites: !o.here})
 	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Wants(&j) })
 	if len(jobs) == 0 {
 		return statusNoJob, errors.New(o.nothing(len(found)))

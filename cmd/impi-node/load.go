@@ -69,8 +69,11 @@ func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addre
 			}
 			err := checkPort(a)
 			if try && errors.Is(err, syscall.EADDRINUSE) {
-				if who := doctor.PortHolder((&config.Job{File: path}).Name(), a.Port()); who != "" {
+				switch who, runs := doctor.PortHolder((&config.Job{File: path}).Name(), a.Port()); {
+				case runs:
 					return config.Runs{Who: who}
+				case who != "":
+					return fmt.Errorf("%w by %s", err, who)
 				}
 			}
 			return err

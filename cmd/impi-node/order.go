@@ -222,6 +222,9 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 		job, found := withoutFile(o)
 		if job != nil {
 			job.Sites[0].Hosts = x.Hosts
+			if err := job.CheckRecords(false); err != nil {
+				found = append(found, config.Diagnostic{Severity: config.Error, Problem: err.Error(), Machine: true})
+			}
 		}
 		return job, found
 	}

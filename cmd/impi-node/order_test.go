@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -159,6 +160,25 @@ func TestShares(t *testing.T) {
 		}
 		if deepest != c.steps {
 			t.Errorf("%+v: %d steps", c, deepest)
+		}
+	}
+}
+
+// TestOrderWithFilesElsewhere: a host that another one has started looks where its own procs would write their
+// calls, and leaves the report to the head. What is wrong is the machine's fault, which the head is told.
+func TestOrderWithFilesElsewhere(t *testing.T) {
+	for calls, want := range map[string]string{t.TempDir() + "/c-%r.json": "", "/none/c-%r.json": `-trace-calls: there is no folder "/none"`} {
+		x := hostOrder{Hosts: []config.Host{{Address: netip.MustParseAddr("127.0.0.2"), Procs: 1}, {Address: netip.MustParseAddr("127.0.0.3"), Procs: 1}}}
+		o, err := parseFlags([]string{
+			"-programs", `[{"procs":2,"command":["/bin/true"]}]`, "-on", `{"engine":"ssh","hosts":[{"name":"127.0.0.2","procs":1},{"name":"127.0.0.3","procs":1}]}`,
+			"-report", "/none/r.html", "-trace-calls", calls,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, found := x.job(o, func(netip.Addr) bool { return true })
+		if want == "" && found.HasErrors() || want != "" && (!found.OfMachine() || !strings.Contains(found.Err().Error(), want)) {
+			t.Errorf("%s: %v, want %q", calls, found.Err(), want)
 		}
 	}
 }

@@ -42,6 +42,12 @@ func runJob(o *options, std streams) int {
 			return ending.StatusNode
 		}
 	}
+	if o.file == "" {
+		if err := job.CheckRecords(true); err != nil {
+			show(std.err, fault(err))
+			return statusUsage
+		}
+	}
 	sites, err := choose(job, o.site)
 	if err == nil && h == nil && o.site != "" {
 		err = checkAlone(job, sites[0])
@@ -127,7 +133,7 @@ func fault(err error) config.Diagnostics {
 func withoutFile(o *options) (*config.Job, config.Diagnostics) {
 	job, found := programsOf(o)
 	if job != nil && !found.HasErrors() {
-		found = fault(job.Record(config.Records{Metrics: o.metrics, Report: o.report, Calls: o.calls}, o.host == ""))
+		found = fault(job.Record(config.Records{Metrics: o.metrics, Report: o.report, Calls: o.calls}))
 	}
 	return job, found
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/internal/status"
 )
@@ -116,6 +117,31 @@ func TestStatusOfSitesWithoutLinks(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_, _ = io.Copy(io.Discard, out)
 	_ = cmd.Wait()
+}
+
+// TestLinksOfSitesWithoutLinks: impi-node links shows both ends of pairs without links of their own, and the
+// channel by which their packets go, though the other site has no node here.
+func TestLinksOfSitesWithoutLinks(t *testing.T) {
+	alpha, _ := twoCommands(t, "exchange", twoSites+`route "*" { direct = false }`)
+	alpha.status(t, func(jobs []status.Job) bool {
+		return len(jobs) == 1 && len(jobs[0].Pairs) == 1 && len(jobs[0].Pairs[0].Views) == 2 && jobs[0].Pairs[0].Views[0].State == links.StateAgents && jobs[0].Pairs[0].Views[1].State == links.StateAgents
+	})
+	code, out, errs := impiNode(t, "", "links", "-measure", "-run-dir", alpha.base, "-deadline", "60s")
+	for _, want := range []string{"site beta   rank 1  127.0.0.3  elsewhere, running", "0 -o- 1", "1 / 1", "host 0 > 1", "host 1 > 0", "is for the next start of the job"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	if code != statusOK || t.Failed() {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs = impiNode(t, "", "links", "-here", "-run-dir", alpha.base, "-deadline", "60s"); code != statusOK || strings.Contains(out, "elsewhere, running") {
+		t.Errorf("status %d\n%s%s", code, out, errs)
+	}
+	code, _, errs = impiNode(t, "", "drain", "-run-dir", alpha.base, "127.0.0.3")
+	if want := "host 127.0.0.3 is of site beta of job job, of which no node answers on this machine; run the command there, on that host"; code != statusBad || !strings.Contains(errs, want) {
+		t.Errorf("status %d: %s", code, errs)
+	}
 }
 
 // TestDeadlockOfParentAndChild: procs that wait for each other over the bounds of their worlds are a

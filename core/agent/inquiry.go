@@ -50,7 +50,7 @@ type inquiry struct {
 
 	last    uint64      // number of the last question of this host
 	asked   []*question // of this host, without their answers yet
-	answers []*answer   // to the other host, which were not sent completely yet
+	answers []*answer   // to the other host, of which something has not left yet
 }
 
 // question is a question of this host.
@@ -67,6 +67,7 @@ type answer struct {
 	data   []byte // nil: not known yet
 	sent   int    // bytes that were queued
 	taken  int    // bytes that the other host says to have
+	end    uint64 // inquiry.sentBytes when the last of it has left; 0: not all of it is queued
 }
 
 // waits returns how many bytes are to be sent.
@@ -107,6 +108,7 @@ func (t *inquiry) sent(n, packets int) (left int) {
 		t.mid = false
 		t.out[0] = nil
 		t.out = t.out[1:]
+		t.answers = slices.DeleteFunc(t.answers, func(x *answer) bool { return x.end > 0 && x.end <= t.sentBytes })
 	}
 	return n
 }
@@ -196,7 +198,7 @@ func Reply(a *Agent, h wire.HostRank, number uint64, data []byte) {
 		return
 	}
 	x := p.inquiry.answer(number)
-	if x == nil || x.data != nil {
+	if x == nil || x.data != nil || x.end > 0 {
 		return
 	}
 	if len(data) == 0 || len(data) > wire.MaxAnswer {
@@ -207,11 +209,22 @@ func Reply(a *Agent, h wire.HostRank, number uint64, data []byte) {
 	answerOn(a, p, x)
 }
 
+// Taken returns how many bytes of the answer to a question the node of host h has taken, and whether some of
+// it waits until it has taken more.
+func Taken(a *Agent, h wire.HostRank, number uint64) (bytes int, waits bool) {
+	if p := a.endpoints[h]; p != nil && p.inquiry != nil {
+		if x := p.inquiry.answer(number); x != nil && x.end == 0 {
+			return x.taken, true
+		}
+	}
+	return 0, false
+}
+
 // Withdraw drops what is not queued yet of the answer to a question of the node of host h, which is told
 // that there is none.
 func Withdraw(a *Agent, h wire.HostRank, number uint64) {
-	if p := a.endpoints[h]; p != nil && p.inquiry != nil && p.inquiry.answer(number) != nil {
-		refuse(a, p, number)
+	if _, waits := Taken(a, h, number); waits {
+		refuse(a, a.endpoints[h], number)
 	}
 }
 

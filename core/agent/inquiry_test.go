@@ -227,8 +227,47 @@ func TestFloodOfQuestions(t *testing.T) {
 		Reply(r.Agent, 0, i, pattern(100))
 		Reply(r.Agent, 0, i, pattern(200)) // again
 	}
-	if k := r.endpoints[0].inquiry; len(k.answers) != 0 {
+	if all := r.events(); len(all) != 0 || len(r.endpoints[0].inquiry.answers) != maxAsked {
+		t.Errorf("%d answers have their places before they have left", len(r.endpoints[0].inquiry.answers))
+	}
+	r.must(r.feed(hostLink(0), special(wire.PkAsk, 30_000, 0, 0), everything))
+	r.wantEvents("one more")
+	r.take(hostLink(0), everything)
+	r.must(r.feed(hostLink(0), special(wire.PkAsk, 30_001, 0, 0), everything))
+	r.wantEvents("when they have left", Asked)
+	if k := r.endpoints[0].inquiry; len(k.answers) != 1 {
 		t.Errorf("%d answers are kept", len(k.answers))
+	}
+}
+
+// TestAnswerIsTaken: how much of an answer has been taken is known until all of it is queued, from when on it
+// cannot be withdrawn any more.
+func TestAnswerIsTaken(t *testing.T) {
+	x := newInquiring(t, everything)
+	number := x.ask(nil)
+	x.until(1)
+	r := x.ends[1].Agent
+	Reply(r, 0, number, pattern(8*wire.AnswerWindow))
+	last := 0
+	for range 3 {
+		if n, waits := Taken(r, 0, number); !waits || n < last || n > 0 && n == last {
+			t.Errorf("%d bytes are taken after %d, %v", n, last, waits)
+		} else {
+			last = n
+		}
+		x.carry(1)
+		x.carry(0)
+	}
+	for x.carry(0)+x.carry(1) > 0 {
+		if _, waits := Taken(r, 0, number); !waits {
+			Withdraw(r, 0, number)
+		}
+	}
+	if last == 0 {
+		t.Error("nothing was taken")
+	}
+	if e := x.ends[0].wantEvents("the end", Answered)[0]; len(e.Data) != 8*wire.AnswerWindow {
+		t.Errorf("%d bytes have come", len(e.Data))
 	}
 }
 

@@ -62,8 +62,7 @@ func (p *endpoint) said() (number, length uint64, data []byte) {
 }
 
 // takeAsk takes a question of the node at the other end. More of them than there may be get an empty
-// answer, and none while the other host does not read what is queued for it: an answer leaves its place
-// when it is queued.
+// answer, and none while the other host does not read what is queued for it.
 func takeAsk(a *Agent, p *endpoint) {
 	number, _, data := p.said()
 	switch t := p.inquiry; {
@@ -118,13 +117,13 @@ func takeTold(a *Agent, p *endpoint) {
 
 // answerOn queues as much of an answer as may be on its way.
 func answerOn(a *Agent, p *endpoint, x *answer) {
-	for x.sent < len(x.data) && x.sent-x.taken+wire.MaxAnswerPart <= wire.AnswerWindow && !p.ended {
+	for x.end == 0 && x.sent < len(x.data) && x.sent-x.taken+wire.MaxAnswerPart <= wire.AnswerWindow && !p.ended {
 		part := x.data[x.sent:min(len(x.data), x.sent+wire.MaxAnswerPart)]
 		say(a, p, wire.PkTell, x.number, uint64(len(x.data)), part)
 		x.sent += len(part)
 	}
-	if x.sent == len(x.data) {
-		p.inquiry.withdraw(x.number)
+	if t := p.inquiry; x.end == 0 && x.sent == len(x.data) {
+		x.data, x.end = nil, t.sentBytes+uint64(t.bytes)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -72,12 +73,15 @@ func (o *drainOptions) run(args []string, out, errs io.Writer) (int, error) {
 }
 
 func (o *drainOptions) node() (*links.FoundNode, error) {
-	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{})
-	found = slices.DeleteFunc(found, func(f links.FoundNode) bool {
+	all := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{})
+	found := slices.DeleteFunc(slices.Clone(all), func(f links.FoundNode) bool {
 		return strings.Contains(f.About.Job, "/") || !links.IsCalled(o.job, f.About.Job, f.About.ID) || !isOf(&f, o.host)
 	})
 	switch len(found) {
 	case 0:
+		if err := o.elsewhere(all); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("no running job that has a node here has a host %s; run the command on that host or another machine of its site, whose hosts impi-node links shows", o.host)
 	case 1:
 		return &found[0], nil
@@ -87,6 +91,28 @@ func (o *drainOptions) node() (*links.FoundNode, error) {
 		names = append(names, fmt.Sprintf("%s (ID %s)", f.About.Job, cmp.Or(f.About.ID, "not known yet")))
 	}
 	return nil, cmdline.Wrong(fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", ")))
+}
+
+// elsewhere returns an error that says where to run the command if the host is of a site none of whose nodes
+// is found on this machine.
+func (o *drainOptions) elsewhere(found []links.FoundNode) error {
+	for i := range found {
+		f := &found[i]
+		if f.Node == nil || !links.IsCalled(o.job, f.About.Job, f.About.ID) {
+			continue
+		}
+		for _, s := range f.Node.Sites {
+			if !slices.Contains(s.Hosts, o.host) {
+				continue
+			}
+			where := "that host"
+			if len(s.Hosts) > 1 {
+				where += ", or another one of its site: " + hostlist.Compress(slices.DeleteFunc(slices.Clone(s.Hosts), func(h string) bool { return h == o.host }))
+			}
+			return fmt.Errorf("host %s is of site %s of job %s, of which no node answers on this machine; run the command there, on %s", o.host, cmp.Or(s.Name, fmt.Sprintf("client %d", s.Client)), f.About.Job, where)
+		}
+	}
+	return nil
 }
 
 // isOf reports whether a node runs a host: that alone, or all of its site.

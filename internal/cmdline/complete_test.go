@@ -183,3 +183,12 @@ func TestFish(t *testing.T) {
 		}
 	}
 }
+
+// TestWrap: what a flag does goes on below where it begins; other lines stay as they are.
+func TestWrap(t *testing.T) {
+	const text = "a line that is not of a flag and long\n  -n PROCS  how many procs there are\n  -x\n    \twhat package flag says\n  -json     short\n"
+	const want = "a line that is not of a flag and long\n  -n PROCS  how many\n            procs there\n            are\n  -x\n    \twhat package\n    \tflag says\n  -json     short\n"
+	if got := Wrap(text, 24); got != want {
+		t.Errorf("%s", got)
+	}
+}

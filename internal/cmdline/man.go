@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,8 +25,12 @@ func (p *place) page(version string) string {
 
 func section(line string) (head string, ok bool) {
 	head, ok = strings.CutSuffix(line, ":")
-	return head, ok && head != "" && !strings.Contains(head, " ") && head[0] != '-'
+	first, _, several := strings.Cut(head, " ")
+	return head, ok && head != "" && head[0] != '-' && (!several || slices.Contains(heads, first))
 }
+
+// heads are words with which the heads of sections begin that are more than a word.
+var heads = []string{"Examples", "Flags", "Options"}
 
 // escape escapes text for roff.
 func escape(s string) string {

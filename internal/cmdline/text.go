@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // entry is what a help text says of a flag, on a line of its own: two blanks, its names, its value, two
@@ -40,6 +41,37 @@ func entries(help string) (list []entry) {
 		list = append(list, e)
 	}
 	return list
+}
+
+// Wrap breaks the lines of flags in a help text that are wider than most columns. What follows a flag goes on
+// below it, as far to the right as it begins.
+func Wrap(help string, most int) string {
+	const tab = "    \t" // of package flag
+	var b strings.Builder
+	for line := range strings.Lines(help) {
+		line = strings.TrimSuffix(line, "\n")
+		indent, columns, rest := tab, 8, strings.TrimPrefix(line, tab)
+		if flag, text, ok := strings.Cut(strings.TrimPrefix(line, "  -"), "  "); rest == line && ok && strings.HasPrefix(line, "  -") {
+			rest = strings.TrimLeft(text, " ")
+			columns = len("  -") + len(flag) + len("  ") + len(text) - len(rest)
+			indent = strings.Repeat(" ", columns)
+		}
+		head := strings.TrimSuffix(line, rest)
+		if rest == line || columns+utf8.RuneCountInString(rest) <= most {
+			b.WriteString(line + "\n")
+			continue
+		}
+		for words := strings.Fields(rest); len(words) > 0; head = indent {
+			n, wide := 1, columns+utf8.RuneCountInString(words[0])
+			for n < len(words) && wide+1+utf8.RuneCountInString(words[n]) <= most {
+				wide += 1 + utf8.RuneCountInString(words[n])
+				n++
+			}
+			b.WriteString(head + strings.Join(words[:n], " ") + "\n")
+			words = words[n:]
+		}
+	}
+	return b.String()
 }
 
 // title is the first sentence of a command's help, without its name and up to a colon.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -86,6 +87,18 @@ func (r *Report) Save(path string) error {
 	return err
 }
 
+// SaveBeside is Save for a job that has found before at the path when it began; nil: nothing. What has come
+// since is kept, as another job has written it, and the report has the ID of this process in its name
+// instead. It returns the name.
+func (r *Report) SaveBeside(path string, before fs.FileInfo) (name string, err error) {
+	now, err := os.Lstat(path)
+	if err == nil && (before == nil || !os.SameFile(before, now) || !before.ModTime().Equal(now.ModTime())) {
+		ext := filepath.Ext(path)
+		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), os.Getpid(), ext)
+	}
+	return path, r.Save(path)
+}
+
 // CheckWritable returns why a file cannot be written, or nil if it probably can.
 func CheckWritable(path string) error {
 	if err := config.NotRegular(path); err != nil {
@@ -117,7 +130,7 @@ func Read(path string) (*Report, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrCut)
 	}
 	if !found || !ended {
-		return nil, fmt.Errorf("%s: %w: such a file is written by a job whose file has report { path = ... }", path, ErrFile)
+		return nil, fmt.Errorf("%s: %w: such a file is written by a job with report { path = ... } in its file, or with -report", path, ErrFile)
 	}
 	r := &Report{}
 	if err := json.Unmarshal(data, r); err != nil {

@@ -175,10 +175,15 @@ func shareTheMachine(j *Job, p *Pair) []string {
 	if p.State != StateLinked && p.State != StateAgents {
 		return nil
 	}
-	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(route.NoCards) {
-		return nil // both nodes answered here, so they are on one machine
+	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(route.NoCards) || !j.isHere(p.A) || !j.isHere(p.B) {
+		return nil
 	}
 	return []string{"both nodes run on this machine, but under different users or network namespaces: with the same ones they could share memory"}
+}
+
+// isHere reports whether a node of a rank's site was asked on this machine.
+func (j *Job) isHere(rank int) bool {
+	return slices.ContainsFunc(j.Sites, func(s Part) bool { return s.Here && rank >= s.First && rank < s.First+s.Procs })
 }
 
 // leaveThePlane is for links whose bytes pass through a plugin although they need not.

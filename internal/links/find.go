@@ -26,6 +26,7 @@ type FoundNode struct {
 	// Dir.
 	Forwarded bool
 
+	known    *Known       // from the run directory of a node that does not answer; may be nil
 	launcher int          // process that started the node of Dir
 	others   []HostAnswer // nodes that this node has asked, until each is a FoundNode of its own
 }
@@ -164,7 +165,7 @@ func survey(ctx context.Context, dir string, r Request) *FoundNode {
 	case errors.Is(err, ErrGone):
 		return nil
 	case err != nil:
-		f.Err = explain(err, f.About.PID)
+		f.Err, f.known = explain(err, f.About.PID), readKnown(dir)
 	case a.Node == nil:
 		f.Err = errors.New("the node's answer has no links")
 	default:

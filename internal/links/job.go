@@ -55,6 +55,8 @@ type Part struct {
 	Transports []Transport `json:"transports,omitempty"`
 	Nodes      []HostNode  `json:"nodes,omitempty"` // of its hosts, if each has one of its own
 	Server     *JobServer  `json:"server,omitempty"`
+
+	pids map[int]int // of ranks whose node does not answer, as it has said before
 }
 
 // Answered reports whether the site's nodes have answered.
@@ -269,13 +271,8 @@ func (j *Job) HasPID(pid int) bool {
 }
 
 func parts(found []FoundNode) (list []Part) {
-	for _, f := range found {
-		if f.Node != nil && len(f.Node.Sites) > 0 {
-			for _, s := range f.Node.Sites {
-				list = append(list, Part{Site: s})
-			}
-			break
-		}
+	for _, s := range sitesOf(found) {
+		list = append(list, Part{Site: s})
 	}
 	for _, f := range found {
 		if f.About.isSpare() {
@@ -318,6 +315,7 @@ func (p *Part) add(f FoundNode) {
 	case f.Err != nil:
 		n.Problem, n.Since = f.Err.Error(), f.Since
 		p.notAnswered(n)
+		p.remember(f.known)
 	default:
 		n.Phase = f.Node.Phase
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)

@@ -100,11 +100,20 @@ func probings(jobs []Job, found []FoundNode, all bool) (todo []probing) {
 	return todo
 }
 
-// dirs returns the run directory of the node of each rank that answered.
+// dirs returns the run directory of the node by which each rank can be measured: one of its site, which answered.
 func (j *Job) dirs(found []FoundNode) map[int]string {
-	dirs := make(map[int]string)
+	type site struct {
+		dir    string
+		client int
+	}
+	dirs, here := make(map[int]string), make(map[site]bool)
 	for _, f := range found {
-		if f.Node != nil && f.About.ID == j.ID {
+		if !f.Forwarded {
+			here[site{f.Dir, f.About.Client}] = true
+		}
+	}
+	for _, f := range found {
+		if f.Node != nil && f.About.ID == j.ID && here[site{f.Dir, f.About.Client}] {
 			for _, p := range f.Node.Procs {
 				dirs[p.Rank] = f.Dir
 			}
@@ -116,12 +125,12 @@ func (j *Job) dirs(found []FoundNode) map[int]string {
 func (p *Pair) probing(dirs map[int]string) (best probing, ok bool) {
 	for _, v := range p.Views {
 		for _, c := range v.Candidates {
-			if c.Transport == p.Transport && c.Address != "" && (!ok || v.Dialled) {
+			if c.Transport == p.Transport && c.Address != "" && dirs[v.Local] != "" && (!ok || v.Dialled) {
 				best, ok = v.probing(c, dirs), true
 			}
 		}
 	}
-	return best, ok && best.dir != ""
+	return best, ok
 }
 
 // others adds measurements of transports that a pair could use and does not: by the end
@@ -129,7 +138,7 @@ func (p *Pair) probing(dirs map[int]string) (best probing, ok bool) {
 func (p *Pair) others(dirs map[int]string, add func(probing, **Speed)) {
 	for i := range p.Views {
 		v := &p.Views[i]
-		if p.Dialler != NoRank && p.Dialler != v.Local {
+		if p.Dialler != NoRank && p.Dialler != v.Local && dirs[p.Dialler] != "" {
 			continue
 		}
 		for k := range v.Candidates {

@@ -3,6 +3,7 @@ package links
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -111,5 +112,35 @@ func TestMeasureWhatElseIsPossible(t *testing.T) {
 	}
 	if c := jobs[0].Pairs[0].Views[0].Candidates[0]; c.Probe == nil || c.Probe.Problem != "" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestMeasureOneEnd: of a pair with another machine's site, which was asked by a node of this one, this end
+// measures, also if the other one has dialled.
+func TestMeasureOneEnd(t *testing.T) {
+	var a asked
+	dir := serve(t, a.node(Answer{Measure: &Measure{HalfTrip: time.Microsecond, Rate: 5e9}}))
+	found := nodes(dialled(), accepted())
+	dialler := 0
+	if !found[0].Node.Views[0].Dialled {
+		dialler = 1
+	}
+	found[0].Dir, found[1].Dir, found[dialler].Forwarded = dir, dir, true
+	here := &found[1-dialler].Node.Views[0]
+	here.Candidates = append(here.Candidates, Candidate{Transport: "tcp", Verdict: Chosen, Address: "b:1"}, Candidate{Transport: "quic", Verdict: Possible, Address: "q:1"})
+	jobs := Merge(found)
+	MeasureAll(context.Background(), jobs, found, time.Minute, true)
+	var got []string
+	for _, r := range a.list {
+		got = append(got, itoa(r.Local)+" "+r.Transport)
+	}
+	if want := []string{itoa(here.Local) + " tcp", itoa(here.Local) + " quic"}; !slices.Equal(got, want) {
+		t.Errorf("asked for %q, want %q", got, want)
+	}
+	Advise(&jobs[0])
+	for _, s := range jobs[0].Pairs[0].Faster {
+		if strings.Contains(s, "both nodes run on this machine") {
+			t.Error(s)
+		}
 	}
 }

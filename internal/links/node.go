@@ -61,6 +61,7 @@ type JobServer struct {
 	Lost              time.Time `json:"lost,omitzero"`      // since when it is lost for good
 	DisconnectedSince time.Time `json:"apart,omitzero"`     // since when it is not connected, and is dialled again
 	Why               string    `json:"why,omitempty"`      // why it is lost
+	Unknown           bool      `json:"unknown,omitempty"`  // in a Job: whether it is connected is not known, as its node does not answer
 }
 
 // LogLine is a line of a node's log.

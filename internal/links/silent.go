@@ -35,6 +35,9 @@ func (p *Part) addSilent(first int) {
 		if len(p.PIDs) == p.Procs && IsProcessID(int64(p.PIDs[rank-p.First])) { // older nodes send identities as well
 			x.PID = p.PIDs[rank-p.First]
 		}
+		if pid := p.pids[rank]; pid > 0 {
+			x.PID, x.away = pid, false
+		}
 		if h := p.hostOf(rank); h >= 0 {
 			x.Host, x.Address = first+h, p.Hosts[h]
 			if n := p.node(h); n != nil && n.Problem != "" {

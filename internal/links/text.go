@@ -312,6 +312,9 @@ func writeAdvice(w io.Writer, j *Job) {
 		fmt.Fprint(w, "\n  faster:\n")
 	}
 	all.each(func(pairs, advice string) { fmt.Fprintf(w, "    %s\n      %s\n", pairs, advice) })
+	if len(all.order) > 0 {
+		fmt.Fprint(w, "    (what is said of the job file is for the next start of the job: links that are there stay as they are)\n")
+	}
 }
 
 type groups struct {

@@ -2,11 +2,13 @@ package metrics
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -299,6 +301,99 @@ func TestDocs(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("docs/grafana.json has %d metrics", n)
+	}
+}
+
+var (
+	selector = regexp.MustCompile(`(impi_[a-z_]+)(?:\{([^}]*)\})?`)
+	matcher  = regexp.MustCompile(`([a-z_]+) *(?:=~|!~|!=|=) *"`)
+	grouping = regexp.MustCompile(`(?:by|on|without|ignoring) *\(([^)]*)\)`)
+	shown    = regexp.MustCompile(`\{\{ *([a-z_]+) *\}\}`)
+	listed   = regexp.MustCompile(`label_values\((impi_[a-z_]+), *([a-z_]+)\)`)
+)
+
+// wrongLabels returns the labels that a query of the dashboard, or the legend of what it finds, uses and its metrics
+// do not have. of has the labels of each metric.
+func wrongLabels(of map[string][]string, query, legend string) (wrong []string) {
+	var all []string
+	for _, m := range selector.FindAllStringSubmatch(query, -1) {
+		all = append(all, of[m[1]]...)
+		for _, l := range matcher.FindAllStringSubmatch(m[2], -1) {
+			if !slices.Contains(of[m[1]], l[1]) {
+				wrong = append(wrong, m[1]+" by "+l[1])
+			}
+		}
+	}
+	var groups [][]string
+	for _, g := range grouping.FindAllStringSubmatch(query, -1) {
+		labels := strings.FieldsFunc(g[1], func(r rune) bool { return r == ',' || r == ' ' })
+		groups = append(groups, labels)
+		for _, l := range labels {
+			if !slices.Contains(all, l) {
+				wrong = append(wrong, "grouped by "+l)
+			}
+		}
+	}
+	if len(groups) > 0 { // what is outermost comes first
+		all = groups[0]
+	}
+	for _, l := range shown.FindAllStringSubmatch(legend, -1) {
+		if !slices.Contains(all, l[1]) {
+			wrong = append(wrong, "legend with "+l[1])
+		}
+	}
+	return wrong
+}
+
+// TestDashboardLabels: queries and legends of the dashboard use labels that their metrics have.
+func TestDashboardLabels(t *testing.T) {
+	of := make(map[string][]string)
+	common := []string{"mpi_job", "site", "instance"}
+	for i := range table {
+		of[table[i].name] = append(table[i].labels, common...)
+	}
+	of[latencyName+"_bucket"] = append(append([]string{"le"}, latencyLabels...), common...)
+	b, err := os.ReadFile("../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+		Templating struct{ List []struct{ Query string } }
+	}
+	if err := json.Unmarshal(b, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range dashboard.Panels {
+		if len(p.Targets) == 0 {
+			t.Errorf("%q shows nothing", p.Title)
+		}
+		for _, x := range p.Targets {
+			if wrong := wrongLabels(of, x.Expr, x.LegendFormat); len(wrong) > 0 || !strings.Contains(x.Expr, `mpi_job=~"$mpi_job"`) {
+				t.Errorf("%q: %s: %q", p.Title, x.Expr, wrong)
+			}
+		}
+	}
+	variables := 0
+	for _, v := range dashboard.Templating.List {
+		for _, m := range listed.FindAllStringSubmatch(v.Query, -1) {
+			if variables++; !slices.Contains(of[m[1]], m[2]) {
+				t.Errorf("%s has no %s", m[1], m[2])
+			}
+		}
+	}
+	if len(dashboard.Panels) < 10 || variables == 0 {
+		t.Errorf("%d panels, %d variables", len(dashboard.Panels), variables)
+	}
+	for query, legend := range map[string]string{
+		`sum by (site) (impi_procs{mpi_job="x"})`: "{{state}}", `impi_procs{rank="1"}`: "", `sum by (rank) (impi_procs)`: "", `impi_pairs`: "{{rank}}",
+	} {
+		if len(wrongLabels(of, query, legend)) != 1 {
+			t.Errorf("%s with %s seems right", query, legend)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // Machines are where programs run: the value of impi-node's flag -on.
@@ -77,7 +79,7 @@ Options, with one dash or two:
 `)
 	for _, o := range options {
 		if o.help != "" {
-			fmt.Fprintf(&b, "  %-38s %s\n", o.usage(strings.Join(o.names, ", ")), o.help)
+			fmt.Fprintf(&b, "  %-38s  %s\n", o.usage(strings.Join(o.names, ", ")), o.help)
 		}
 	}
 	b.WriteString(`
@@ -92,5 +94,5 @@ folder and impi-node must be at the same place on all machines.
 Several sites, other networks, LAM/MPI at another site: that is a job file, which
 impi-node -config runs.
 `)
-	return b.String()
+	return cmdline.Wrap(b.String(), 96)
 }

@@ -3,9 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +13,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/connmgr/direct"
+	"github.com/openimpi/impi/internal/operator/inspect"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
@@ -168,7 +166,9 @@ func takeAsk(n *node, x wire.ClientRank) bool {
 
 func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
 	return func(from wire.HostRank, question []byte, reply func([]byte)) {
-		if !n.tasks.Go(func() { reply(n.control.ServeChannel(n.tasks, from, question)) }) {
+		over, ok := inspect.Admit(n.control, n.job.Hosts[from].Client)
+		if !ok || !n.tasks.Go(func() { defer over(); reply(n.control.ServeChannel(n.tasks, from, question)) }) {
+			over()
 			reply(nil)
 		}
 	}
@@ -239,7 +239,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 }
 
 func traceOf(pattern string, rank wire.WorldRank) string {
-	return strings.NewReplacer("%r", strconv.Itoa(int(rank)), "%p", strconv.Itoa(os.Getpid())).Replace(pattern)
+	return config.TraceFile(pattern, int(rank))
 }
 
 func (n *node) jobOf(p *procs.Proc) *wireup.Job {

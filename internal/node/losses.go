@@ -21,7 +21,6 @@ func newStderr(w io.Writer) *launch.Output {
 // scripts must not take the rest for all of it. That is logged too: if several sites fail, a launcher's
 // last line is about one of them.
 func (n *node) sayLosses() *ending.Failure {
-	n.procs.WarnOfCutTraces()
 	if n.opt.spawned != nil {
 		return nil // the site's own node gets the outputs
 	}

@@ -56,6 +56,31 @@ func TestPrometheus(t *testing.T) {
 	} {
 		ask(query, want)
 	}
+	for query := range dashboard(t) {
+		ask("0 * (count("+query+") or vector(0))", "0") // it is an error if Prometheus does not understand it
+	}
+}
+
+// dashboard has the queries of docs/grafana.json for all jobs.
+func dashboard(t *testing.T) map[string]bool {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := make(map[string]bool)
+	var d struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		for _, x := range p.Targets {
+			queries[strings.NewReplacer("$mpi_job", ".*", "$__rate_interval", "2s").Replace(x.Expr)] = true
+		}
+	}
+	return queries
 }
 
 // prometheus starts a Prometheus that scrapes the targets. The result asks it until the values of a

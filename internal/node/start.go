@@ -25,6 +25,7 @@ import (
 	"github.com/openimpi/impi/internal/site/server"
 	"github.com/openimpi/impi/internal/status"
 	"github.com/openimpi/impi/internal/ui"
+	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -35,6 +36,9 @@ func begin(ctx context.Context, n *node) (transports func() error, err error) {
 		return nil, err
 	}
 	n.site.Dir = n.dir.Path
+	if err := tracesFree(n); err != nil {
+		return nil, err
+	}
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() []string { return renewed(n) }, Applied: n.opt.Reloaded})
 	set := inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
@@ -112,6 +116,35 @@ func (n *node) start(ctx context.Context) (err error) {
 	n.job = n.routes.World
 	n.spans.met(n.job)
 	return n.place()
+}
+
+// mostTraced is the maximum number of ranks whose traces are looked at.
+const mostTraced = 4096
+
+// tracesFree returns a failure if procs of another job write files now that those of this one would write.
+func tracesFree(n *node) error {
+	calls := n.opt.Site.Trace.Calls
+	if calls == "" || n.opt.spawned != nil {
+		return nil
+	}
+	procs := 0
+	for i := range n.opt.Job.Sites {
+		procs += n.opt.Job.Sites[i].Procs()
+	}
+	for rank := range min(max(procs, 1), mostTraced) {
+		if err := wireup.Claimed(config.TraceFile(calls, rank)); err != nil {
+			return ending.Misconfigured(fmt.Errorf("site %s%s: calls cannot be traced: %w: wait for its end, or put %%p, the process ID of the node, into the name of the file", n.opt.Site.Name, onHost(n), err))
+		}
+	}
+	return nil
+}
+
+// onHost names the host of a node whose site has others.
+func onHost(n *node) string {
+	if c := n.opt.Cluster; c != nil {
+		return ", host " + c.Hosts[c.Self].String()
+	}
+	return ""
 }
 
 func await(n *node, what func() string) { n.awaits.Store(&what) }

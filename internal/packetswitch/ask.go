@@ -12,37 +12,47 @@ import (
 // ErrNoAnswer is the error of Ask if the other node gives no answer, or the channel has ended.
 var ErrNoAnswer = errors.New("its node gives no answer to the question over the agents' channel")
 
-// answerTime is how long the other end of a channel may take to receive an answer.
+// answerTime is how long the other end of a channel may take to receive more of an answer.
 const answerTime = 10 * time.Second
+
+const noHost wire.HostRank = -1
 
 type asking struct {
 	host   wire.HostRank
 	number uint64
 }
 
-// askable returns the first of some hosts that can be asked.
+// askable returns the first of some hosts that can be asked. The error is agent.ErrAskBusy if one could but for
+// the questions to it that have no answer yet.
 func (s *Switch) askable(hosts []wire.HostRank) (wire.HostRank, error) {
-	err := agent.ErrAskClosed
+	why := agent.ErrAskClosed
 	for _, h := range hosts {
-		if err = agent.CanAsk(s.Agent, h); err == nil {
+		err := agent.CanAsk(s.Agent, h)
+		if err == nil {
 			return h, nil
 		}
+		if why != agent.ErrAskBusy { //nolint:errorlint // it is that value
+			why = err
+		}
 	}
-	return 0, err
+	return noHost, why
 }
 
-// Ask asks the node of the first of some hosts to which there is a channel, over that channel. Any
-// goroutine may call it, except the loop. The error is that of ctx if that ends before the answer has
-// come, ErrNoAnswer, or wraps agent.ErrNoQuestion if none of the hosts can be asked.
-func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte) ([]byte, error) {
-	type begun struct {
-		asking
-		err error
+// Ask asks the node of the first of some hosts that can be asked, over the channel to it, and returns which one
+// that is. Any goroutine may call it, except the loop. The error is that of ctx if that ends before the answer
+// has come, ErrNoAnswer, or wraps agent.ErrNoQuestion if none of the hosts can be asked.
+func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte) (data []byte, of wire.HostRank, err error) {
+	if ctx.Err() != nil {
+		return nil, noHost, context.Cause(ctx)
 	}
+	b := begun{asking: asking{host: noHost}}
 	said, answer := make(chan begun, 1), make(chan []byte, 1)
 	ok := s.Post(func() {
-		var b begun
-		if b.host, b.err = s.askable(hosts); b.err == nil {
+		b := begun{err: context.Cause(ctx)}
+		if b.err == nil {
+			b.host, b.err = s.askable(hosts)
+		}
+		if b.err == nil {
 			b.number, b.err = agent.Ask(s.Agent, b.host, question)
 		}
 		if b.err == nil {
@@ -52,31 +62,44 @@ func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte
 		said <- b
 	})
 	if !ok {
-		return nil, agent.ErrAskClosed
+		return nil, noHost, agent.ErrAskClosed
 	}
-	var b begun
 	select {
 	case b = <-said:
 	case <-s.done:
-		return nil, agent.ErrAskClosed
+		return nil, noHost, agent.ErrAskClosed
+	case <-ctx.Done():
+		s.Post(func() { s.giveUp(<-said) }) // that it has begun, or not, is said by then
+		return nil, noHost, context.Cause(ctx)
 	}
 	if b.err != nil {
-		return nil, b.err
+		return nil, noHost, b.err
 	}
 	select {
 	case data := <-answer:
 		if len(data) == 0 {
-			return nil, ErrNoAnswer
+			return nil, b.host, ErrNoAnswer
 		}
-		return data, nil
+		return data, b.host, nil
 	case <-s.done:
-		return nil, ErrNoAnswer
+		return nil, b.host, ErrNoAnswer
 	case <-ctx.Done():
-		s.Post(func() {
-			delete(s.answers, b.asking)
-			agent.Forget(s.Agent, b.host, b.number)
-		})
-		return nil, context.Cause(ctx)
+		s.Post(func() { s.giveUp(b) })
+		return nil, b.host, context.Cause(ctx)
+	}
+}
+
+// begun is a question that was asked, or why it was not.
+type begun struct {
+	asking
+	err error
+}
+
+// giveUp drops a question that nobody waits for any more.
+func (s *Switch) giveUp(b begun) {
+	if b.err == nil {
+		delete(s.answers, b.asking)
+		agent.Forget(s.Agent, b.host, b.number)
 	}
 }
 
@@ -91,18 +114,30 @@ func (s *Switch) asked(ev agent.Event) {
 		if len(data) <= wire.AnswerWindow {
 			return // all of it is queued
 		}
-		s.Machine.AfterFunc(answerTime, func() {
-			s.Post(func() {
-				agent.Withdraw(s.Agent, host, number)
-				s.output()
-			})
-		})
+		s.expect(host, number, 0)
 	}
 	if s.Answer == nil {
 		reply(nil)
 		return
 	}
 	s.Answer(host, ev.Data, reply)
+}
+
+// expect withdraws an answer if the other host has not taken more of it for answerTime than some bytes.
+func (s *Switch) expect(host wire.HostRank, number uint64, taken int) {
+	s.Machine.AfterFunc(answerTime, func() {
+		s.Post(func() {
+			now, waits := agent.Taken(s.Agent, host, number)
+			switch {
+			case !waits:
+			case now > taken:
+				s.expect(host, number, now)
+			default:
+				agent.Withdraw(s.Agent, host, number)
+				s.output()
+			}
+		})
+	})
 }
 
 func (s *Switch) answered(ev agent.Event) {

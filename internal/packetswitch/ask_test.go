@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/machine"
 )
 
 // special makes a packet by which nodes ask each other.
@@ -29,7 +32,10 @@ func TestAsk(t *testing.T) {
 	ask := func(ctx context.Context, question string) chan result {
 		done := make(chan result, 1)
 		go func() {
-			data, err := b.s.Ask(ctx, []wire.HostRank{0, 5, 1}, []byte(question))
+			data, of, err := b.s.Ask(ctx, []wire.HostRank{0, 5, 1}, []byte(question))
+			if data != nil && of != 1 {
+				t.Errorf("host %d has answered", of)
+			}
 			done <- result{data, err}
 		}()
 		return done
@@ -86,6 +92,96 @@ func TestAnswer(t *testing.T) {
 			want(t, b.channel, special(wire.PkTell, 77, 5, "1WHO?"))
 		} else {
 			want(t, b.channel, special(wire.PkTell, 77, 0, ""))
+		}
+	}
+}
+
+// TestAskInVain: who asks waits no longer than its context, even if the loop has no time, and then nothing is
+// asked. A host that has too many questions is told apart from one that cannot be asked.
+func TestAskInVain(t *testing.T) {
+	b := idleBench(t, "auto", socketPair) // nobody runs it yet
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := b.s.Ask(ctx, []wire.HostRank{1}, []byte("who?"))
+		done <- err
+	}()
+	for !b.s.posted.Load() {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, _, err := b.s.Ask(ctx, []wire.HostRank{1}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	go b.s.Run()
+	errs := make(chan error, 5)
+	ctx, cancel = context.WithCancel(t.Context())
+	for range cap(errs) {
+		go func() {
+			_, _, err := b.s.Ask(ctx, []wire.HostRank{0, 1, 5}, []byte("so?"))
+			errs <- err
+		}()
+	}
+	if err := <-errs; !errors.Is(err, agent.ErrAskBusy) {
+		t.Error(err)
+	}
+	for n := range uint64(4) {
+		want(t, b.channel, special(wire.PkAsk, n+1, 0, "so?"))
+	}
+	cancel()
+	for range 4 {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	left := make(chan int, 1)
+	b.s.Post(func() { left <- len(b.s.answers) })
+	if n := <-left; n != 0 {
+		t.Errorf("%d answers are waited for", n)
+	}
+}
+
+// byHand is a machine whose timers a test lets pass.
+type byHand struct {
+	machine.Local
+	due chan func()
+}
+
+func (m byHand) AfterFunc(_ time.Duration, f func()) machine.Timer {
+	m.due <- f
+	return time.AfterFunc(time.Hour, func() {})
+}
+
+// TestLongAnswer: an answer is withdrawn if nothing of it is taken for some time, and not while it is.
+func TestLongAnswer(t *testing.T) {
+	for _, goesOn := range []bool{true, false} {
+		b := idleBench(t, "auto", socketPair)
+		m := byHand{due: make(chan func(), 8)}
+		b.s.Machine = m
+		answer := bytes.Repeat([]byte("x"), 3*wire.AnswerWindow)
+		b.s.Answer = func(_ wire.HostRank, _ []byte, reply func([]byte)) { go reply(answer) }
+		go b.s.Run()
+		send(t, b.channel, special(wire.PkAsk, 7, 0, "who?"))
+		part := string(answer[:wire.MaxAnswerPart])
+		for range wire.AnswerWindow / wire.MaxAnswerPart {
+			want(t, b.channel, special(wire.PkTell, 7, uint64(len(answer)), part))
+		}
+		if goesOn {
+			send(t, b.channel, special(wire.PkTold, 7, wire.MaxAnswerPart, ""))
+			want(t, b.channel, special(wire.PkTell, 7, uint64(len(answer)), part))
+			(<-m.due)()
+			send(t, b.channel, special(wire.PkTold, 7, 2*wire.MaxAnswerPart, ""))
+			want(t, b.channel, special(wire.PkTell, 7, uint64(len(answer)), part))
+			(<-m.due)()
+		}
+		(<-m.due)()
+		want(t, b.channel, special(wire.PkTell, 7, 0, "")) // there is none
+		b.s.Stop()
+		if len(m.due) != 0 {
+			t.Errorf("%d timers are left", len(m.due))
 		}
 	}
 }

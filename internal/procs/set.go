@@ -75,9 +75,8 @@ type Set struct {
 	cores   []unix.CPUSet          // that the procs are bound to; nil: none
 	adopter *launch.ProcessWatcher // of the procs that have joined; nil: none has
 
-	mu   sync.Mutex
-	all  []*Proc // appended to by Start alone
-	cuts []cutTrace
+	mu  sync.Mutex
+	all []*Proc // appended to by Start alone
 }
 
 // New returns the set of a site's procs, before the start of any.

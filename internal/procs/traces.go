@@ -4,35 +4,11 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// cutTrace is a trace file that lacks some of its proc's packets.
-type cutTrace struct {
-	who ProcID
-	wireup.TruncatedTrace
-	reason string
-}
-
+// traceCut says once that a file lacks some of a proc's packets or calls.
 func (s *Set) traceCut(p *Proc, m wireup.Message) {
-	c := cutTrace{who: p.Who(), TruncatedTrace: *m.Cut, reason: m.Reason}
-	s.mu.Lock()
-	s.cuts = append(s.cuts, c)
-	s.mu.Unlock()
-	text := "a trace is cut: the job goes on"
-	if c.Bytes == 0 {
-		text = "a trace cannot be written: the job goes on"
+	text, remedy := "a trace is cut: the job goes on", "make room where it is, or trace less"
+	if m.Cut.Bytes == 0 {
+		text, remedy = "a trace cannot be written: the job goes on", "write the name of a regular file in a folder that is there and that procs may write to; with %p in the name, the process ID of the node, jobs that run side by side have files of their own"
 	}
-	s.warnOfCutTrace(text, c)
-}
-
-func (s *Set) warnOfCutTrace(text string, c cutTrace) {
-	s.Log.Warn(text, "proc", c.who, "file", c.File, "bytes", c.Bytes, "reason", c.reason)
-}
-
-// WarnOfCutTraces logs at the end which traces are incomplete.
-func (s *Set) WarnOfCutTraces() {
-	s.mu.Lock()
-	cuts := s.cuts
-	s.mu.Unlock()
-	for _, c := range cuts {
-		s.warnOfCutTrace("a trace is incomplete", c)
-	}
+	s.Log.Warn(text, "proc", p.Who(), "file", m.Cut.File, "bytes", m.Cut.Bytes, "reason", m.Reason, "remedy", remedy)
 }

@@ -36,7 +36,7 @@ func findJoint(jobs []Job, least time.Duration) {
 		}
 	}
 	for i := range jobs {
-		if group := together(i, waits, known); len(group) > 1 && jobs[i].Deadlock == nil && !connecting(jobs, group) {
+		if group := together(i, waits, known); len(group) > 1 && jobs[i].Deadlock == nil && !connecting(jobs, group, known, least) {
 			d := &Deadlock{For: -1, Across: cycleAcross(group, jobs, waits, known)}
 			for _, k := range group {
 				d.Jobs = append(d.Jobs, jobs[k].Name)
@@ -121,12 +121,27 @@ func together(first int, waits []map[int]*links.Blocked, known map[string]int) [
 	return group
 }
 
-// connecting reports whether a link between procs of some jobs and other worlds is still being made, or
-// is lost.
-func connecting(jobs []Job, group []int) bool {
+// settled is how old a link between worlds is at least, or its end, for both ends to know of it.
+const settled = 3 * time.Second
+
+// connecting reports whether a link between procs of some jobs and other worlds is being made or asked for again,
+// or may be about to: one that was made or has ended just now, or that only one end has. Procs that outlive
+// the loss of others ask for another link in the place of a lost one, and wait meanwhile as they did.
+func connecting(jobs []Job, group []int, known map[string]int, least time.Duration) bool {
 	return slices.ContainsFunc(group, func(i int) bool {
 		return len(jobs[i].WorldLinks) >= links.MaxViews || slices.ContainsFunc(jobs[i].WorldLinks, func(l links.WorldLink) bool {
-			return l.State != links.StateLinked && l.State != links.StateEnded
+			switch {
+			case time.Since(l.Since) < max(least, settled):
+				return true
+			case l.State == links.StateEnded:
+				return false
+			case l.State != links.StateLinked:
+				return true
+			}
+			k, ok := known[l.World]
+			return ok && slices.Contains(group, k) && !slices.ContainsFunc(jobs[k].WorldLinks, func(r links.WorldLink) bool {
+				return r.State == links.StateLinked && r.World == jobs[i].World && r.Local == l.Peer && r.Peer == l.Local
+			})
 		})
 	})
 }

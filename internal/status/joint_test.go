@@ -98,6 +98,14 @@ func TestNoDeadlockOverWorlds(t *testing.T) {
 	missing.Sites[0].Procs++
 	opening := b("mpi.Recv", long, back)
 	opening.WorldLinks = []links.WorldLink{{World: "a", State: links.StateOpening}}
+	linked := func(job Job, state links.State, world string, since time.Time) Job {
+		job.WorldLinks = []links.WorldLink{{World: world, State: state, Since: since}}
+		return job
+	}
+	whole := func(since time.Time) Job { return linked(a(), links.StateLinked, "b", since) }
+	before, now := time.Now().Add(-time.Minute), time.Now()
+	other := linked(ready, links.StateLinked, "a", before)
+	other.WorldLinks[0].Peer = 1
 	moving := b("mpi.Recv", long, back)
 	bytes := uint64(9)
 	moving.Channels = []links.Channel{{From: 0, To: 1, UnderWay: &bytes}}
@@ -117,6 +125,11 @@ func TestNoDeadlockOverWorlds(t *testing.T) {
 		"a site is not asked":          {a(), apart},
 		"a proc is missing":            {a(), missing},
 		"a link is being made":         {a(), opening},
+		"a link is asked for again":    {whole(before), linked(ready, links.StateOpening, "a", before)},
+		"a link has just ended":        {a(), linked(ready, links.StateEnded, "a", now)},
+		"a link is new":                {whole(now), linked(ready, links.StateLinked, "a", now)},
+		"one end has a link":           {whole(before), ready},
+		"the ends have other links":    {whole(before), other},
 		"bytes are under way":          {a(), moving},
 		"it ends":                      {a(), over},
 		"a message is on its way":      {a(), b("mpi.Send", long, sending)},
@@ -129,6 +142,9 @@ func TestNoDeadlockOverWorlds(t *testing.T) {
 				t.Errorf("%s: %+v", name, j.Deadlock)
 			}
 		}
+	}
+	if jobs := judged(2*time.Second, whole(before), linked(ready, links.StateLinked, "a", before)); jobs[0].Deadlock == nil || jobs[1].Deadlock == nil {
+		t.Error("no verdict where a link is there")
 	}
 	if jobs := judged(2*time.Second, a(), b("mpi.Recv", long, back)); jobs[0].Deadlock == nil || jobs[1].Deadlock == nil {
 		t.Error("no verdict where all holds")

@@ -128,6 +128,9 @@ func servers(j *Job, now time.Time) (list []string) {
 		if !s.Lost.IsZero() {
 			state = fmt.Sprintf("%s has lost it since %s, %s ago, and goes on without it", j.Sites[i].Label(), s.Lost.Format(time.TimeOnly), ago(now.Sub(s.Lost)))
 		}
+		if s.Unknown {
+			state = "whether " + j.Sites[i].Label() + " is connected is not known, as its node does not answer"
+		}
 		said[s.Address] = append(said[s.Address], state)
 	}
 	for _, a := range order {

@@ -46,7 +46,8 @@ type Meetings struct {
 
 	mu     sync.Mutex
 	node   deciding
-	expiry lifetime.Alarm // of the port whose lifetime is over next
+	ended  map[dynamic.WorldPair]time.Time // when links were closed
+	expiry lifetime.Alarm                  // of the port whose lifetime is over next
 }
 
 // New makes the meetings of a job that begins to run.
@@ -79,7 +80,11 @@ func (m *Meetings) Keys() dynamic.Keys {
 // Heard handles a proc's message about other worlds. It returns false if the message is about
 // something else.
 func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) (mine bool) {
-	m.with(func(n *deciding) { mine = n.Heard(time.Now(), p, x) })
+	m.with(func(n *deciding) {
+		if mine = n.Heard(time.Now(), p, x); mine && x.Kind == wireup.KindForget {
+			m.forgotten(p.Rank(), x, time.Now())
+		}
+	})
 	return mine
 }
 

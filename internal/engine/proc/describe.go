@@ -362,7 +362,7 @@ func (a *account) begin() {
 }
 
 // Regular creates or empties a file, and fails if path is no regular file, without waiting for a
-// reader of a pipe.
+// reader of a pipe, or if another process does the same.
 func Regular(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ELOOP) {
@@ -374,6 +374,9 @@ func Regular(path string) (*os.File, error) {
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err == nil {
+		err = wireup.Claim(file)
 	}
 	if err == nil {
 		err = file.Truncate(0)

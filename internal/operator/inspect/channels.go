@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/startup"
@@ -26,6 +29,9 @@ var (
 	errClosed  = errors.New("no channel between agents leads there now")
 )
 
+// errBusy is why a site that can be asked over a channel is not asked now.
+var errBusy = errors.New("it is busy: too many questions to it over the agents' channel have no answer yet; ask again")
+
 // asksByChannel returns nil if hosts of another site can be asked over channels.
 func asksByChannel(c *Control, x *startup.ClientInfo) error {
 	w := c.Site.Routes.World
@@ -38,8 +44,8 @@ func asksByChannel(c *Control, x *startup.ClientInfo) error {
 	return nil
 }
 
-// askByChannel asks another site over the channel to one of its hosts. An error that wraps
-// links.ErrNotAsked says that there is none.
+// askByChannel asks another site over the channel to one of its hosts, or if that does not answer, over those to
+// others. An error that wraps links.ErrNotAsked says that there is none.
 func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r links.Request) (a links.Answer, err error) {
 	question, err := json.Marshal(r)
 	if err != nil {
@@ -49,20 +55,81 @@ func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r link
 	for i := range x.NHosts {
 		hosts = append(hosts, x.FirstHost+wire.HostRank(i))
 	}
+	var ask []askFunc
 	for i := range c.Hosts {
-		b, err := c.Hosts[i].Switch.Ask(ctx, hosts, question)
-		if errors.Is(err, agent.ErrNoQuestion) {
-			continue
-		}
-		if err != nil {
-			return a, err
-		}
-		if a, err = unpacked(b, mostText(int(x.NHosts), int(x.NProcs))); err == nil && a.Error != "" {
-			err = errors.New(a.Error)
-		}
+		ask = append(ask, c.Hosts[i].Switch.Ask)
+	}
+	b, err := askInTurn(ctx, ask, hosts, question)
+	if err != nil {
 		return a, err
 	}
-	return a, fmt.Errorf("%w: %w", links.ErrNotAsked, errClosed)
+	if a, err = unpacked(b, mostText(int(x.NHosts), int(x.NProcs))); err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return a, err
+}
+
+// askFunc is packetswitch.Switch.Ask of one of the hosts of this node.
+type askFunc func(context.Context, []wire.HostRank, []byte) ([]byte, wire.HostRank, error)
+
+// askInTurn asks some hosts, each by the first of some switches that has a channel to it, until one answers. If
+// none does, the error is that of the first.
+func askInTurn(ctx context.Context, ask []askFunc, hosts []wire.HostRank, question []byte) (data []byte, err error) {
+	no, tries := fmt.Errorf("%w: %w", links.ErrNotAsked, errClosed), 0
+	for i := 0; i < len(ask) && tries < mostTries && len(hosts) > 0; {
+		within, cancel := ctx, func() {}
+		if deadline, ok := ctx.Deadline(); ok && len(hosts) > 1 && tries < mostTries-1 {
+			within, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		}
+		data, of, err := ask[i](within, hosts, question)
+		cancel()
+		switch {
+		case err == nil:
+			return data, nil
+		case errors.Is(err, agent.ErrAskBusy):
+			if i++; tries == 0 {
+				no = errBusy
+			}
+			continue
+		case errors.Is(err, agent.ErrNoQuestion):
+			i++
+			continue
+		}
+		if tries++; tries == 1 {
+			no = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h wire.HostRank) bool { return h == of })
+	}
+	return nil, no
+}
+
+// byPeer counts the questions of other sites that have no answer yet.
+type byPeer struct {
+	mu sync.Mutex
+	n  map[wire.ClientRank]int
+}
+
+// Admit reports whether another question of a site that came over a channel may be answered: each site has
+// mostAsked at a time, however many hosts it has. Over may be called more than once, and does not block.
+func Admit(c *Control, of wire.ClientRank) (over func(), ok bool) {
+	p := &c.byPeer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n[of] >= mostAsked {
+		return func() {}, false
+	}
+	if p.n == nil {
+		p.n = make(map[wire.ClientRank]int)
+	}
+	p.n[of]++
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.n[of]--
+	}), true
 }
 
 // ServeChannel answers the node of another site, whose host asks over its channel. An empty answer is

@@ -3,12 +3,16 @@ package inspect
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 )
 
@@ -77,6 +81,93 @@ func TestQuestionsOverChannels(t *testing.T) {
 	}
 }
 
+// TestAskInTurn: where one host of a site does not answer the others are asked, and one that is busy is not one
+// that cannot be asked.
+func TestAskInTurn(t *testing.T) {
+	answer, silent := []byte("yes"), errors.New("silent")
+	type host = wire.HostRank
+	node := func(of map[host]error) askFunc { // what becomes of questions to the hosts to which it has channels
+		return func(_ context.Context, hosts []host, _ []byte) ([]byte, host, error) {
+			why := agent.ErrAskClosed
+			for _, h := range hosts {
+				switch err, ok := of[h]; {
+				case !ok:
+				case err == nil:
+					return answer, h, nil
+				case errors.Is(err, agent.ErrNoQuestion):
+					why = err
+				default:
+					return nil, h, err
+				}
+			}
+			return nil, -1, why
+		}
+	}
+	for name, c := range map[string]struct {
+		nodes []map[host]error
+		want  error // nil: an answer
+	}{
+		"the first":                 {[]map[host]error{{1: nil}}, nil},
+		"the second channel":        {[]map[host]error{{}, {2: nil}}, nil},
+		"the second host":           {[]map[host]error{{1: silent, 2: nil}}, nil},
+		"of the second":             {[]map[host]error{{1: silent}, {3: nil}}, nil},
+		"none":                      {[]map[host]error{{}, {}}, links.ErrNotAsked},
+		"all silent":                {[]map[host]error{{1: silent, 2: silent, 3: silent}}, silent},
+		"busy":                      {[]map[host]error{{1: agent.ErrAskBusy}, {}}, errBusy},
+		"busy, and another is free": {[]map[host]error{{1: agent.ErrAskBusy}, {2: nil}}, nil},
+		"silent, and others busy":   {[]map[host]error{{1: silent, 2: agent.ErrAskBusy}}, silent},
+	} {
+		var ask []askFunc
+		for _, n := range c.nodes {
+			ask = append(ask, node(n))
+		}
+		if data, err := askInTurn(t.Context(), ask, []host{1, 2, 3}, nil); !errors.Is(err, c.want) || (string(data) == "yes") != (c.want == nil) {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	whole, _ := ctx.Deadline()
+	asked := 0
+	_, err := askInTurn(ctx, []askFunc{func(ctx context.Context, hosts []host, _ []byte) ([]byte, host, error) {
+		asked++
+		if at, ok := ctx.Deadline(); !ok || at.Equal(whole) {
+			t.Errorf("question %d may take all of the time", asked)
+		}
+		cancel()
+		return nil, hosts[0], ctx.Err()
+	}}, []host{1, 2}, nil)
+	if asked != 1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d questions, %v", asked, err)
+	}
+}
+
+// TestAdmit: a site has some questions at a time, whichever of its hosts asks, and another one has its own.
+func TestAdmit(t *testing.T) {
+	c := &Control{}
+	var over func()
+	for range mostAsked {
+		var ok bool
+		if over, ok = Admit(c, 1); !ok {
+			t.Fatal("not admitted")
+		}
+	}
+	if _, ok := Admit(c, 1); ok {
+		t.Error("one more is admitted")
+	}
+	if _, ok := Admit(c, 2); !ok {
+		t.Error("another site is not admitted")
+	}
+	over()
+	over()
+	if _, ok := Admit(c, 1); !ok {
+		t.Error("none is admitted when one is over")
+	}
+	if _, ok := Admit(c, 1); ok {
+		t.Error("one that is over counts twice")
+	}
+}
+
 // TestUnanswered: that there was no way to a site is said only if there was none at all.
 func TestUnanswered(t *testing.T) {
 	way := fmt.Errorf("%w: x", links.ErrNotAsked)
@@ -87,6 +178,7 @@ func TestUnanswered(t *testing.T) {
 	}{
 		{[]error{way}, true, "not asked: x: run the command there too"},
 		{[]error{way, way, links.ErrSilent}, false, links.ErrSilent.Error()},
+		{[]error{way, errBusy}, false, "it is busy: too many questions"},
 		{[]error{nil, nil}, false, "its node says nothing of its links"},
 	} {
 		var u unanswered

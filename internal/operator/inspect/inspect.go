@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,6 +93,7 @@ type Control struct {
 	Running
 	server *links.Server // nil if it could not be opened
 	asked  chan struct{} // holds questions of other sites that are being answered
+	byPeer byPeer        // that came over channels
 
 	rereading sync.Mutex // at the head: one reload at a time
 
@@ -121,9 +123,9 @@ func Open(s Settings) *Control {
 // Run sets what runs. It has to be called before Ready is closed; until then r is not used.
 func (c *Control) Run(r Running) { c.Running = r }
 
-// TellJob writes the job's ID, which is known now, to the run directory.
+// TellJob writes the job's ID, which is known now, to the run directory, and what else is known of the job.
 func (c *Control) TellJob() {
-	if err := c.writeAbout(); err != nil {
+	if err := errors.Join(c.writeAbout(), writeKnown(c)); err != nil {
 		c.Site.Log.Debug("cannot write to the runtime directory", "error", err)
 	}
 }
@@ -147,11 +149,33 @@ func (c *Control) writeAbout() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(c.Site.Dir, links.AboutName)
+	return writeFile(c, links.AboutName, b)
+}
+
+func writeFile(c *Control, name string, b []byte) error {
+	path := filepath.Join(c.Site.Dir, name)
 	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// writeKnown writes what is told of the node while it does not answer.
+func writeKnown(c *Control) error {
+	if !c.isReady() {
+		return nil // the node of a spare site
+	}
+	var d links.Node
+	c.Member.Describe(&d)
+	k := links.Known{Sites: c.sites(), Server: d.Server}
+	for _, p := range c.Procs.All() {
+		k.Procs = append(k.Procs, links.KnownProc{Rank: int(p.Rank()), PID: p.PID()})
+	}
+	b, err := k.Encode()
+	if err != nil || b == nil {
+		return err
+	}
+	return writeFile(c, links.KnownName, b)
 }
 
 func (c *Control) about() links.NodeInfo {

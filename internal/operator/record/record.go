@@ -5,6 +5,8 @@ package record
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -35,7 +37,7 @@ const leastLook = 100 * time.Millisecond
 
 // Settings say which report is wanted.
 type Settings struct {
-	Job    *config.Job // whose report block says where it goes
+	Job    *config.Job // says where it goes
 	Name   string      // of the job
 	Site   string      // that writes it
 	Routes *routes.Table
@@ -51,6 +53,7 @@ type Recorder struct {
 	Settings
 	control *inspect.Control // nil before Begin
 	path    string
+	before  fs.FileInfo // what was there at the begin, or nil
 	begun   time.Time
 	cancel  context.CancelFunc
 	over    chan struct{} // closed when nobody is asked from time to time any more
@@ -95,9 +98,13 @@ func New(s Settings) *Recorder {
 	}
 	path := r.Name(s.Name, s.Site, len(s.Job.Sites))
 	if err := jobreport.CheckWritable(path); err != nil {
-		s.Log.Warn("the report of the job will probably not be written: make the folder, or choose another path in the report block", "line", r.Pos, "path", path, "error", err)
+		s.Log.Warn("the report of the job will probably not be written: make the folder, or choose another path", "given_by", r.Pos, "path", path, "error", err)
 	}
-	return &Recorder{Settings: s, path: path, begun: time.Now(), silent: silences{s.Patience, make(map[int]time.Time)}}
+	before, err := os.Lstat(path)
+	if err != nil {
+		before = nil
+	}
+	return &Recorder{Settings: s, path: path, before: before, begun: time.Now(), silent: silences{s.Patience, make(map[int]time.Time)}}
 }
 
 // Begin asks from now on, until ctx ends, by c. The procs run.
@@ -248,11 +255,15 @@ func (r *Recorder) Write(o ending.Outcome) {
 		x.Failure, x.Status = o.Failure.Text, o.Failure.Status
 	}
 	r.known.Fill(x, r.sites)
-	if err := x.Save(r.path); err != nil {
-		r.Log.Warn("the report of the job cannot be written", "path", r.path, "error", err)
-		return
+	path, err := x.SaveBeside(r.path, r.before)
+	switch {
+	case err != nil:
+		r.Log.Warn("the report of the job cannot be written", "given_by", r.Job.Report.Pos, "path", path, "error", err)
+	case path != r.path:
+		r.Log.Warn("the report of the job has another name, as a job that ran at the same time has written this one: put %p, the node's process ID, into the name", "given_by", r.Job.Report.Pos, "path", path, "kept", r.path)
+	default:
+		r.Log.Debug("report written", "path", path)
 	}
-	r.Log.Debug("report written", "path", r.path)
 }
 
 func versionsOf(transports []*routes.Transport) []jobreport.Version {

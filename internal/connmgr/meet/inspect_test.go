@@ -1,0 +1,36 @@
+package meet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// TestEndedLinksAreTold: a link to another world that a proc has lost is told of for some time, until there is
+// another one.
+func TestEndedLinksAreTold(t *testing.T) {
+	m := New(Settings{Able: true})
+	world := dynamic.World{7}
+	forget := wireup.Message{Kind: wireup.KindForget, Peer: 3, Meeting: &wireup.Meeting{World: world[:]}}
+	m.forgotten(1, forget, time.Now().Add(-time.Minute))
+	told := func() []links.WorldLink {
+		var d links.Node
+		m.Describe(&d)
+		return d.WorldLinks
+	}
+	if got := told(); len(got) != 0 {
+		t.Errorf("told of long after: %+v", got)
+	}
+	m.forgotten(1, forget, time.Now())
+	m.forgotten(1, wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: []byte("short")}}, time.Now())
+	if got := told(); len(got) != 1 || got[0].Local != 1 || got[0].Peer != 3 || got[0].World != world.String() || got[0].State != links.StateEnded || time.Since(got[0].Since) > time.Minute {
+		t.Errorf("%+v", got)
+	}
+	m.node.Links.Ask(dynamic.WorldPair{Local: dynamic.WorldProc{World: m.node.World, Rank: 1}, Peer: dynamic.WorldProc{World: world, Rank: 3}}, nil)
+	if got := told(); len(got) != 1 || got[0].State != links.StateOpening {
+		t.Errorf("once it is asked for again: %+v", got)
+	}
+}
