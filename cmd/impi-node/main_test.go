@@ -155,6 +155,8 @@ func program(mode string) {
 		losesTwice(mode[len("loses twice "):])
 	case "cuts a link":
 		cutsLink()
+	case "loses many":
+		losesMany()
 	case "exchange":
 		if err := exchange(); err != nil {
 			panic(err)

@@ -223,6 +223,78 @@ func TestLinkBetweenLivingIsCut(t *testing.T) {
 	}
 }
 
+// losesMany has a job spawn as many procs as it has itself at a site whose node is then killed.
+func losesMany() {
+	parent := mpi.Parent()
+	inter := parent
+	if parent == nil {
+		var err error
+		inter, err = spawnOn(mpi.World(), "delta", mpi.World().Size())
+		must(err)
+	}
+	n := inter.Size()
+	team, err := inter.Merge(parent != nil)
+	must(err)
+	must(mpi.Barrier(team))
+	must(mpi.Send(team, []int64{1}, n, 2)) // the site is not lost before all are through the barrier
+	if parent != nil {
+		for i := 0; team.Rank() == n && i < team.Size(); i++ {
+			_, err = mpi.Recv(team, make([]int64, 1), i, 2)
+			must(err)
+		}
+		if team.Rank() == n {
+			must(syscall.Kill(os.Getppid(), syscall.SIGKILL))
+		}
+		hang()
+	}
+	for lost := n; lost < 2*n; lost++ {
+		_, err = mpi.Recv(team, make([]int64, 1), lost, 0)
+		isLoss(err)
+	}
+	left, err := team.Shrink()
+	must(err)
+	must(mpi.Barrier(left))
+	os.Stdout.WriteString(fmt.Sprintf("%d are left\n", left.Size()))
+}
+
+// TestLostSiteIsAskedOnce: each proc of a node has a link to each proc of a site of another world that is lost. The
+// node finds out once that nobody is there, or a few times if they do not notice at once or it answers first, and not
+// for each pair.
+func TestLostSiteIsAskedOnce(t *testing.T) {
+	const n = 8
+	job := fmt.Sprintf(`
+job {
+  embedded_server {}
+  survive = true
+}
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = %[1]d }
+}
+site "delta" {
+  spare = true
+  host { address = "127.0.0.4"  procs = %[1]d }
+}
+program { command = ["PROGRAM"] }
+spawn { allow = ["PROGRAM"] }
+route "*" { prefer = ["tcp"] }
+`, n)
+	_, out, problems := impiNode(t, "loses many", "-config", file(t, job), "-log-level", "debug")
+	if got := strings.Count(out, fmt.Sprintf("%d are left", n)); got != n {
+		t.Errorf("%d have gone on, not %d:\n%s%s", got, n, out, problems)
+	}
+	asked := 0
+	for line := range strings.Lines(problems) {
+		if strings.Contains(line, "link to another world failed") && strings.Contains(line, "nobody listens there") {
+			asked++
+		}
+	}
+	t.Logf("%d searches in vain for another one of %d links", asked, n*n)
+	if asked < 1 || asked > n*n/4 {
+		t.Errorf("%d searches for links to a site that is lost, of which there were %d:\n%s", asked, n*n, problems)
+	}
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -101,12 +101,24 @@ func TestSurviveNot(t *testing.T) {
 	}
 }
 
-// TestSurviveTwice: two procs in C are spawned for one that was lost, and one of all is lost, too.
+// TestSurviveTwice: two procs are spawned for one that was lost, and one of all is lost, too. The procs are in C.
 func TestSurviveTwice(t *testing.T) {
 	k := kit(t)
-	program := compiled(t, k, "survivetwice.c")
-	sites := `site "alpha" { client = 0  host { address = "127.0.0.2"  procs = 2 } }
-site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }`
+	losesTwice(t, k, compiled(t, k, "survivetwice.c"))
+}
+
+// TestSurviveTwiceInFortran: the same in Fortran.
+func TestSurviveTwiceInFortran(t *testing.T) {
+	k := fortran(t)
+	program := filepath.Join(t.TempDir(), "survivetwice")
+	in(t, "", k.Command("impifort"), "-Wall", "-o", program, filepath.Join("testdata", "survivetwice.f90"))
+	losesTwice(t, k, program)
+}
+
+// losesTwice runs a program for each of five procs that may be lost.
+func losesTwice(t *testing.T, k *Kit, program string) {
+	t.Helper()
+	sites := survivorSites["two sites"]
 	for lost := range 5 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "job.hcl")
@@ -115,7 +127,7 @@ site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }`
 			}
 			output, status := run(t, []string{k.Command("impi-node"), "-config", file})
 			for rank := range 5 {
-				want := fmt.Sprintf("rank %d goes on with %x\n", rank, 31&^(1<<lost))
+				want := fmt.Sprintf("rank %d goes on with %d\n", rank, 31&^(1<<lost))
 				if strings.Contains(output, want) == (rank == lost) {
 					t.Errorf("rank %d has not gone on as it must:\n%s", rank, output)
 				}

@@ -47,8 +47,9 @@ type Node[P Proc, C, L any] struct {
 	Ports dynamic.Ports[P, C]
 	Links dynamic.WorldLinks[*wireup.Meeting, L]
 
-	requests map[P]int // under way
-	steps    []Step[P, C]
+	requests  map[P]int // under way
+	questions questions[P, C]
+	steps     []Step[P, C]
 }
 
 // Action is the kind of a Step.
@@ -61,7 +62,7 @@ const (
 	Drop                           // close Conn
 	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
-	Dial                           // search for a link of Pair for Proc; then Give or NoLink
+	Dial                           // search for a link of Pair for Proc, with Dialling and Answered at each dial; then Give or NoLink, and Searched
 	AskNames                       // ask the name service what Proc asks by Message; then Named
 	PortClosed                     // Proc has closed the port Port
 )
@@ -73,12 +74,13 @@ type Step[P Proc, C any] struct {
 	Message wireup.Message
 	Conn    C
 
-	Request uint64               // Connect
-	Pair    dynamic.WorldPair    // Dial, and Answer if there is no link
-	Token   dynamic.Token        // Connect, Dial: keys the greeting
-	Card    dynamic.BusinessCard // Connect, Dial: of the other end
-	Limit   time.Duration        // Connect: maximum time; 0: the node's default
-	Port    dynamic.World        // PortClosed
+	Request  uint64               // Connect
+	Pair     dynamic.WorldPair    // Dial, and Answer if there is no link
+	Question QuestionID           // Dial: for Dialling, Answered and Searched
+	Token    dynamic.Token        // Connect, Dial: keys the greeting
+	Card     dynamic.BusinessCard // Connect, Dial: of the other end
+	Limit    time.Duration        // Connect: maximum time; 0: the node's default
+	Port     dynamic.World        // PortClosed
 }
 
 // Next returns the next step; ok is false if there is none.
@@ -305,6 +307,7 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := n.pair(p, peer)
 	secret, ok := keyIn(x.Secret)
 	card, err := dynamic.ParseBusinessCard([]byte(x.Card))
+	dial := Step[P, C]{Action: Dial, Proc: p, Token: secret, Card: card}
 	switch {
 	case !worldIn(x.World, &pair.Peer.World), pair.Peer.World == n.World, peer < 0, !ok:
 		n.NoLink(p, pair, errPeer)
@@ -312,8 +315,12 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 		n.NoLink(p, pair, err)
 	case !n.Able:
 		n.NoLink(p, pair, errUnable)
+	case x.LifeCheck:
+		dial.Pair = pair
+		n.ask(question[P, C]{dial, x})
 	case n.Links.Ask(pair, x):
-		n.do(Step[P, C]{Action: Dial, Proc: p, Pair: pair, Token: secret, Card: card})
+		dial.Pair = pair
+		n.do(dial)
 	}
 }
 
@@ -362,6 +369,7 @@ func (n *Node[P, C, L]) AcceptedLinkLost(p P, x dynamic.WorldPair) {
 func (n *Node[P, C, L]) ProcEnded(p P) {
 	n.Ports.CloseAllOf(p)
 	n.ported()
+	n.questions.forget(p)
 	n.Links.ForgetProc(dynamic.WorldProc{World: n.World, Rank: p.Rank()})
 }
 

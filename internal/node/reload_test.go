@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/connmgr/direct"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // ticking starts a job of two sites, of which each line that is written makes a
@@ -86,5 +87,24 @@ func TestReloadThatWouldLoseLinks(t *testing.T) {
 		if f == nil {
 			t.Errorf("site %d has lost nothing", i)
 		}
+	}
+}
+
+// A link to another world does not resume, so a plugin that has its bytes is not replaced by mistake either.
+func TestReloadThatWouldLoseLinksToAnotherWorld(t *testing.T) {
+	stream := func(j *config.Job) {
+		route(j, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})
+	}
+	a, b := startVisitor(t, "alfa", stream), startVisitor(t, "beta", stream)
+	a.meets(b)
+	a.wants(wireup.KindLink, 0, "")
+	b.wants(wireup.KindLink, 0, "")
+	if x := a.r.reload(false); !strings.Contains(x.Error, "links would be lost") || x.Reload != nil {
+		t.Errorf("%+v", x)
+	}
+	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
+	a.openPort(0) // and has an answer: the node has heard that before
+	if x := a.r.reload(false); x.Error != "" || x.Reload.Lost != 0 {
+		t.Errorf("without a link: %+v", x)
 	}
 }

@@ -65,6 +65,8 @@ type Meeting struct {
 	Spawn *Spawn `json:"spawn,omitempty"` // spawn: what to start
 	Codes []int  `json:"codes,omitempty"` // spawned: MPI error class of each proc that was asked for
 
+	// LifeCheck, of KindOpen: the proc had a link to the peer, and wants to know whether that lives.
+	LifeCheck bool `json:"life_check,omitempty"`
 	// Lives, of a link that could not be made: the node of the peer has answered that it has one to this proc.
 	Lives bool `json:"lives,omitempty"`
 

@@ -69,6 +69,18 @@ func (m *Meetings) Describe(d *links.Node) {
 	}
 }
 
+// CountLinks counts the links that procs have to other worlds by a transport and data planes that chosen accepts.
+func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for x, phase := range m.node.Links.Pairs.All() {
+		if l := m.node.Links.Given(x); phase == dynamic.Linked && l.transport == transport && chosen(l.plane) {
+			n++
+		}
+	}
+	return n
+}
+
 // Counts returns the numbers of ports, of requests of procs, and of pairs with procs of other
 // worlds.
 func (m *Meetings) Counts() (ports, requests, pairs int) {

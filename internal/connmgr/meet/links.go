@@ -16,26 +16,42 @@ import (
 
 func (m *Meetings) dialLink(s step) {
 	hello := dynamic.Hello{Src: s.Pair.Local.Rank, Dst: s.Pair.Peer.Rank, World: s.Pair.Local.World}
-	m.DialLink(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello})
+	m.find(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello}, s.Question)
 }
 
 // DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
 // be the other end's link that the proc gets.
-func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
+func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) { m.find(p, x, to, 0) }
+
+func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question meetings.QuestionID) {
 	s := m.search(p, to, func(ways int) *dynamic.DialPlan { return dynamic.WorldLinkPlan(ways, &m.node.Links.Pairs, x) })
 	s.Holds = func() {
 		m.Log.Debug("the link to another world waits until the previous one is gone", "from", x.Local.Rank, "to", x.Peer)
 	}
+	once := s.Dial
+	s.Dial = func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
+		m.with(func(n *deciding) { n.Dialling(question) })
+		l, err := once(ctx, w, step)
+		if err == nil || dial.Refused(err) != dynamic.Accepted {
+			m.with(func(n *deciding) { n.Answered(question) })
+		}
+		return l, err
+	}
 	l, w, last := s.Run(m.Ctx)
-	switch {
-	case last.Action == dynamic.KeepLink:
-		m.deliver(p, x, l, w.T.Name, true)
-	case last.Action == dynamic.GiveUp && m.Ctx.Err() == nil:
+	if last.Action == dynamic.GiveUp && m.Ctx.Err() == nil {
 		why := whyNoWorldLink(m.Ctx, s, last)
 		if last.Lives() {
 			why = fmt.Errorf("%w: %w", meetings.ErrLives, why)
 		}
-		m.with(func(n *deciding) { n.NoLink(p, x, why) })
+		m.with(func(n *deciding) {
+			n.Searched(question, why)
+			n.NoLink(p, x, why)
+		})
+		return
+	}
+	m.with(func(n *deciding) { n.Searched(question, nil) })
+	if last.Action == dynamic.KeepLink {
+		m.deliver(p, x, l, w.T.Name, true)
 	}
 }
 

@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
   r = 1 << me;
   CALL(MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, left));
   CHECK(sum == members);
-  if (!wrong) printf("rank %d goes on with %x\n", me, sum);
+  if (!wrong) printf("rank %d goes on with %d\n", me, sum);
   fflush(stdout);
   CALL(MPI_Finalize());
   return wrong != 0;

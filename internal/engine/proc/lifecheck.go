@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -74,8 +75,13 @@ func (c *lifeChecks) suspects(q *Endpoint, cause error) bool {
 		return false
 	}
 	c.suspected[q.Peer] = &suspicion{q: q, cause: cause}
-	c.p.Worlds.openForeign(q.Peer)
+	c.askNode(q.Peer)
 	return true
+}
+
+// askNode asks the node for a link to a proc to which there was one.
+func (c *lifeChecks) askNode(peer message.Peer) {
+	c.p.Worlds.open(peer, wireup.Meeting{LifeCheck: true})
 }
 
 // inquires handles the node's answer about a proc to which a link has broken, and reports whether it was one.
@@ -148,7 +154,7 @@ func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 		c.untold[peer] = &suspicion{q: sus.q, x: sus.x}
 	}
 	if x := c.untold[peer].x; x == nil || x.failed {
-		c.p.Worlds.openForeign(peer)
+		c.askNode(peer)
 	} else {
 		c.limit(x)
 	}
@@ -355,7 +361,7 @@ func (c *lifeChecks) again(sus *suspicion) {
 		c.p.Lock()
 		defer c.p.Unlock()
 		if c.suspected[peer] == sus || c.untold[peer] == sus {
-			c.p.Worlds.openForeign(peer)
+			c.askNode(peer)
 		}
 	})
 }

@@ -336,15 +336,16 @@ func (w *ConnectedWorld) card(rank wire.WorldRank) *dynamic.BusinessCard {
 }
 
 // openForeign asks the node for a link to a proc of another world. No agent carries packets to it.
-func (ws *worlds) openForeign(peer message.Peer) {
+func (ws *worlds) openForeign(peer message.Peer) { ws.open(peer, wireup.Meeting{}) }
+
+func (ws *worlds) open(peer message.Peer, m wireup.Meeting) {
 	who := ws.Member(comm.Proc(peer))
 	w := ws.WorldOf(comm.Proc(peer))
 	card, err := w.card(who.Rank).AppendText(nil)
 	if err == nil {
 		w.opening[peer] = true
-		err = ws.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &wireup.Meeting{
-			World: w.World[:], Secret: w.Secret[:], Card: string(card),
-		}})
+		m.World, m.Secret, m.Card = w.World[:], w.Secret[:], string(card)
+		err = ws.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &m})
 	}
 	if err != nil {
 		ws.p.Eng.PeerDown(peer, err)

@@ -65,13 +65,19 @@ type Spare interface {
 	Known() *startup.Job // the job for which it is spare; nil: not known yet
 }
 
+// Worlds are the links to other worlds.
+type Worlds interface {
+	Describe(*links.Node)
+	CountLinks(transport string, chosen func(plane string) bool) int
+}
+
 // Running is what a node can report once the job runs.
 type Running struct {
 	Hosts    []Host
 	Direct   *direct.Links
 	Channels *channel.Channels
 	Prober   *probe.Prober
-	Worlds   interface{ Describe(*links.Node) } // links to other worlds
+	Worlds   Worlds
 	Member   interface{ Describe(*links.Node) } // the job's server
 	Spares   interface{ Describe(*links.Node) } // of the job
 	Losses   interface {
@@ -232,7 +238,10 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 	case r.Op == links.OpDrain, r.Op == links.OpUndrain, r.Op == links.OpDrained:
 		a.Drain, err = drain(ctx, c, r)
 	case r.Op == links.OpReload:
-		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.CountThroughPlugin)
+		a.Reload, err = c.Site.Reload(ctx, r, func(transport string) (resumable, others int) {
+			resumable, others = c.Direct.CountThroughPlugin(transport)
+			return resumable, others + c.Worlds.CountLinks(transport, direct.PassesPlugin) // these never resume
+		})
 	default:
 		a.Files = c.Site.Verify()
 	}

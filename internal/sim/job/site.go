@@ -345,7 +345,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	how := route.PlanCollectives(cards, func(i int) string { return fmt.Sprint("client ", i) })
 	x.Direct, x.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if s.w.cfg.Worlds != nil && j.AllOwn {
-		x.World, x.Card = s.w.describe()
+		x.World, x.Card = s.w.describe(), string(worldCard(s))
 	}
 	if len(s.parts) > 0 {
 		p, command := s.parts.procOf(int(r - j.Clients[s.rank].FirstProc))

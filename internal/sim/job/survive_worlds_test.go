@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/sim/script"
@@ -150,9 +151,11 @@ func TestRecoveryOfTwoWorlds(t *testing.T) {
 }
 
 // TestWorldIsLostUnseen: a world is lost as a whole, so that nobody of it can tell, and each proc of the other one
-// waits for one of it to which it has never sent anything.
+// waits for one of it to which it has never sent anything. That nobody is at the other ends of their 16 links is found
+// out by one search for another link, or by two if not all are broken when that dials last.
 func TestWorldIsLostUnseen(t *testing.T) {
 	for seed := range seeds(20) {
+		before := 0
 		k := kernel.New(seed)
 		together, port := NewWorlds(k, WorldsConfig{Link: rough().Direct}), ""
 		var worlds []*World
@@ -165,7 +168,10 @@ func TestWorldIsLostUnseen(t *testing.T) {
 				me := e.World().Rank()
 				if !first {
 					if me == 0 {
-						k.After(time.Second, func() { worlds[1].InjectFault(Fault{Kind: CrashNode}) }) // all wait then
+						k.After(time.Second, func() { // all wait then
+							before = together.Counts.Dials
+							worlds[1].InjectFault(Fault{Kind: CrashNode})
+						})
 					}
 					_, err := mpi.Recv(e.World(), make([]int64, 1), me, 0)
 					return err
@@ -187,5 +193,88 @@ func TestWorldIsLostUnseen(t *testing.T) {
 		if err := errors.Join(results[0].Err, results[0].Unfinished()); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, k.Trace())
 		}
+		if n := together.Counts.Dials - before; n == 0 || n > 2*dynamic.MaxDials {
+			t.Fatalf("seed %d: %d dials to a node that is lost\n%s", seed, n, k.Trace())
+		}
+	}
+}
+
+// linkOf returns the link between two procs of different worlds.
+func (a *Worlds) linkOf(p, q *proc) *kernel.Link {
+	i := slices.IndexFunc(a.links, func(x worldLink) bool {
+		return !x.l.Over() && slices.Contains(x.of, p) && slices.Contains(x.of, q)
+	})
+	return a.links[i].l
+}
+
+// TestSilentProcIsNotWaitedFor: a proc of another job loses its links to ranks 0 and 1 of one, asks for other ones, and
+// then computes for long. It is to give way, as rank 2 finds out, and neither reads nor ends the links by which the
+// others see to it that it knows: that to rank 0 is made before that hears of it, that to rank 1 after it. They come to
+// their ends all the same.
+func TestSilentProcIsNotWaitedFor(t *testing.T) {
+	const computes, enough = time.Hour / 2, 150 * time.Second
+	tried := 0
+	for seed := range uint64(12) {
+		k := kernel.New(seed)
+		together, port := NewWorlds(k, WorldsConfig{Link: kernel.LinkSpec{Delay: 50 * time.Microsecond}}), ""
+		var worlds []*World
+		silent := func() *proc { return worlds[1].procs[0] }
+		gives := func() bool { return worlds[0].procs[0].member().Compare(silent().member()) < 0 }
+		cut := func(rank int) { together.linkOf(worlds[0].procs[rank], silent()).Cut(errors.New("it was cut")) }
+		goesOn := func(e Env, all *mpi.Comm) error {
+			if all.Rank() == 1 {
+				e.Pause(30 * time.Second)
+			}
+			if _, err := mpi.Recv(all, make([]int64, 1), 3, 0); !errors.Is(err, mpi.ErrProcFailed) {
+				return fmt.Errorf("not the loss of the proc that computes: %w", err)
+			}
+			return nil
+		}
+		isSilent := func(e Env, all *mpi.Comm) error {
+			e.Pause(time.Second) // the others wait
+			for rank := range 2 {
+				cut(rank)
+				pair := dynamic.WorldPair{Local: silent().member(), Peer: worlds[0].procs[rank].member()}
+				for silent().s.meets.Links.Pairs.Phase(pair) == dynamic.Linked {
+					if _, _, err := mpi.Iprobe(all, 2, 0); err != nil {
+						return err
+					}
+					e.Pause(time.Microsecond)
+				}
+			}
+			cut(2)
+			k.After(enough, func() {
+				for _, p := range worlds[0].procs {
+					if !p.fini {
+						t.Errorf("seed %d: rank %d is not through Finalize after %v", seed, p.rank, enough)
+					}
+				}
+			})
+			e.Pause(computes)
+			return nil
+		}
+		for i, n := range []int{3, 1} {
+			w, err := New(k, Config{Survive: true, Direct: true, Sites: []Site{{Hosts: []int{n}}}, Links: rough(), Worlds: together, Program: func(e Env) error {
+				all, err := meets(e, &port, i == 0)
+				if err != nil || !gives() {
+					return err
+				}
+				return []func(Env, *mpi.Comm) error{goesOn, isSilent}[i](e, all)
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			worlds = append(worlds, w)
+		}
+		results := RunAll(k, bounds, worlds...)
+		if gives() {
+			tried++
+		}
+		if err := errors.Join(results[0].Err, results[0].Unfinished()); err != nil || t.Failed() {
+			t.Fatalf("seed %d: %v\n%s", seed, err, k.Trace())
+		}
+	}
+	if tried < 2 {
+		t.Errorf("the proc that computes gives way in only %d of the jobs", tried)
 	}
 }

@@ -56,6 +56,7 @@ type CallObserver interface {
 // Counts are the numbers of events between worlds.
 type Counts struct {
 	Calls, Refused, Waited   int // calls of ports; calls that found no port or a full one; calls that waited at a port
+	Dials                    int // for links between worlds
 	Links, Ties, Failed, Cut int // between worlds: made, made by both ends at once, not made by chance, cut
 	Spawned, Unspawned       int // worlds; spawns that failed
 	Named, Misnamed          int // requests about names; those requests that failed
@@ -75,20 +76,12 @@ func (a *Worlds) join(w *World) {
 	a.worlds = append(a.worlds, w)
 }
 
-// describe returns what other jobs must know of the job, and the card of its procs.
-func (w *World) describe() (world []byte, card string) {
-	c := dynamic.BusinessCard{
-		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.Endpoint{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
-	}
-	text, err := c.AppendText(nil)
-	if err != nil {
-		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
-	}
+// describe returns what other jobs must know of the job.
+func (w *World) describe() []byte {
 	j := *w.job
 	j.Procs = startup.Procs{}
 	for _, x := range w.job.Procs.All() {
-		x.Card = text
+		x.Card = worldCard(w.sites[x.Client])
 		j.Procs.Add(x)
 	}
 	head, err := j.Describe()
@@ -96,7 +89,21 @@ func (w *World) describe() (world []byte, card string) {
 		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
 	}
 	w.cfg.Worlds.byName[w.Name()] = w
-	return j.Procs.Describe(head), string(text)
+	return j.Procs.Describe(head)
+}
+
+// worldCard returns the business card of a site's procs for other worlds.
+func worldCard(s *site) []byte {
+	name := fmt.Sprintf("w%ds%d", s.w.number, s.rank)
+	c := dynamic.BusinessCard{
+		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
+		Endpoints: []dynamic.Endpoint{{Transport: "sim", Address: name}},
+	}
+	text, err := c.AppendText(nil)
+	if err != nil {
+		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
+	}
+	return text
 }
 
 // Name returns the name of the job's world, once it is known.
@@ -173,7 +180,7 @@ func (a *Worlds) carryOut(x meetingStep) {
 	case meetings.Connect:
 		a.call(x)
 	case meetings.Dial:
-		a.dial(p, x.Pair)
+		a.dial(p, x.Pair, x.Question)
 	case meetings.AskNames:
 		a.name(p, x.Message.Kind, x.Message.Meeting)
 	case meetings.PortClosed:

@@ -11,13 +11,22 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
+func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
 	s := p.s.w.search(dynamic.WorldLinkPlan(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
+	s.dial = func(_ dynamic.DialStep, answered func(dynamic.Answer)) {
+		a.Counts.Dials++
+		a.with(p.s, func(n *meetingNode) { n.Dialling(question) })
+		answer := func(v dynamic.Answer) {
+			if v.Err == nil || v.Verdict != dynamic.Accepted {
+				a.with(p.s, func(n *meetingNode) { n.Answered(question) })
+			}
+			answered(v)
+		}
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
+				s.left()
 			case p.s.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
 			default:
@@ -26,21 +35,29 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 		})
 	}
 	s.over = func(last dynamic.DialStep) {
+		var why error
 		switch {
-		case last.Action == dynamic.KeepLink:
-			a.deliver(p, x, l.Ends[0])
 		case last.Yielded:
-			a.noLink(p, x, fmt.Errorf("%w: it was about to connect and did not", meetings.ErrLives))
+			why = fmt.Errorf("%w: it was about to connect and did not", meetings.ErrLives)
 		case last.Action == dynamic.GiveUp && last.Lives():
-			a.noLink(p, x, meetings.ErrLives)
+			why = meetings.ErrLives
 		case last.Action == dynamic.GiveUp:
-			a.noLink(p, x, errors.New("it could not be dialled"))
+			why = errors.New("it could not be dialled")
+		}
+		a.with(p.s, func(n *meetingNode) {
+			if n.Searched(question, why); why != nil {
+				n.NoLink(p, x, why)
+			}
+		})
+		if last.Action == dynamic.KeepLink {
+			a.deliver(p, x, l.Ends[0])
 		}
 	}
 	s.left = func() {
 		if l != nil {
 			_ = l.Ends[0].Close()
 		}
+		a.with(p.s, func(n *meetingNode) { n.Searched(question, nil) })
 	}
 	s.begin()
 }
@@ -49,6 +66,10 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 // that after a while.
 func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
 	other := a.procOf(x.Peer)
+	if other != nil && other.s.dead {
+		answer(unheard(dynamic.NotListening))
+		return nil
+	}
 	if other == nil || other.judged || other.fini || other.s.left { // its node has not noticed yet that it has died
 		answer(said(dynamic.Leaving))
 		return nil
@@ -76,9 +97,4 @@ func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
 	m := p.s.meets.Give(x, struct{}{})
 	m.Transport = "sim"
 	a.tell(p, m, e)
-}
-
-// noLink tells a proc that there is no link. It may ask again.
-func (a *Worlds) noLink(p *proc, x dynamic.WorldPair, why error) {
-	a.with(p.s, func(n *meetingNode) { n.NoLink(p, x, why) })
 }
