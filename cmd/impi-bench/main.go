@@ -136,6 +136,7 @@ func newCommand() (*cmdline.Command, *options) {
 	f.DurationVar(&o.limit, "limit", time.Minute, "how long one run of one implementation may take")
 	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, auto, or the path of a plugin's file, as ./impi-transport-ofi")
 	f.Var((*list)(&o.vendor.settings), "setting", "with a plugin: a line of its config block, as 'provider = \"tcp\"'; may be repeated")
+	f.Var((*list)(&o.vendor.lines), "block", "with a plugin: a line of its transport block, as 'confine = false', 'auto_mtls = false' or 'env = { FI_PROVIDER = \"tcp\" }'; may be repeated")
 	f.StringVar(&o.vendor.library, "library", "", "also measure by a command, such as one with the library of a plugin alone (pingpong, stream): it gets BENCHMARK SECONDS SIZE... and prints a line {\"size\": 8, \"iterations\": 1000, \"seconds\": 0.1} for each size; iterations are round trips, or 16 messages of a stream")
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")

@@ -17,11 +17,16 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/plugins/sdk"
+	"github.com/openimpi/impi/transports/tcp"
 )
 
 // TestMain lets the test binary be the processes that impi-bench starts of
-// itself: workers and floor ends.
+// itself, workers and floor ends, and a vendor's plugin.
 func TestMain(m *testing.M) {
+	if sdk.IsPlugin() {
+		sdk.Serve(sdk.Options{Transport: tcp.New()})
+	}
 	if len(os.Args) > 1 && (slices.Contains(childWords, os.Args[1]) || isStartupPart(os.Args[1:])) {
 		os.Exit(run(os.Args[1:]))
 	}

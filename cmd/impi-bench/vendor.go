@@ -14,6 +14,7 @@ import (
 type vendor struct {
 	file     string   // absolute
 	settings []string // lines of the transport's config block
+	lines    []string // further lines of its block
 	library  string   // measures the library without impi
 }
 
@@ -28,8 +29,8 @@ func (l *list) Set(value string) error {
 
 func (o *options) checkVendor() error {
 	if !strings.Contains(o.transport, "/") {
-		if len(o.vendor.settings) > 0 {
-			return errors.New("-setting is for a plugin: give the path of its file to -transport, as ./impi-transport-ofi")
+		if len(o.vendor.settings) > 0 || len(o.vendor.lines) > 0 {
+			return errors.New("-setting and -block are for a plugin: give the path of its file to -transport, as ./impi-transport-ofi")
 		}
 		return nil
 	}
@@ -50,7 +51,11 @@ func (o *options) checkVendor() error {
 
 func (v *vendor) block(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "plugin_dir = %q\ntransport %q {\n  plugin = %q\n  config {\n", filepath.Dir(v.file), name, filepath.Base(v.file))
+	fmt.Fprintf(&b, "plugin_dir = %q\ntransport %q {\n  plugin = %q\n", filepath.Dir(v.file), name, filepath.Base(v.file))
+	for _, s := range v.lines {
+		fmt.Fprintf(&b, "  %s\n", s)
+	}
+	b.WriteString("  config {\n")
 	for _, s := range v.settings {
 		fmt.Fprintf(&b, "    %s\n", s)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -41,12 +43,38 @@ func TestVendorsPlugin(t *testing.T) {
 		"NAME":           {"-transport", dir + "/plugin", "pingpong"},
 		"no such file":   {"-transport", "./impi-transport-nowhere", "pingpong"},
 		"give the path":  {"-setting", "a = 1", "-transport", "tcp", "pingpong"},
+		"-block are for": {"-block", "confine = false", "-transport", "tcp", "pingpong"},
 		"that need two":  {"-transport", plugin, "-native", "-peer", "mpich", "pingpong"},
 		"needs -transpo": {"-transport", plugin, "-beside", "in-process", "pingpong"},
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// A plugin's file is run with the lines that are given for its block, and links are made by it.
+func TestVendorsBlock(t *testing.T) {
+	node := impiNode(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	used := filepath.Join(dir, "used")
+	plugin := filepath.Join(dir, "impi-transport-tcp")
+	script := fmt.Sprintf("#!/bin/sh\n[ -z \"$PLUGIN_CLIENT_CERT\" ] || exit 7\necho x >>\"$USED\"\nexec %q\n", self)
+	if err := os.WriteFile(plugin, []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	o := parsed(t, "-node", node, "-repeat", "1", "-quiet", "-seconds", "0.01", "-sizes", "8", "-transport", plugin,
+		"-block", "auto_mtls = false", "-block", fmt.Sprintf("env = { USED = %q }", used), "pingpong")
+	var out bytes.Buffer
+	if err := compare(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	if starts, err := os.ReadFile(used); err != nil || len(starts) < 4 || !strings.Contains(out.String(), "pingpong") {
+		t.Errorf("its starts at two sites: %q, %v\n%s", starts, err, &out)
 	}
 }
 

@@ -30,6 +30,7 @@ func transportCommand() *cmdline.Command {
 	f.BoolVar(&r.options.Quick, "quick", false, "")
 	r.flags(f)
 	f.BoolVar(&r.subject.NoMTLS, "no-mtls", false, "")
+	f.BoolVar(&r.subject.Unconfined, "unconfined", false, "")
 	f.StringVar(&r.subject.Host, "host", "", "")
 	f.StringVar(&r.badge, "badge", "", cmdline.File)
 	f.Func("env", "", func(s string) error {

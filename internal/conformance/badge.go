@@ -35,12 +35,15 @@ func (r *Report) WriteBadge(w io.Writer) error {
 	if r.Site != nil {
 		name = r.Site.Name
 		title += fmt.Sprintf(": %s %s, protocol %d, of %s", r.Site.Name, r.Site.Version, r.Site.Protocol, r.Begun.UTC().Format("2006-01-02"))
+		if r.Site.Unconfined {
+			title += ", unconfined"
+		}
 		if r.Site.SHA256 != "" {
 			title += ", sha256 " + r.Site.SHA256
 		}
 	}
 	left, right, colour := "impi "+name, r.badgeVerdict(), "#1a7f37"
-	if r.Verdict != transporttest.Pass {
+	if r.Verdict != transporttest.Pass || !r.triedLinks(true) {
 		colour = "#b42318"
 	}
 	width := func(s string) int { return badgeLetter * len([]rune(s)) }
@@ -56,6 +59,9 @@ func (r *Report) WriteBadge(w io.Writer) error {
 func (r *Report) badgeVerdict() string {
 	if r.Verdict != transporttest.Pass {
 		return fmt.Sprintf("%d of %d rules violated", r.Failed, r.Passed+r.Failed)
+	}
+	if !r.triedLinks(true) {
+		return "no link was tried"
 	}
 	words := "correct and robust"
 	if planes := r.planes(); planes != "" {

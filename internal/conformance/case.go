@@ -2,11 +2,9 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -92,7 +90,7 @@ func (e *env) node(o nodeOptions) *node {
 	n, err := startNode(ctx, e.s, o)
 	e.must(err)
 	e.Cleanup(n.end)
-	e.Cleanup(func() { e.crashes.add(crashIn(n.err.all())) })
+	e.Cleanup(func() { e.crashes.report(n) })
 	return n
 }
 
@@ -122,16 +120,12 @@ func (e *env) configured(o nodeOptions) *node {
 // host starts the plugin under the node's own client, with the case's data plane.
 func (e *env) host() *host.Plugin {
 	c := e.s.config(e.plane)
-	c.OnStatus = func(s host.Status) {
-		if died, ok := errors.AsType[*host.Error](s.LastErr); ok {
-			e.crashes.add(crashIn(strings.Split(died.Output, "\n")))
-		}
-	}
+	c.OnStatus = e.crashes.watch()
 	begun := time.Now()
 	p, err := host.Start(e.context(), c)
 	e.must(err)
 	e.started = max(e.started, time.Since(begun))
-	e.Cleanup(func() { _ = p.Close() })
+	e.Cleanup(func() { e.crashes.settle(p); _ = p.Close() })
 	return p
 }
 

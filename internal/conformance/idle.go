@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/openimpi/impi/plugins/host"
 )
 
 // idleCases are done for each data plane.
@@ -29,17 +27,17 @@ const (
 func idle(e *env) {
 	near, far, ln := e.listening()
 	e.connect(e.context(), far, ln)
-	plugins := []*host.Plugin{near, far}
-	used := make([]time.Duration, len(plugins))
+	pids := []int{near.Status().PID, far.Status().PID}
+	used := make([]time.Duration, len(pids))
 	for range idleIntervals {
 		begun := time.Now()
-		for i, p := range plugins {
-			used[i] = -e.wanted(p.Status().PID)
+		for i, pid := range pids {
+			used[i] = -e.wanted(pid)
 		}
 		time.Sleep(idleInterval)
 		busy := false
-		for i, p := range plugins {
-			used[i] += e.wanted(p.Status().PID)
+		for i, pid := range pids {
+			used[i] += e.wanted(pid)
 			busy = busy || used[i] > time.Since(begun)/idleShare
 		}
 		if !busy {
@@ -56,6 +54,9 @@ func (e *env) wanted(pid int) (sum time.Duration) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	e.must(err)
 	if len(files) == 0 {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/status", pid)); err != nil {
+			e.Fatalf("nothing moves on the only link, and the plugin's process has ended")
+		}
 		e.Skipf("this kernel does not say how long threads wait for a processor (CONFIG_SCHED_INFO)")
 	}
 	for _, name := range files {

@@ -107,7 +107,7 @@ func killed(e *env) {
 	near, far, ln := e.listening()
 	ctx := e.context()
 	a, b := e.connect(ctx, far, ln)
-	e.must(syscall.Kill(near.Status().PID, syscall.SIGKILL))
+	e.kill(near)
 	if survives(e.plane) {
 		e.must(exchange(ctx, a, b))
 	} else {
@@ -122,6 +122,14 @@ func killed(e *env) {
 		}
 	}
 	e.comeBack(far, ln)
+}
+
+// kill kills a plugin's process, which may have gone already.
+func (e *env) kill(p *host.Plugin) {
+	if pid := p.Status().PID; pid > 0 {
+		e.crashes.kills(pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // comeBack dials a listener whose plugin has been killed until a link is made, and
@@ -223,9 +231,7 @@ func killedMeanwhile(e *env) {
 		ctx := e.context() // of this dial: all dials of a slow transport take longer
 		go func() { done <- dialAndClose(ctx, e.wait/dialsShare, far, ln.Address()) }()
 		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
-		if pid := victim.Status().PID; pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone already
-		}
+		e.kill(victim)
 		var err error
 		select {
 		case err = <-done:

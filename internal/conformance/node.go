@@ -250,8 +250,12 @@ func (n *node) gone(within time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-n.exited:
-		return true
 	case <-timer.C:
+	}
+	select {
+	case <-n.exited:
+		return true
+	default:
 		return false
 	}
 }

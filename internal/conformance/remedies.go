@@ -12,6 +12,7 @@ var remedies = map[string]string{
 	"P-START-08": "end when descriptor 3 ends, also before the handshake, and leave no child behind",
 	"P-START-09": "keep serving the version of the protocol before the newest one: the node may be older than the plugin",
 	"P-START-10": "ignore versions, fields and events that the plugin does not know: the node may be newer than it",
+	"P-START-11": "see what it writes when it is started again and while others of it run: a file, a port or a lock that a start before has left? List in Capabilities only data planes that it serves",
 	"P-LOG-01":   "heed IMPI_PLUGIN_LOG_LEVEL, and the log_level of Health, for what goes to the standard error output",
 	"P-LOG-02":   "write @level and @message, or level and msg, into each JSON line: trace, debug, info, warn or error",
 	"P-CALL-01":  "fill in name, version, sdk and pid of InfoResponse",

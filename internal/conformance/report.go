@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,7 @@ type Site struct {
 	Lacks        []string               `json:"lacks,omitempty"`   // features missing in the used version
 	Problem      string                 `json:"problem,omitempty"` // its report of its health
 	MTLS         bool                   `json:"auto_mtls"`
+	Unconfined   bool                   `json:"unconfined"` // it was judged with all rights of its node
 	Path         string                 `json:"path"`
 	SHA256       string                 `json:"sha256,omitempty"`
 	Planes       []transports.DataPlane `json:"data_planes"`
@@ -93,6 +95,13 @@ func (r *Report) count() {
 	if r.Passed == 0 {
 		r.Verdict, r.Correct, r.Robust = transporttest.Fail, false, false
 	}
+}
+
+// triedLinks reports whether a rule about links was tried; wholly: and not skipped.
+func (r *Report) triedLinks(wholly bool) bool {
+	return slices.ContainsFunc(r.Results, func(x Result) bool {
+		return strings.HasPrefix(x.ID, "T-") && (!wholly || x.Verdict != transporttest.Skip)
+	})
 }
 
 func (r *Report) failures(k Kind) string {

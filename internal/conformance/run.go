@@ -40,7 +40,8 @@ var ErrNotAPlugin = errors.New("it cannot be judged")
 
 type job struct {
 	Case
-	plane transports.DataPlane
+	plane  transports.DataPlane
+	silent bool // not chosen by Run: it is in the report only if it fails
 }
 
 func (o Options) matches(j job) bool {
@@ -53,7 +54,7 @@ func (o Options) matches(j job) bool {
 
 // Cases returns the rules for a plugin's process. The rules for its links are transporttest.Cases.
 func Cases() []Case {
-	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)
+	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, everyStart, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)
 }
 
 // Run judges a plugin. The error wraps ErrNotAPlugin; all other faults are in the report.
@@ -67,7 +68,8 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
 	}
-	r := &runner{ctx: ctx, s: s, o: o, dir: dir.Path, trust: trust{most: cmp.Or(o.patience, patience)}, report: &Report{Begun: time.Now(), Quick: o.Quick}}
+	r := &runner{ctx: ctx, s: s, o: o, dir: dir.Path, trust: trust{most: cmp.Or(o.patience, patience)}, lost: map[transports.DataPlane]bool{},
+		report: &Report{Begun: time.Now(), Quick: o.Quick}}
 	if err := r.look(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
 	}
@@ -84,8 +86,11 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		r.do(j, i, len(jobs))
+		if !r.lost[j.plane] {
+			r.do(j, i, len(jobs))
+		}
 	}
+	r.wantLinks()
 	r.report.Seconds = time.Since(r.report.Begun).Seconds()
 	r.report.count()
 	return r.report, nil
@@ -96,8 +101,9 @@ type runner struct {
 	s      Subject
 	o      Options
 	dir    string
-	mtls   error                  // what is wrong with AutoMTLS
-	planes []transports.DataPlane // to try
+	mtls   error                         // what is wrong with AutoMTLS
+	deaf   string                        // why it did not listen when it was started first; empty: it did
+	lost   map[transports.DataPlane]bool // with these it does not start
 	trust  trust
 	report *Report
 }
@@ -113,10 +119,11 @@ func (r *runner) look() error {
 		p, err = host.Start(ctx, r.s.config(""))
 	}
 	if err != nil {
-		return err
+		return r.s.wantsRights(ctx, err)
 	}
 	defer p.Close()
 	site := NewSite(p.About())
+	site.Unconfined = r.s.Unconfined
 	site.StartSeconds = time.Since(begin).Seconds()
 	if u, err := p.Usage(); err == nil {
 		site.Takes(u)
@@ -130,10 +137,24 @@ func (r *runner) look() error {
 		site.Address = ln.Address()
 	}, patience)
 	if out.Verdict != transporttest.Pass {
-		r.report.NotTried = append(r.report.NotTried, "an example of an address: "+out.Reason)
+		r.deaf = out.Reason
 	}
 	r.report.Site = site
 	return nil
+}
+
+// wantsRights says what to do if the plugin does not start because it is confined.
+func (s Subject) wantsRights(ctx context.Context, err error) error {
+	if s.Unconfined {
+		return err
+	}
+	s.Unconfined = true
+	p, other := host.Start(ctx, s.config(""))
+	if other != nil {
+		return err
+	}
+	_ = p.Close()
+	return fmt.Errorf("%w; with all rights of its node it starts: have it go without them (docs/security.md, Plugins), or judge it with -unconfined, and its users write confine = false", err)
 }
 
 // NewSite returns what a site sees of a plugin before it has run the plugin for long.
@@ -159,40 +180,69 @@ func (s *Site) Takes(u host.Usage) {
 
 // jobs are the cases to do, in the order that is best to read.
 func (r *runner) jobs() (jobs []job) {
-	add := func(plane transports.DataPlane, cases ...Case) {
+	choose := func(plane transports.DataPlane, cases ...Case) (list []job) {
 		for _, c := range cases {
-			if j := (job{c, plane}); r.o.matches(j) {
-				jobs = append(jobs, j)
+			if j := (job{Case: c, plane: plane}); r.o.matches(j) {
+				list = append(list, j)
 			}
 		}
+		return list
 	}
-	add("", slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases)...)
-	r.choosePlanes()
-	for _, p := range r.planes {
+	jobs = choose("", slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases)...)
+	for _, p := range r.planes() {
+		var links []Case
 		for _, c := range transporttest.Cases() {
-			add(p, r.linkCase(c))
+			links = append(links, r.linkCase(c))
 		}
-		add(p, slices.Concat(lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)...)
+		list := choose(p, slices.Concat(links, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)...)
+		first := job{Case: everyStart[0], plane: p}
+		first.silent = !r.o.matches(first)
+		if len(list) > 0 || !first.silent {
+			jobs = append(append(jobs, first), list...)
+		}
 	}
 	return jobs
 }
 
-// choosePlanes tries which of the plugin's data planes work on this node.
-func (r *runner) choosePlanes() {
+// planes are the plugin's data planes that are to be tried.
+func (r *runner) planes() (list []transports.DataPlane) {
 	for _, p := range r.report.Site.Planes {
-		if len(r.o.Planes) > 0 && !slices.Contains(r.o.Planes, p) {
+		switch {
+		case len(r.o.Planes) > 0 && !slices.Contains(r.o.Planes, p):
 			r.report.NotTried = append(r.report.NotTried, "data plane "+string(p)+": not chosen")
-			continue
+		case !slices.Contains(planes, string(p)):
+			r.report.NotTried = append(r.report.NotTried, "data plane "+string(p)+": this node cannot do it")
+		default:
+			list = append(list, p)
 		}
-		out := transporttest.Record(func(t transporttest.T) {
-			e := &env{T: t, s: r.s, plane: p, wait: patience, workDir: r.dir}
-			e.host()
-		}, patience)
-		if out.Verdict == transporttest.Pass {
-			r.planes = append(r.planes, p)
-			continue
-		}
-		r.report.NotTried = append(r.report.NotTried, "data plane "+string(p)+": "+out.Reason)
+	}
+	return list
+}
+
+// wantLinks adds a failure if rules about links were to be tried and none was, or if the plugin did
+// not listen when it was started first.
+func (r *runner) wantLinks() {
+	allowed := slices.ContainsFunc(transporttest.Cases(), func(c transporttest.Case) bool {
+		j := job{Case: r.linkCase(c)}
+		return r.o.matches(j) || slices.ContainsFunc(r.report.Site.Planes, func(p transports.DataPlane) bool {
+			j.plane = p
+			return r.o.matches(j)
+		})
+	})
+	fail := func(reason string) {
+		c := everyStart[0]
+		r.report.Results = append(r.report.Results, Result{
+			ID: c.ID, Name: c.Name, Rule: c.Rule, Kind: c.Kind, Verdict: transporttest.Fail, Remedy: remedies[c.ID],
+			Reason: fmt.Sprintf("%s: %s (the rule: %s)", c.ID, reason, c.Rule),
+		})
+	}
+	switch {
+	case r.deaf != "" && allowed:
+		fail("when it was started first it did not listen: " + r.deaf)
+	case r.deaf != "":
+		r.report.NotTried = append(r.report.NotTried, "an example of an address: "+r.deaf)
+	case allowed && len(r.lost) == 0 && !r.trust.lost() && !r.report.triedLinks(r.o.Run == nil):
+		fail("no rule about links was tried; its data planes are " + joined(r.report.Site.Planes) + ", those of this node " + strings.Join(planes, " "))
 	}
 }
 
@@ -235,7 +285,9 @@ func (e *env) links(c transporttest.Case) {
 
 func (r *runner) do(j job, i, all int) {
 	res := Result{ID: j.ID, Name: j.Name, Rule: j.Rule, Kind: j.Kind, Plane: j.plane}
-	r.progress(res, i, all)
+	if !j.silent {
+		r.progress(res, i, all)
+	}
 	wait, limit := r.trust.patience(), r.trust.limit()
 	died := &crashes{}
 	var speed Speed
@@ -246,18 +298,22 @@ func (r *runner) do(j job, i, all int) {
 			t.Skipf("not tried, since %d cases have hung: mend those first, or try this one with -run %s", r.trust.hung, j.ID)
 		}
 		defer func() { body.Store(int64(time.Since(begun))) }()
-		j.run(&env{T: t, c: j.Case, s: r.s, mtls: r.mtls, plane: j.plane, quick: r.o.Quick, wait: wait, workDir: r.dir, crashes: died, speed: &speed})
+		j.run(&env{T: noted{t, died}, c: j.Case, s: r.s, mtls: r.mtls, plane: j.plane, quick: r.o.Quick, wait: wait, workDir: r.dir, crashes: died, speed: &speed})
 	}, limit)
 	r.trust.saw(out, wait, out.Took-time.Duration(body.Load()))
 	res.Verdict, res.Reason, res.Log, res.Seconds = out.Verdict, out.Reason, out.Log, out.Took.Seconds()
-	if text := died.first(); text != "" {
-		res.Verdict, res.Reason = transporttest.Fail, crashReason(res, text)
-	}
 	if res.Verdict == transporttest.Fail {
 		res.Remedy = remedies[res.ID]
 	}
+	died.judge(&res)
 	if speed.Plane != "" {
 		r.report.Speed = append(r.report.Speed, speed)
+	}
+	if j.ID == everyStart[0].ID && res.Verdict == transporttest.Fail {
+		r.lost[j.plane] = true
+		r.report.NotTried = append(r.report.NotTried, fmt.Sprintf("the other rules by %s: see %s", j.plane, j.ID))
+	} else if j.silent {
+		return
 	}
 	r.report.Results = append(r.report.Results, res)
 	r.progress(res, i+1, all)

@@ -83,8 +83,22 @@ func (f *faulty) Schema() []transports.Setting {
 
 func (f *faulty) Configure(settings map[string]any) error {
 	switch f.fault {
+	case "changes owners":
+		file, err := os.CreateTemp("", "")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file.Name())
+		defer file.Close()
+		if err := file.Chown(os.Getuid(), os.Getgid()); err != nil {
+			return err
+		}
 	case "chatty":
 		fmt.Fprintln(os.Stderr, `{"@level":"info","@message":"I am being configured"}`)
+	case "banner":
+		fmt.Fprintln(os.Stderr, "==== acme fabric 1.0 ====\n== licensed to you ==\npanic: never\nTraceback (most recent call last):\n  it was caught")
+	case "sanitizer":
+		fmt.Fprintf(os.Stderr, "==%d==ERROR: AddressSanitizer: heap-use-after-free\n    #0 in dial\n", os.Getpid())
 	case "level":
 		fmt.Fprintln(os.Stderr, `{"severity":"info","text":"I am being configured"}`)
 	}
@@ -93,6 +107,8 @@ func (f *faulty) Configure(settings map[string]any) error {
 
 func (f *faulty) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	switch f.fault {
+	case "exits":
+		os.Exit(3)
 	case "leaks":
 		for range 2 {
 			_, _ = unix.Open(os.DevNull, unix.O_CLOEXEC, 0) // to be found

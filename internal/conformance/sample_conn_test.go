@@ -173,6 +173,7 @@ func spin() {
 var falsePlanes = map[string]transports.DataPlane{
 	"hides fd":    transports.PlaneRing,
 	"promises fd": transports.PlaneFD,
+	"odd plane":   "carrier-pigeon",
 }
 
 // falseDescriptors make of a link's descriptor what a plugin with the fault hands out.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -40,6 +41,7 @@ var connFaults = map[string]func(transports.Conn) transports.Conn{
 	"never closes":       func(c transports.Conn) transports.Conn { return neverCloses{c} },
 	"keeps memory":       func(c transports.Conn) transports.Conn { keepMemory(); return c },
 	"keeps threads":      func(c transports.Conn) transports.Conn { go keepThread(); return c },
+	"ends by itself":     func(c transports.Conn) transports.Conn { time.AfterFunc(hasty/40, func() { os.Exit(3) }); return c },
 	"looks all the time": func(c transports.Conn) transports.Conn { go spin(); return c },
 }
 
@@ -202,6 +204,9 @@ func (h *hoard) Read(b []byte) (int, error) {
 }
 
 func (f *faulty) Listen(ctx context.Context, at transports.ListenSpec) (transports.Listener, error) {
+	if f.fault == "listens later" && os.Mkdir(os.Getenv(asSeen), 0o700) == nil {
+		return nil, errors.New("not yet")
+	}
 	ln, err := f.Transport.Listen(ctx, at)
 	if err != nil {
 		return nil, err
@@ -285,6 +290,7 @@ func TestConnFaultsAreFound(t *testing.T) {
 		{"keeps memory", "P-LEAK-01", "of its own"},
 		{"keeps threads", "P-LEAK-01", "threads"},
 		{"looks all the time", "P-LIFE-07", "wanted the processor"},
+		{"ends by itself", "P-LIFE-07", "process has ended"},
 	}
 	var ids []string
 	for _, c := range rules {

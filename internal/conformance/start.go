@@ -36,6 +36,18 @@ var startCases = []Case{
 		Rule: "when the node gives a start up, nothing is left of the process"},
 }
 
+// everyStart is done for each data plane, before all others.
+var everyStart = []Case{
+	{ID: "P-START-11", Name: "every-start", Kind: Correct, run: startAgain,
+		Rule: "each time that it is started, with each of the data planes that Capabilities lists, it starts and listens"},
+}
+
+func startAgain(e *env) {
+	ln, err := e.host().Transport().Listen(e.context(), e.at())
+	e.must(err)
+	e.must(ln.Close())
+}
+
 func byHand(e *env) {
 	if e.s.Path == "" {
 		e.Skipf("it is built in")

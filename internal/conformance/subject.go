@@ -33,6 +33,9 @@ type Subject struct {
 	// NoMTLS means that the plugin does not support AutoMTLS.
 	NoMTLS bool
 
+	// Unconfined means that the plugin needs all rights of its node.
+	Unconfined bool
+
 	// Host is the IP address at which the plugin listens. Empty: 127.0.0.1.
 	Host string
 }
@@ -112,7 +115,7 @@ func (s Subject) config(plane transports.DataPlane) host.Config {
 		name = "unnamed"
 	}
 	c := host.Config{
-		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS,
+		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS, Unconfined: s.Unconfined,
 		StartTimeout: startLimit,
 
 		Restart: host.Restart{Delay: time.Millisecond, MaxDelay: 50 * time.Millisecond, Attempts: 1000},

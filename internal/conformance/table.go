@@ -72,6 +72,9 @@ func (r *Report) writeSpeed(p report.Printer) {
 func (s *Site) write(p report.Printer) {
 	p.Line("a site sees")
 	p.Line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, cmp.Or(s.Vendor, "nobody in particular"), s.SDK, s.Protocol, mtlsWord(s.MTLS))
+	if s.Unconfined {
+		p.Line("  unconfined: it was judged with all rights of its node, and needs confine = false")
+	}
 	for _, x := range s.Lacks {
 		p.Line("  lacks %s", x)
 	}
@@ -118,6 +121,9 @@ func (s *Site) Block() string {
 	}
 	if !s.MTLS {
 		b.WriteString("  auto_mtls = false\n")
+	}
+	if s.Unconfined {
+		b.WriteString("  confine = false\n")
 	}
 	if len(s.Settings) > 0 {
 		b.WriteString("  config {\n")

@@ -52,6 +52,7 @@ func (l *layout) index(context.Context) (*Index, error) {
 		return nil, fmt.Errorf("%s/%s: %w", l.path, ocispec.ImageIndexFile, err)
 	}
 	x := &Index{Format: Format, Plugins: map[string]Plugin{}}
+	within := map[digest.Digest]bool{} // manifests of platforms that a release has
 	for _, d := range all.Manifests {
 		if d.MediaType != ocispec.MediaTypeImageIndex {
 			continue // another object has a place in the layout
@@ -67,8 +68,27 @@ func (l *layout) index(context.Context) (*Index, error) {
 		if err := l.release(x, name, version, release.Manifests); err != nil {
 			return nil, fmt.Errorf("%s: plugin %q, version %q: %w", l.path, name, version, err)
 		}
+		for _, platform := range release.Manifests {
+			within[platform.Digest] = true
+		}
 	}
-	return x, nil
+	return x, l.alone(all.Manifests, within)
+}
+
+// alone returns an error if one of the layout's images is the part of a plugin for one platform, without what
+// says which plugin and version it is.
+func (l *layout) alone(list []ocispec.Descriptor, within map[digest.Digest]bool) error {
+	for _, d := range list {
+		var m ocispec.Manifest
+		if d.MediaType != ocispec.MediaTypeImageManifest || within[d.Digest] || l.manifest(d, &m) != nil { // another's image may be incomplete
+			continue
+		}
+		if m.ArtifactType == artifactType {
+			return fmt.Errorf("%s: %s is a plugin for one platform, without the index that has its name and version; copy it to the layout again with all its platforms: skopeo copy --all, or oras copy --to-oci-layout without --platform",
+				l.path, d.Digest)
+		}
+	}
+	return nil
 }
 
 func (l *layout) release(x *Index, name, version string, platforms []ocispec.Descriptor) error {

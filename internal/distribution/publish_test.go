@@ -112,6 +112,9 @@ func TestBadLayouts(t *testing.T) {
 			text, _ = json.Marshal(x)
 			write(t, filepath.Join(at, ocispec.ImageIndexFile), string(text), 0o644)
 		}, "more than 10000 manifests"},
+		"one platform alone": {func(t *testing.T, at string) {
+			index(t, at, func(d *ocispec.Descriptor) { *d = firstOf(t, at, *d) })
+		}, "skopeo copy --all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout := filepath.Join(t.TempDir(), "layout")
@@ -120,6 +123,45 @@ func TestBadLayouts(t *testing.T) {
 			refused(t, job(t, "oci:"+layout, "", m.keys()), c.want)
 		})
 	}
+}
+
+// A layout may list the parts of a plugin for each platform beside the index that has them.
+func TestLayoutWithPlatforms(t *testing.T) {
+	m := newMaker(t)
+	m.release("1.2.3", here)
+	layout := filepath.Join(t.TempDir(), "layout")
+	m.publish("-oci", layout)
+	file := filepath.Join(layout, ocispec.ImageIndexFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x ocispec.Index
+	if err := json.Unmarshal(text, &x); err != nil {
+		t.Fatal(err)
+	}
+	x.Manifests = append([]ocispec.Descriptor{firstOf(t, layout, x.Manifests[0])}, x.Manifests...)
+	if text, err = json.Marshal(x); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(text), 0o644)
+	if status, _, errs := run(t, "install", "-config", job(t, "oci:"+layout, "", m.keys())); status != 0 {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+}
+
+// firstOf returns the manifest of the first platform in an index.
+func firstOf(t *testing.T, layout string, d ocispec.Descriptor) ocispec.Descriptor {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x ocispec.Index
+	if err := json.Unmarshal(text, &x); err != nil || len(x.Manifests) == 0 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return x.Manifests[0]
 }
 
 // index changes the first descriptor of a layout's index.

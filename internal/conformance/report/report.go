@@ -82,11 +82,16 @@ func (r Row) whole() string {
 	return r.Reason + "\nwhat to do: " + r.Remedy
 }
 
-// Failures writes each row that has failed, with its whole reason and the remedy.
+// Failures writes each row that has failed, with its whole reason, the rule if the reason does not have it, and
+// the remedy.
 func (p Printer) Failures(rows []Row) {
 	for _, r := range rows {
-		if r.Verdict == transporttest.Fail {
-			p.Line("\n%s\n  %s", strings.Join(strings.Fields(r.ID+" "+r.Name+" "+r.Part), " "), strings.ReplaceAll(r.whole(), "\n", "\n  "))
+		if r.Verdict != transporttest.Fail {
+			continue
 		}
+		if r.Rule != "" && !strings.Contains(r.Reason, r.Rule) {
+			r.Reason += "\nthe rule: " + r.Rule
+		}
+		p.Line("\n%s\n  %s", strings.Join(strings.Fields(r.ID+" "+r.Name+" "+r.Part), " "), strings.ReplaceAll(r.whole(), "\n", "\n  "))
 	}
 }

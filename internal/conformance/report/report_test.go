@@ -51,8 +51,8 @@ func TestJUnit(t *testing.T) {
 
 func TestFailuresAreShownWhole(t *testing.T) {
 	var b bytes.Buffer
-	Printer{&b}.Failures(rows)
-	if got := b.String(); got != "\nA-2\n  it did not\n  at all\n" {
+	Printer{&b}.Failures(append(rows, Row{ID: "A-5", Rule: "it ends", Verdict: transporttest.Fail, Reason: "it runs (the rule: it ends)", Remedy: "end it"}))
+	if got := b.String(); got != "\nA-2\n  it did not\n  at all\n  the rule: it works < well\n\nA-5\n  it runs (the rule: it ends)\n  what to do: end it\n" {
 		t.Errorf("%q", got)
 	}
 	if FirstLine("a\nb") != "a" || FirstLine("a") != "a" || !strings.HasPrefix(Mark("x"), "FAIL") {

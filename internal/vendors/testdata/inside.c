@@ -61,6 +61,10 @@ static ssize_t write_masked(void *state, const void *from, size_t n)
 {
 	struct inside *x = enter(state);
 	unsigned char out[PIECE];
+#ifdef CRASH
+	static char *volatile nowhere;
+	*nowhere = 1;
+#endif
 	promised(n > 0, "write has bytes");
 	promised(!x->write_end, "write is not called after close_write");
 	promised(!x->broken, "write is not called after an error");

@@ -20,6 +20,8 @@ const (
 	atMachine = 4
 	atArg0    = 16
 	atArg1    = 24
+	atArg2    = 32
+	upper     = 4
 )
 
 var (
@@ -65,7 +67,19 @@ func program(namespace bool) []bpf.Instruction {
 	for _, command := range typing {
 		list = append(list, unless(bpf.JumpEqual, command, 1), forbid)
 	}
-	return append(list, pass, pass)
+	list = append(list, pass)
+	for _, number := range slices.Sorted(maps.Values(missing)) {
+		list = append(list, unless(bpf.JumpEqual, uint32(number), 1), unknown)
+	}
+	// Others' limits, also those of their processor time, which end them. A number of a process that
+	// is not 0 may be this one's own; libraries write 0 for that. Without a new limit it is a query.
+	list = append(list, unless(bpf.JumpEqual, unix.SYS_PRLIMIT64, 8), load(atArg0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 5},
+		load(atArg2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2}, load(atArg2+upper), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, forbid, pass)
+	for _, c := range ofOthers {
+		list = append(list, unless(bpf.JumpEqual, uint32(c.number), 6),
+			load(atArg0), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.which, SkipTrue: 2}, load(c.at), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, forbid, pass)
+	}
+	return append(list, pass)
 }
 
 // filter keeps this thread and what it starts from the system calls in denied, and reports whether

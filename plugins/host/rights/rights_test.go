@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,18 +186,89 @@ func tryDeeds() {
 	cmd = exec.Command("/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWUSER}
 	report("leave a namespace", cmd.Run())
+	var params [120]byte // struct io_uring_params
+	_, _, errno = unix.RawSyscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
+	report("use io_uring", errnoOf(errno))
+	other, err := strconv.Atoi(os.Getenv(envOther))
+	if err != nil {
+		report("find the other process", err)
+		return
+	}
+	tryOther(other)
+}
+
+// envOther has the number of another process of this user, which is no child of the plugin's.
+const envOther = "IMPI_TEST_OTHER"
+
+// tryOther changes how another process runs.
+func tryOther(pid int) {
+	report("limit another's time", unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: 1, Max: 1}, nil))
+	// Two limits of 0, at an address whose lower half, which a filter sees by itself, is 0.
+	const at = 0x3300000000
+	low, _, errno := unix.RawSyscall6(unix.SYS_MMAP, at, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uintptr(0), 0)
+	if errno != 0 || low != at {
+		report("have memory there", fmt.Errorf("%w: at %#x", errno, low))
+		return
+	}
+	_, _, errno = unix.RawSyscall6(unix.SYS_PRLIMIT64, uintptr(pid), unix.RLIMIT_NOFILE, low, 0, 0, 0)
+	report("limit another's files", errnoOf(errno))
+	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	report("slow another down", errors.Join(err, unix.Setpriority(unix.PRIO_PROCESS, pid, 19)))
+	report("slow a group down", unix.Setpriority(unix.PRIO_PGRP, 0, 20-nice)) // to what it has: the system call turns nice values round
+	_, _, errno = unix.RawSyscall(unix.SYS_IOPRIO_SET, ioprioProcess, uintptr(pid), idle)
+	report("have another wait for disks", errnoOf(errno))
+	report("schedule another", unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 19}, 0))
+}
+
+const idle = 3 << 13 // IOPRIO_CLASS_IDLE
+
+// other starts a process outside, and returns its number and what is known of its limits and priorities.
+func other(t *testing.T) (pid int, state func() string) {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pid = cmd.Process.Pid
+	return pid, func() string {
+		limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+		nice, err2 := unix.Getpriority(unix.PRIO_PROCESS, pid)
+		disks, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, ioprioProcess, uintptr(pid), 0)
+		if err := errors.Join(err, err2, errnoOf(errno)); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(string(limits), nice, disks)
+	}
 }
 
 // What works for any user does not for a plugin.
 func TestDeeds(t *testing.T) {
 	hasFilter(t)
-	open := tried(t, nil, "deeds")
-	for name, result := range tried(t, &plugin, "deeds") {
-		if !strings.Contains(result, unix.EPERM.Error()) {
+	pid, state := other(t)
+	victim := fmt.Sprint(envOther, "=", pid)
+	before := state()
+	confined := tried(t, &plugin, "deeds", victim)
+	if after := state(); after != before {
+		t.Errorf("a plugin has changed another process from\n%s\nto\n%s", before, after)
+	}
+	open := tried(t, nil, "deeds", victim)
+	if state() == before {
+		t.Error("nor can others change another process")
+	}
+	for name, result := range confined {
+		want, ring := unix.EPERM, name == "use io_uring"
+		if ring {
+			want = unix.ENOSYS
+		}
+		if !strings.Contains(result, want.Error()) {
 			t.Errorf("a plugin can %s: %s", name, result)
 		}
-		namespaces := strings.Contains(name, "namespace") // which a kernel may keep from users
-		if open[name] != "done" && !namespaces {
+		mayBeKept := ring || strings.Contains(name, "namespace") // by a kernel from its users
+		if open[name] != "done" && !mayBeKept {
 			t.Errorf("others cannot %s either: %s", name, open[name])
 		}
 	}
@@ -219,6 +291,9 @@ func tryNeeds() {
 	report("ask for its personality", errnoOf(errno))
 	_, _, errno = unix.RawSyscall(unix.SYS_CLONE3, 0, 0, 0)
 	report("find no clone3", map[bool]error{false: errno}[errors.Is(errno, unix.ENOSYS)])
+	_, _, errno = unix.RawSyscall(unix.SYS_IO_URING_REGISTER, ^uintptr(0), 0, 0)
+	report("find no io_uring", map[bool]error{false: errno}[errors.Is(errno, unix.ENOSYS)])
+	trySelf()
 	report("have files of its thread", inThread(func() error { return unix.Unshare(unix.CLONE_FS | unix.CLONE_FILES) }))
 	r, w, err := os.Pipe()
 	if err == nil {
@@ -229,6 +304,23 @@ func tryNeeds() {
 		_, err = io.ReadAll(r)
 	}
 	report("pipes", err)
+}
+
+// trySelf changes how the process itself runs, as runtimes do, by the numbers that they use for it.
+func trySelf() {
+	var files unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
+	report("limit its files", errors.Join(err, unix.Prlimit(0, unix.RLIMIT_NOFILE, &files, nil)))
+	report("ask for its limits", unix.Prlimit(unix.Getpid(), unix.RLIMIT_NOFILE, nil, &files))
+	report("ask for another's limits", unix.Prlimit(unix.Getppid(), unix.RLIMIT_NOFILE, nil, &files))
+	report("lower its priority", unix.Setpriority(unix.PRIO_PROCESS, 0, 5))
+	_, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, idle)
+	report("lower its priority for disks", errnoOf(errno))
+	report("schedule itself", unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 6}, 0))
+	report("bind a thread", inThread(func() error { // with its number, as pthread_setaffinity_np does
+		var cores unix.CPUSet
+		return errors.Join(unix.SchedGetaffinity(unix.Gettid(), &cores), unix.SchedSetaffinity(unix.Gettid(), &cores))
+	}))
 }
 
 func inThread(f func() error) error {
@@ -243,7 +335,7 @@ func TestNeeds(t *testing.T) {
 			namespaces(t)
 		}
 		for name, result := range tried(t, &Restrictions{Writable: plugin.Writable, Namespace: namespace}, "needs") {
-			if result != "done" && (name != "find no clone3" || runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
+			if result != "done" && (!strings.HasPrefix(name, "find no") || runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
 				t.Errorf("a plugin (in a user namespace: %v) cannot %s: %s", namespace, name, result)
 			}
 		}
