@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/abi/handles"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/native"
 )
 
 // sessionObject is a session. All sessions are of the same job, which MPI_Init or the first session
@@ -51,6 +52,9 @@ func join() error {
 		phase.Store(during)
 	}
 	if users.n == 0 && phase.Load() == before {
+		if err := native.Alone(); err != nil {
+			return err
+		}
 		if err := mpi.Init(); err != nil {
 			return err
 		}

@@ -63,6 +63,38 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
+// TestReadProbe: whose MPI it is and which version is told by the macros of its mpi.h, some of which are
+// numbers and some texts.
+func TestReadProbe(t *testing.T) {
+	skips.Programs(t, "cc")
+	for want, header := range map[Info]string{
+		{"Open MPI", "5.0.3"}:       "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3\n#define MPI_VERSION 3\n",
+		{"MPICH", "4.0.2"}:          "#define MPICH_VERSION \"4.0.2\"\n#define MPI_VERSION 4\n",
+		{"Intel MPI", "2021.9.0"}:   "#define I_MPI_VERSION \"2021.9.0\"\n#define I_MPI_NUMVERSION 20210900300\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n",
+		{"MVAPICH", "2.3.7"}:        "#define MVAPICH2_VERSION \"2.3.7\"\n#define MPICH_VERSION \"3.2.1\"\n#define MPI_VERSION 3\n",
+		{"MVAPICH", "3.0"}:          "#define MVAPICH_VERSION \"3.0\"\n#define MPICH_VERSION \"3.4.3\"\n#define MPI_VERSION 3\n",
+		{"Cray MPICH", "8.1.27.26"}: "#define CRAY_MPICH_VERSION 8.1.27.26\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n",
+		{"Cray MPICH", "9.0.1"}:     "#define CRAY_MPICH_VERSION \"9.0.1\"\n#define MPICH_VERSION \"4.1\"\n#define MPI_VERSION 4\n",
+		{"MPI", ""}:                 "#define MPI_VERSION 3\n",
+		{}:                          "#define MPI_VERSION 2\n",
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"mpi.h": header, "probe.c": probe} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen, err := exec.CommandContext(t.Context(), "cc", "-I", dir, "-E", "-P", filepath.Join(dir, "probe.c")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readProbe("mpicc", string(seen))
+		if got != want || (err != nil) != (want == Info{}) {
+			t.Errorf("%+v, %v, want %+v of\n%s", got, err, want, seen)
+		}
+	}
+}
+
 func TestPlace(t *testing.T) {
 	in := Environment{Socket: "impi-X", Shim: "/a/b.so", Site: "alpha", Procs: 4}
 	text, err := in.Encode()

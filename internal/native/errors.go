@@ -10,4 +10,12 @@ var (
 	ErrLinked = errors.New("two MPI libraries are in one process")
 	// ErrFailed wraps the errors of the site's MPI.
 	ErrFailed = errors.New("the site's MPI has failed")
+	// ErrLonger means that more bytes have come than were expected; ErrFailed too.
+	ErrLonger = errors.New("more bytes have come than are expected")
+	// ErrShorter means that fewer bytes have come than were expected; ErrFailed too.
+	ErrShorter = errors.New("fewer bytes have come than are expected")
+	// ErrCount means that the site's MPI does not take a count; ErrFailed too.
+	ErrCount = errors.New("invalid count")
+	// ErrNoMemory means that there is no memory for an operation; ErrFailed too.
+	ErrNoMemory = errors.New("out of memory")
 )

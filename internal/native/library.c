@@ -18,7 +18,7 @@ const char *impi_native_load(const char *path, const struct impi_native **fn)
 	return *fn ? 0 : dlerror();
 }
 
-int impi_native_version(const struct impi_native *f, char *text, int room) { return f->version(text, room); }
+int impi_native_version(const struct impi_native *f, char *text, int room, int *standard) { return f->version(text, room, standard); }
 int impi_native_describe(const struct impi_native *f, int error, char *text, int room) { return f->describe(error, text, room); }
 int impi_native_init(const struct impi_native *f, int threads, int *provided, int *rank, int *size) { return f->init(threads, provided, rank, size); }
 int impi_native_finalize(const struct impi_native *f) { return f->finalize(); }
@@ -54,4 +54,5 @@ int impi_native_begin(const struct impi_native *f, const struct impi_native_phas
 	}
 }
 
+void impi_native_fail(const struct impi_native *f, int kind) { f->fail(kind); }
 int impi_native_test(const struct impi_native *f, int32_t number) { return f->test(number); }

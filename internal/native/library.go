@@ -15,9 +15,8 @@ package native
 import "C"
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"unsafe"
 )
@@ -40,8 +39,8 @@ type Library struct {
 
 // Load loads a shim that Build has made, and with it the MPI library that it was built for.
 func Load(shim string) (*Library, error) {
-	if other := linked(); other != "" {
-		return nil, fmt.Errorf("%w: the program is linked to %s: compile it with impicc (or impicxx, impifort) alone", ErrLinked, other)
+	if err := Alone(); err != nil {
+		return nil, err
 	}
 	path := C.CString(shim)
 	defer C.free(unsafe.Pointer(path))
@@ -53,32 +52,32 @@ func Load(shim string) (*Library, error) {
 		return nil, fmt.Errorf("%w: %s has version %d of the functions, this program wants %d: build it anew with impi-node native build of the same release", ErrNoLibrary, shim, uint32(l.fn.abi), C.IMPI_NATIVE_ABI)
 	}
 	var text [256]C.char
-	if err := l.failed("MPI_Get_library_version", C.impi_native_version(l.fn, &text[0], C.int(len(text)))); err != nil {
+	var standard C.int
+	if err := l.failed("MPI_Get_library_version", C.impi_native_version(l.fn, &text[0], C.int(len(text)), &standard)); err != nil {
 		return nil, err
 	}
 	l.Text = C.GoString(&text[0])
+	if err := l.fits(shim, int(standard)); err != nil {
+		return nil, err
+	}
 	if strings.Contains(strings.ToLower(l.Text), "impi ") {
 		return nil, fmt.Errorf("%w: %s was built with our own impicc: build it with the mpicc of the site's MPI", ErrNoLibrary, shim)
 	}
 	return l, nil
 }
 
-func linked() string {
-	maps, _ := os.ReadFile("/proc/self/maps")
-	for l := range strings.Lines(string(maps)) {
-		at := strings.IndexByte(l, '/')
-		if at < 0 {
-			continue
-		}
-		path := strings.TrimSpace(l[at:])
-		name := filepath.Base(path)
-		for _, other := range []string{"libmpi.so", "libmpich.so", "libmpi_cray.so", "libmpi_intel.so"} {
-			if strings.HasPrefix(name, other) {
-				return path
-			}
-		}
+// fits compares what the shim was compiled for with the library that was loaded for it, of which standard
+// is the version of MPI: another module may be loaded now, whose library has the same name.
+func (l *Library) fits(shim string, standard int) error {
+	const remedy = "load the module again by whose mpicc it was compiled, or build it by the mpicc of the one that is loaded"
+	family := map[C.uint32_t]string{C.IMPI_NATIVE_OPEN_MPI: "Open MPI", C.IMPI_NATIVE_MPICH: "MPICH or its kin"}[l.fn.family]
+	if family != "" && (l.fn.family == C.IMPI_NATIVE_OPEN_MPI) != isOpenMPI(l.Text) {
+		return fmt.Errorf("%w: %s was compiled for %s, and the library that was loaded for it is %s: %s", ErrNoLibrary, shim, family, l.Text, remedy)
 	}
-	return ""
+	if standard < int(l.fn.standard) {
+		return fmt.Errorf("%w: %s was compiled for an MPI of version %d of the standard, and %s has version %d: %s", ErrNoLibrary, shim, uint32(l.fn.standard), l.Text, standard, remedy)
+	}
+	return nil
 }
 
 func (l *Library) failed(what string, result C.int) error {
@@ -93,7 +92,28 @@ func (l *Library) failed(what string, result C.int) error {
 	}
 	var text [512]C.char
 	C.impi_native_describe(l.fn, result, &text[0], C.int(len(text)))
-	return fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
+	err := fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
+	if kind := kinds[result&(1<<C.IMPI_NATIVE_KIND_BITS-1)]; kind != nil && result > 0 {
+		return fmt.Errorf("%w: %w", kind, err)
+	}
+	return err
+}
+
+// kindOf is the inverse of kinds; 0: there is no error.
+func kindOf(err error) C.int {
+	if err == nil {
+		return 0
+	}
+	for kind, is := range kinds {
+		if errors.Is(err, is) {
+			return kind
+		}
+	}
+	return C.IMPI_NATIVE_OTHER
+}
+
+var kinds = map[C.int]error{
+	C.IMPI_NATIVE_LONGER: ErrLonger, C.IMPI_NATIVE_SHORTER: ErrShorter, C.IMPI_NATIVE_COUNT: ErrCount, C.IMPI_NATIVE_NO_MEMORY: ErrNoMemory,
 }
 
 // The levels of threads. Init asks for the higher one.
@@ -215,6 +235,10 @@ func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
 		n: C.int64_t(p.Count), in: C.uintptr_t(uintptr(address(p.In))), out: C.uintptr_t(uintptr(address(p.Out))),
 	}
 	l.anywhere(func() {
+		if p.Failed != nil {
+			C.impi_native_fail(l.fn, kindOf(p.Failed))
+			defer C.impi_native_fail(l.fn, 0)
+		}
 		err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, (*C.int32_t)(&number)))
 	})
 	return number, err

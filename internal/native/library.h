@@ -19,7 +19,7 @@ const char *impi_native_load(const char *path, const struct impi_native **fn);
 
 /* The functions of the table, for Go, which cannot call pointers to functions. Buffers are numbers: they are
  * pinned, or not Go's, and Go would look for pointers in all of what a buffer is a part of. */
-int impi_native_version(const struct impi_native *, char *text, int room);
+int impi_native_version(const struct impi_native *, char *text, int room, int *standard);
 int impi_native_describe(const struct impi_native *, int error, char *text, int room);
 int impi_native_init(const struct impi_native *, int threads, int *provided, int *rank, int *size);
 int impi_native_finalize(const struct impi_native *);
@@ -31,6 +31,7 @@ int impi_native_open(const struct impi_native *, const int *ranks, int count, in
 int impi_native_close(const struct impi_native *, int32_t comm);
 /* A phase, whose number is that of enum impi_native_phase. */
 int impi_native_begin(const struct impi_native *, const struct impi_native_phase_args *, int32_t *number);
+void impi_native_fail(const struct impi_native *, int kind);
 int impi_native_test(const struct impi_native *, int32_t number);
 
 /* Short messages, by C and Go: see shorts.go, whose memory this is. */

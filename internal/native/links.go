@@ -97,6 +97,10 @@ func (h *Links) Link(rank int) (l *Link, created bool) {
 	if l = h.links[rank]; l == nil {
 		l = &Link{set: h, to: rank, room: window}
 		h.links[rank] = l
+		if h.err != nil {
+			l.fail(h.err)
+			l.markReady()
+		}
 		return l, true
 	}
 	return l, false
@@ -107,8 +111,8 @@ func (h *Links) Link(rank int) (l *Link, created bool) {
 // its end, so that the caller has to go through it from the end. news reports whether phases or
 // transfers are over.
 func (h *Links) Poll() (ready []*Link, news bool) {
-	if h.err != nil {
-		return nil, false
+	if h.err != nil { // the links that are ready have not been told yet
+		return h.fresh, false
 	}
 	before := len(h.phases) + len(h.transfers)
 	if before > 0 {

@@ -369,6 +369,34 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
+// TestBrokenBetweenPolls: all links are told of an error of the library that was found by something else than
+// Poll, each once, and so is a link that is used only then.
+func TestBrokenBetweenPolls(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	r := net.rank(0)
+	h := newLinks(r, 4)
+	one, _ := h.Link(1)
+	h.Link(2)
+	r.broken = errors.New("the fabric is down")
+	h.Look(one)
+	told := func(want int) {
+		t.Helper()
+		ready, _ := h.Poll()
+		if len(ready) != want {
+			t.Errorf("%d links are ready, want %d", len(ready), want)
+		}
+		for i := len(ready) - 1; i >= 0; i-- {
+			if _, err := ready[i].Recv([][]byte{make([]byte, 1)}); !errors.Is(err, r.broken) {
+				t.Error(err)
+			}
+		}
+	}
+	told(2)
+	h.Link(3)
+	told(1)
+	told(0)
+}
+
 // TestBrokenLibrary: an error of the library ends all links.
 func TestBrokenLibrary(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}

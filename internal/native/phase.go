@@ -15,6 +15,7 @@ type Phase struct {
 	Root     int // rank in the Comm
 	Count    int // bytes of a block, or elements of reductions
 	In, Out  []byte
+	Failed   error // what went wrong for this member before the phase, for the others: ErrLonger and the like, or any error
 
 	number request
 	pin    runtime.Pinner

@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// ownCDir is where ownC builds; empty as long as nobody has asked.
-var ownCDir string
+// ownCDir has our library, and ownCTemp is where ownC builds; empty as long as nobody has asked.
+var ownCDir, ownCTemp string
 
 // ownC is the exchange in C, compiled with our library: the source that LAM compiles
 // too. It is built once for all tests.
@@ -26,11 +26,12 @@ var ownC = sync.OnceValues(func() (program string, err error) {
 	if err != nil {
 		return "", err
 	}
-	ownCDir = dir
+	ownCTemp = dir
 	k, err := ctest.Build(context.Background(), dir)
 	if err != nil {
 		return "", err
 	}
+	ownCDir = k.Dir
 	program = filepath.Join(dir, "exchange-c")
 	return program, k.Compile(context.Background(), program, "testdata/exchange.c", "-Wno-maybe-uninitialized")
 })

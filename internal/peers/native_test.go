@@ -191,13 +191,20 @@ func TestNativePhases(t *testing.T) {
 	}
 }
 
-// tracedSites are sites with an MPI of their own whose shims tell which functions are called.
-func tracedSites(t *testing.T, dir string) map[string]string {
+// tracedSites are sites with an MPI of their own whose shims tell which functions are called. flags are for
+// the compiler.
+func tracedSites(t *testing.T, dir string, flags ...string) map[string]string {
+	t.Helper()
+	return shimSites(t, dir, append(flags, "-DIMPI_NATIVE_TRACE")...)
+}
+
+// shimSites are sites with an MPI of their own whose shims are compiled with some flags.
+func shimSites(t *testing.T, dir string, flags ...string) map[string]string {
 	t.Helper()
 	sites := map[string]string{"openmpi": openMPISite, "mpich": mpichSite}
 	for name, native := range sites {
 		shim := filepath.Join(dir, name+".so")
-		if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
+		if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, append(flags, "-shared", "-fPIC", "-o", shim, "../native/shim/shim.c")...); err != nil {
 			t.Fatal(err)
 		}
 		sites[name] = strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1)

@@ -16,8 +16,14 @@ import (
 // onSites runs a program on sites of two procs and gives what is said and the job's exit status.
 func onSites(t *testing.T, k *ctest.Kit, program string, args []string, sites ...string) (out string, status int) {
 	t.Helper()
+	return inProcs(t, k, 2*len(sites), program, args, sites...)
+}
+
+// inProcs is onSites with so many procs on all of them.
+func inProcs(t *testing.T, k *ctest.Kit, procs int, program string, args []string, sites ...string) (out string, status int) {
+	t.Helper()
 	dir := t.TempDir()
-	job := suiteRun{procs: 2 * len(sites), args: args}.job(program, sites...)
+	job := suiteRun{procs: procs, args: args}.job(program, sites...)
 	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +109,7 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 5\n", "#define IMPI_NATIVE_ABI 9\n", 1)
+		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 6\n", "#define IMPI_NATIVE_ABI 9\n", 1)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(newer), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -118,16 +124,21 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 	}
 
 	first := compileWith(t, k, dir, "first", onlyInit, "-Wl,--no-as-needed", library[1])
-	const begins = "site s0 has its own MPI: "
+	second := compileWith(t, k, dir, "second", withHelper, "-L", dir, "-lhelper", "-Wl,-rpath,"+dir)
+	const (
+		begins    = "site s0 has its own MPI: "
+		hasSecond = "two MPI libraries are in one process: the program is linked to /"
+	)
 	for name, c := range map[string]struct {
 		program, site, says string
 		status              int
 	}{
-		"linked to MPICH first":         {first, mpichSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
-		"has a library of MPICH's":      {compileWith(t, k, dir, "second", withHelper, "-L", dir, "-lhelper", "-Wl,-rpath,"+dir), mpichSite, begins + "two MPI libraries are in one process: the program is linked to /", 16},
-		"Go without cgo":                {without, mpichSite, begins + "the site's MPI cannot be loaded: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1", 1},
-		"shim of another release":       {compileWith(t, k, dir, "init", onlyInit), "native {\n    shim   = \"" + dir + "/newer.so\"\n    launch = [\"mpirun.mpich\", \"-n\", \"{procs}\"]\n  }", begins + "the site's MPI cannot be loaded: " + dir + "/newer.so has version 9 of the functions, this program wants 5: build it anew", 16},
-		"linked, and at a site of ours": {first, ownSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
+		"linked to MPICH first":          {first, mpichSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
+		"has a library of MPICH's":       {second, mpichSite, hasSecond, 16},
+		"has one, and at a site of ours": {second, ownSite, hasSecond, 16},
+		"Go without cgo":                 {without, mpichSite, begins + "the site's MPI cannot be loaded: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1", 16},
+		"shim of another release":        {compileWith(t, k, dir, "init", onlyInit), "native {\n    shim   = \"" + dir + "/newer.so\"\n    launch = [\"mpirun.mpich\", \"-n\", \"{procs}\"]\n  }", begins + "the site's MPI cannot be loaded: " + dir + "/newer.so has version 9 of the functions, this program wants 6: build it anew", 16},
+		"linked, and at a site of ours":  {first, ownSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, status := onSites(t, k, c.program, nil, c.site)
@@ -135,41 +146,6 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 				t.Errorf("status %d, want %d and %q:\n%s", status, c.status, c.says, out)
 			}
 		})
-	}
-}
-
-// lengths is a program whose members disagree on the length of a broadcast, and that goes on.
-const lengths = `#include <mpi.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-	int rank, err, sum = 0, one = 1, buf[10] = {0};
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	err = MPI_Bcast(buf, rank < 2 ? 1 : 10, MPI_INT, 0, MPI_COMM_WORLD);
-	if (err != MPI_SUCCESS)
-		printf("rank %d is told\n", rank);
-	MPI_Barrier(MPI_COMM_WORLD);
-	MPI_Bcast(rank == 0 ? &one : buf, 1, MPI_INT, 0, MPI_COMM_WORLD);
-	MPI_Allreduce(rank == 0 ? &one : buf, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	printf("rank %d: the sum is %d\n", rank, sum);
-	return MPI_Finalize();
-}
-`
-
-// TestBcastOfOtherLength: whoever finds that a broadcast between sites has another length takes
-// part in its site's phase all the same, so that later operations find the site's procs in step.
-func TestBcastOfOtherLength(t *testing.T) {
-	needNatives(t)
-	needC(t)
-	k := &ctest.Kit{Dir: ownCDir}
-	program := compileWith(t, k, t.TempDir(), "lengths", lengths)
-	out, status := onSites(t, k, program, nil, mpichSite+always, openMPISite+always)
-	for _, says := range []string{"rank 2 is told", "rank 0: the sum is 4", "rank 1: the sum is 4", "rank 2: the sum is 4", "rank 3: the sum is 4"} {
-		if status != 0 || !strings.Contains(out, says+"\n") {
-			t.Errorf("status %d, want 0 and %q:\n%s", status, says, out)
-		}
 	}
 }
 
@@ -184,27 +160,74 @@ int main(int argc, char **argv)
 }
 `
 
+// crashes is a program one of whose procs dies while the others wait for it.
+const crashes = `#include <mpi.h>
+#include <signal.h>
+int main(int argc, char **argv)
+{
+	int rank;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank == 1) {
+		signal(SIGSEGV, SIG_DFL);
+		raise(SIGSEGV);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	return MPI_Finalize();
+}
+`
+
+// exchanges is a program whose procs send each other more messages than a shim with -DIMPI_NATIVE_SENDS=50 sends.
+const exchanges = `#include <mpi.h>
+int main(int argc, char **argv)
+{
+	int rank, size, x = 0;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (int i = 0; i < 1000; i++)
+		MPI_Sendrecv_replace(&x, 1, MPI_INT, rank ^ 1, 0, rank ^ 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return MPI_Finalize();
+}
+`
+
 // TestSiteMPIAborts: what ends a job is named with what the site's own MPI says of it, if that has
-// aborted by itself or its launcher has killed the procs.
+// aborted by itself, its launcher has killed the procs, or one of them has died.
 func TestSiteMPIAborts(t *testing.T) {
 	needNatives(t)
 	needC(t)
 	k := &ctest.Kit{Dir: ownCDir}
-	program := compileWith(t, k, t.TempDir(), "hangs", hangs)
-	launch := func(flags string) string {
-		return `native {
-    mpicc  = "mpicc.openmpi"
-    launch = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", ` + flags + `, "-n", "{procs}"]
-  }`
+	dir := t.TempDir()
+	waits, dies := compileWith(t, k, dir, "hangs", hangs), compileWith(t, k, dir, "crashes", crashes)
+	sends := compileWith(t, k, dir, "exchanges", exchanges)
+	fails := shimSites(t, dir, "-DIMPI_NATIVE_SENDS=50")
+	const (
+		procAborted = 58 // MPI_ERR_PROC_ABORTED, by which requests fail
+		someFailure = -1 // by what Hydra's last process ended, of those that it has killed
+	)
+	launch := func(mpi string, words ...string) string {
+		return "native {\n    mpicc  = \"mpicc." + mpi + "\"\n    launch = [\"" + strings.Join(words, "\", \"") + "\", \"-n\", \"{procs}\"]\n  }"
 	}
-	for name, c := range map[string]struct{ site, says string }{
-		"in MPI_Init":     {launch(`"--mca", "pml", "ob1", "--mca", "btl", "self"`), `impi-node: site s0: mpirun\.openmpi exited with status 1 before 2 of 2 procs had called MPI Init; it said: `},
-		"by its launcher": {launch(`"--timeout", "15"`), `impi-node: rank [01] on site s0 ended without MPI Finalize; mpirun\.openmpi exited with status 110, and said: The user-provided time limit`},
+	openMPI := func(flags ...string) string {
+		return launch("openmpi", append([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"}, flags...)...)
+	}
+	for name, c := range map[string]struct {
+		program, site, says string
+		status              int
+	}{
+		"Open MPI, in MPI_Init":     {waits, openMPI("--mca", "pml", "ob1", "--mca", "btl", "self"), `impi-node: site s0: mpirun\.openmpi exited with status 1 before 2 of 2 procs had called MPI Init; it said: `, 1},
+		"MPICH, in MPI_Init":        {waits, launch("mpich", "mpirun.mpich", "-genv", "UCX_TLS", "nosuch"), `impi-node: site s0: mpirun\.mpich exited with status \d+ before 2 of 2 procs had called MPI Init; it said: .*Fatal error in internal_Init_thread`, someFailure},
+		"Open MPI, by its launcher": {waits, openMPI("--timeout", "15"), `impi-node: rank [01] on site s0 ended without MPI Finalize; mpirun\.openmpi exited with status 110, and said: The user-provided time limit`, 110},
+		"MPICH, by its launcher":    {waits, launch("mpich", "/usr/bin/env", "MPIEXEC_TIMEOUT=15", "mpirun.mpich"), `impi-node: rank [01] on site s0 ended without MPI Finalize; env exited with status 255`, 255},
+		"Open MPI, in a send":       {sends, fails["openmpi"] + always, `the site's MPI has failed: MPI_Isend of Open MPI v.*: MPI_ERR_INTERN: internal error`, procAborted},
+		"MPICH, in a send":          {sends, fails["mpich"] + always, `the site's MPI has failed: MPI_Isend of MPICH Version:\s.*: Internal MPI error!`, procAborted},
+		"Open MPI, a signal":        {dies, openMPISite, `impi-node: rank 1 on site s0 ended without MPI Finalize; mpirun\.openmpi exited with status 139`, 139},
+		"MPICH, a signal":           {dies, mpichSite, `impi-node: rank 1 on site s0 ended without MPI Finalize; mpirun\.mpich exited with status 11`, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, status := onSites(t, k, program, nil, c.site, ownSite)
-			if status == 0 || !regexp.MustCompile(c.says).MatchString(out) {
-				t.Errorf("status %d, want %q:\n%s", status, c.says, out)
+			out, status := onSites(t, k, c.program, nil, c.site, ownSite)
+			if status != c.status && (c.status != someFailure || status == 0) || !regexp.MustCompile(c.says).MatchString(out) {
+				t.Errorf("status %d, want %d and %q:\n%s", status, c.status, c.says, out)
 			}
 		})
 	}

@@ -58,8 +58,8 @@ func TestMain(m *testing.M) {
 	if k, err := programs(); err == nil {
 		_ = os.RemoveAll(k.bin)
 	}
-	if ownCDir != "" {
-		_ = os.RemoveAll(ownCDir)
+	if ownCTemp != "" {
+		_ = os.RemoveAll(ownCTemp)
 	}
 	os.Exit(code)
 }

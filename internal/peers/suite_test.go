@@ -321,6 +321,24 @@ func TestSuiteOnNativeSites(t *testing.T) {
 	}
 }
 
+// onBoth are programs of the suite, each of which takes part of a second, that make test runs with their procs on
+// a site of Open MPI and on one of MPICH.
+var onBoth = []string{"rma/wintest", "errors/coll/bcastlength", "pt2pt/icprobe", "coll/redscat", "io/rdwrord"}
+
+// TestSuiteOnBoth runs some of them.
+func TestSuiteOnBoth(t *testing.T) {
+	needNatives(t)
+	s := unpackSuite(t)
+	for _, program := range onBoth {
+		list := readList(t, s.root, filepath.Dir(program), ".c")
+		i := slices.IndexFunc(list, func(r suiteRun) bool { return r.program == program })
+		if i < 0 {
+			t.Fatalf("%s is not in the suite", program)
+		}
+		t.Run(program, func(t *testing.T) { s.run(t, list[i], openMPISite+always, mpichSite+always) })
+	}
+}
+
 // TestSuiteLists reads the lists as the suite has them.
 func TestSuiteLists(t *testing.T) {
 	root := t.TempDir()

@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"errors"
+
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
@@ -19,12 +21,15 @@ const mostNative = 1 << 30
 var nativeTypes = map[datatype.Kind]int{
 	datatype.Int32: 5, datatype.Uint32: 6,
 	datatype.Int64: 7, datatype.Uint64: 8, datatype.Int: 7, datatype.Long: 7, datatype.Uint: 8, datatype.ULong: 8,
-	datatype.Float32: 9, datatype.Float64: 10,
+	datatype.Float32: 9, datatype.Float64: 10, datatype.Complex64: 11, datatype.Complex128: 12, datatype.Bool: 13,
+	datatype.PairInt16: 14, datatype.PairInt32: 15, datatype.PairInt64: 16, datatype.PairInt: 16, datatype.PairLong: 16,
+	datatype.PairFloat32: 17, datatype.PairFloat64: 18,
 }
 
 var nativeOps = map[*datatype.Op]int{
 	datatype.Sum: 0, datatype.Prod: 1, datatype.Min: 2, datatype.Max: 3, datatype.BAnd: 4,
 	datatype.BOr: 5, datatype.BXor: 6, datatype.LAnd: 7, datatype.LOr: 8, datatype.LXor: 9,
+	datatype.MinLoc: 10, datatype.MaxLoc: 11,
 }
 
 // NativeType returns the number of a kind in the site's MPI, if there is one.
@@ -178,7 +183,7 @@ func meetTeam(c *proc.Comm, ranks []int, fit bool) bool {
 }
 
 func (x *collective) beginPhase(t *coll.Step) error {
-	x.phase = native.Phase{What: uint8(t.Phase), Root: int(t.Peer), In: t.Src, Out: t.Dst}
+	x.phase = native.Phase{What: uint8(t.Phase), Root: int(t.Peer), In: t.Src, Out: t.Dst, Failed: inNative(x.cause)}
 	ph := &x.phase
 	n := x.team.Size
 	switch t.Phase {
@@ -196,6 +201,17 @@ func (x *collective) beginPhase(t *coll.Step) error {
 	}
 	x.inPhase = true
 	return x.c.Process().Native.Begin(x.team, ph)
+}
+
+// inNative is an error of a message as the site's MPI has it.
+func inNative(err error) error {
+	switch {
+	case errors.Is(err, message.ErrTruncate):
+		return native.ErrLonger
+	case errors.Is(err, coll.ErrCount):
+		return native.ErrShorter
+	}
+	return err
 }
 
 // FreeNativeComm frees the communicator of the site's MPI. All members of c do so.

@@ -13,7 +13,11 @@ import (
 func joinNative(place native.Environment) (*proc.Process, error) {
 	library, err := native.Load(place.Shim)
 	if err != nil {
-		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
+		err = fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
+		if !native.Loads { // it can do nothing at this site, whatever it is given: all such programs end alike
+			machine.Local{}.Exit(int(proc.ErrorClass(err)), err.Error())
+		}
+		return nil, err
 	}
 	if err := library.Init(); err != nil {
 		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)

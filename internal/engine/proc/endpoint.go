@@ -390,7 +390,13 @@ func (q *Endpoint) counted() (sent, received uint64, ok bool) {
 // the agent stays until the node has learned that the proc has finished.
 func (q *Endpoint) Lose(cause error) {
 	p := q.p
-	q.tellLost(cause)
+	if errors.Is(cause, native.ErrFailed) && Phase(p.State.Load()) < quiet {
+		// The fault is not at the other end. The node would take what this proc says next for a
+		// consequence of a lost link, and the end of the launcher for its cause.
+		p.SetFailed(cause)
+	} else {
+		q.tellLost(cause)
+	}
 	p.Eng.Detach(q.ID, cause)
 	p.WakeAll() // wakes goroutines in probes, too
 	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {

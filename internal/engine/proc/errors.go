@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/native"
 )
 
 // Errors of arguments that the packages below do not define.
@@ -153,6 +154,10 @@ var Classes = []mpierr.Row{
 	{Err: ErrNames, Class: mpierr.Other},
 	{Err: ErrNamesDenied, Class: mpierr.Access},
 	{Err: ErrPeerGone, Class: mpierr.ProcAborted},
+	{Err: native.ErrLonger, Class: mpierr.Truncate},
+	{Err: native.ErrShorter, Class: mpierr.Count},
+	{Err: native.ErrCount, Class: mpierr.Count},
+	{Err: native.ErrNoMemory, Class: mpierr.NoMem},
 }
 
 // Class is an MPI error class, or a code of one: every class is a code.

@@ -7,6 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For tests: they want to see that functions are called (IMPI_NATIVE_TRACE), by the thread of init alone
+ * (IMPI_NATIVE_FUNNELLED), and that some messages are sent and then none (IMPI_NATIVE_SENDS). */
+#ifdef IMPI_NATIVE_FUNNELLED
+static _Thread_local int is_home;
+#define AT_HOME() (is_home ? (void)0 : abort())
+#else
+#define AT_HOME() ((void)0)
+#endif
+#ifdef IMPI_NATIVE_TRACE
+#include <stdio.h>
+#define TRACE() (AT_HOME(), (void)fprintf(stderr, "impi_native: %s\n", __func__))
+#else
+#define TRACE() AT_HOME()
+#endif
+#ifdef IMPI_NATIVE_SENDS
+static int sent;
+#define SENDS_ON() \
+	if (sent++ >= IMPI_NATIVE_SENDS) \
+	return kind_of(MPI_ERR_INTERN)
+#else
+#define SENDS_ON() ((void)0)
+#endif
+
 static MPI_Comm all = MPI_COMM_NULL;    /* for messages */
 static MPI_Comm makers = MPI_COMM_NULL; /* that others are made of: libraries send messages for that, which
                                          * poll would take for ours */
@@ -60,22 +83,44 @@ static struct {
 enum { SHORT_OPS = 1 << 24 }; /* from here on numbers are of short_op */
 
 static MPI_Datatype types[IMPI_NATIVE_TYPES];
+static int widths[IMPI_NATIVE_TYPES]; /* of their elements in memory, with the gap that a pair may have */
 static MPI_Op ops[IMPI_NATIVE_OPS];
 
-static int class_of(int error)
+/* result_of gives an error of a class: its kind, and the class above that for describe. */
+static int result_of(int class, enum impi_native_error kind) { return class << IMPI_NATIVE_KIND_BITS | (int)kind; }
+
+/* A class that stands for a kind. */
+static int kind_of(int class)
+{
+	switch (class) {
+	case MPI_SUCCESS:
+		return 0;
+	case MPI_ERR_TRUNCATE:
+		return result_of(class, IMPI_NATIVE_LONGER);
+	case MPI_ERR_COUNT:
+		return result_of(class, IMPI_NATIVE_COUNT);
+	case MPI_ERR_NO_MEM:
+		return result_of(class, IMPI_NATIVE_NO_MEMORY);
+	default:
+		return result_of(class, IMPI_NATIVE_OTHER);
+	}
+}
+
+/* result is what our library is told of an error of that MPI. */
+static int result(int error)
 {
 	int class = MPI_ERR_OTHER;
 	if (error == MPI_SUCCESS)
 		return 0;
 	MPI_Error_class(error, &class);
-	return class > 0 ? class : MPI_ERR_OTHER;
+	return kind_of(class > 0 ? class : MPI_ERR_OTHER);
 }
 
 static int copy_text(const char *from, char *to, int room)
 {
 	int n = (int)strcspn(from, "\r\n");
 	if (room < 1)
-		return MPI_ERR_ARG;
+		return kind_of(MPI_ERR_ARG);
 	if (n >= room)
 		n = room - 1;
 	memcpy(to, from, (size_t)n);
@@ -83,18 +128,23 @@ static int copy_text(const char *from, char *to, int room)
 	return 0;
 }
 
-static int version(char *text, int room)
+static int version(char *text, int room, int *standard)
 {
 	char full[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-	int length, error = MPI_Get_library_version(full, &length);
-	return error ? class_of(error) : copy_text(full, text, room);
+	int length, minor, error;
+	if ((error = MPI_Get_version(standard, &minor)) || (error = MPI_Get_library_version(full, &length)))
+		return result(error);
+	return copy_text(full, text, room);
 }
 
 static int describe(int error, char *text, int room)
 {
 	char full[MPI_MAX_ERROR_STRING] = "";
-	int length;
-	MPI_Error_string(error, full, &length);
+	int length, class = error >> IMPI_NATIVE_KIND_BITS;
+	if (class == 0)
+		return copy_text(error == IMPI_NATIVE_SHORTER ? "a member has sent fewer bytes than another one expects" :
+			error == IMPI_NATIVE_LONGER ? "a member has sent more bytes than another one expects" : "another member has failed", text, room);
+	MPI_Error_string(class, full, &length);
 	return copy_text(full, text, room);
 }
 
@@ -103,20 +153,23 @@ static int init(int threads, int *provided, int *rank, int *size)
 	static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
 	int there = 0, got = MPI_THREAD_SINGLE, error;
 	if (threads < 0 || threads > IMPI_NATIVE_MULTIPLE)
-		return MPI_ERR_ARG;
+		return kind_of(MPI_ERR_ARG);
+#ifdef IMPI_NATIVE_FUNNELLED
+	threads = IMPI_NATIVE_FUNNELED, is_home = 1;
+#endif
 	MPI_Initialized(&there);
 	if (there)
-		return MPI_ERR_OTHER; /* somebody else in this process uses it */
+		return kind_of(MPI_ERR_OTHER); /* somebody else in this process uses it */
 	if ((error = MPI_Init_thread(NULL, NULL, levels[threads], &got)))
-		return class_of(error);
+		return result(error);
 	*provided = IMPI_NATIVE_SINGLE;
-	for (int i = 0; i <= IMPI_NATIVE_MULTIPLE; i++)
+	for (int i = 0; i <= threads; i++)
 		if (got >= levels[i])
 			*provided = i;
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &shorts)) ||
 	    (error = MPI_Comm_dup(MPI_COMM_WORLD, &longs)))
-		return class_of(error);
+		return result(error);
 	MPI_Comm_set_errhandler(longs, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(shorts, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(makers, MPI_ERRORS_RETURN);
@@ -125,10 +178,16 @@ static int init(int threads, int *provided, int *rank, int *size)
 	MPI_Comm_size(all, size);
 
 	MPI_Datatype t[] = {MPI_BYTE, MPI_INT8_T, MPI_UINT8_T, MPI_INT16_T, MPI_UINT16_T, MPI_INT32_T,
-		MPI_UINT32_T, MPI_INT64_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE};
-	MPI_Op o[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
+		MPI_UINT32_T, MPI_INT64_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_BOOL,
+		MPI_SHORT_INT, MPI_2INT, MPI_LONG_INT, MPI_FLOAT_INT, MPI_DOUBLE_INT};
+	MPI_Op o[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
 	memcpy(types, t, sizeof types);
 	memcpy(ops, o, sizeof ops);
+	for (int i = 0; i < IMPI_NATIVE_TYPES; i++) {
+		MPI_Aint low, width = 0;
+		MPI_Type_get_extent(types[i], &low, &width);
+		widths[i] = (int)width;
+	}
 	return 0;
 }
 
@@ -139,7 +198,7 @@ static int finalize(void)
 	MPI_Comm_free(&makers);
 	MPI_Comm_free(&shorts);
 	MPI_Comm_free(&longs);
-	return class_of(MPI_Finalize());
+	return result(MPI_Finalize());
 }
 
 /* Open MPI gives this request for a send that is done at once: it need not be tested. */
@@ -154,7 +213,7 @@ static inline int done_at_once(MPI_Request r) { return r == MPI_REQUEST_NULL; }
 static int numbered(MPI_Request *r, int32_t *number)
 {
 	if ((*number = requests_take()) == IMPI_NATIVE_NONE)
-		return class_of(MPI_Wait(r, MPI_STATUS_IGNORE)); /* no memory is left: at least nothing is lost */
+		return result(MPI_Wait(r, MPI_STATUS_IGNORE)); /* no memory is left: at least nothing is lost */
 	requests.of[*number] = *r;
 	return 0;
 }
@@ -165,11 +224,11 @@ static int begun(int error, MPI_Request *r, int32_t *number)
 	int done = 0;
 	*number = IMPI_NATIVE_NONE;
 	if (error)
-		return class_of(error);
+		return result(error);
 	if (done_at_once(*r))
 		return 0;
 	if ((error = MPI_Test(r, &done, MPI_STATUS_IGNORE)) || done)
-		return class_of(error);
+		return result(error);
 	return numbered(r, number);
 }
 
@@ -177,7 +236,9 @@ static int begin_send(int to, int tag, const void *buf, int64_t bytes, int32_t *
 {
 	MPI_Request r;
 	if (bytes < 0 || bytes > INT_MAX)
-		return MPI_ERR_COUNT;
+		return kind_of(MPI_ERR_COUNT);
+	SENDS_ON();
+	AT_HOME();
 	return begun(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, all, &r), &r, number);
 }
 
@@ -185,9 +246,10 @@ static int poll_one(void *buf, int64_t room, struct impi_native_message *m)
 {
 	MPI_Message msg;
 	MPI_Status st;
+	AT_HOME();
 	int flag = 0, n = 0, error = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, all, &flag, &msg, &st);
 	if (error)
-		return class_of(error);
+		return result(error);
 	if (!flag)
 		return IMPI_NATIVE_NONE;
 	MPI_Get_count(&st, MPI_BYTE, &n);
@@ -196,9 +258,9 @@ static int poll_one(void *buf, int64_t room, struct impi_native_message *m)
 	m->bytes = n;
 	m->held = IMPI_NATIVE_NONE;
 	if (n <= room)
-		return class_of(MPI_Mrecv(buf, n, MPI_BYTE, &msg, MPI_STATUS_IGNORE));
+		return result(MPI_Mrecv(buf, n, MPI_BYTE, &msg, MPI_STATUS_IGNORE));
 	if ((m->held = messages_take()) == IMPI_NATIVE_NONE)
-		return MPI_ERR_NO_MEM;
+		return kind_of(MPI_ERR_NO_MEM);
 	messages.of[m->held] = msg;
 	return 0;
 }
@@ -207,9 +269,9 @@ static int begin_recv(int32_t held, void *buf, int64_t bytes, int32_t *number)
 {
 	MPI_Request r;
 	if (held < 0 || held >= messages.size)
-		return MPI_ERR_ARG;
+		return kind_of(MPI_ERR_ARG);
 	if (bytes < 0 || bytes > INT_MAX)
-		return MPI_ERR_COUNT;
+		return kind_of(MPI_ERR_COUNT);
 	int error = MPI_Imrecv(buf, (int)bytes, MPI_BYTE, &messages.of[held], &r);
 	messages_give(held);
 	return begun(error, &r, number);
@@ -220,16 +282,17 @@ static int test_short_op(int32_t number);
 static int test(int32_t number)
 {
 	int done = 0;
+	AT_HOME();
 	if (number >= SHORT_OPS)
 		return test_short_op(number);
 	if (number < 0 || number >= requests.size)
-		return MPI_ERR_REQUEST;
+		return kind_of(MPI_ERR_REQUEST);
 	int error = MPI_Test(&requests.of[number], &done, MPI_STATUS_IGNORE);
 	if (error || done)
 		requests_give(number);
 	else
 		return IMPI_NATIVE_NONE;
-	return class_of(error);
+	return result(error);
 }
 
 static int open_comm(const int *ranks, int count, int tag, int32_t *comm)
@@ -237,49 +300,41 @@ static int open_comm(const int *ranks, int count, int tag, int32_t *comm)
 	MPI_Group of_all, some;
 	int error = MPI_Comm_group(makers, &of_all);
 	if (error)
-		return class_of(error);
+		return result(error);
 	if (!(error = MPI_Group_incl(of_all, count, ranks, &some))) {
-		if ((*comm = comms_take()) == IMPI_NATIVE_NONE)
-			error = MPI_ERR_NO_MEM;
-		else if (!(error = MPI_Comm_create_group(makers, some, tag, &comms.of[*comm].comm))) {
-			struct team *t = &comms.of[*comm];
-			MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
-			MPI_Comm_rank(t->comm, &t->me);
-			MPI_Comm_size(t->comm, &t->size);
+		struct team t;
+		if (!(error = MPI_Comm_create_group(makers, some, tag, &t.comm))) {
+			MPI_Comm_set_errhandler(t.comm, MPI_ERRORS_RETURN);
+			MPI_Comm_rank(t.comm, &t.me);
+			MPI_Comm_size(t.comm, &t.size);
+			if ((*comm = comms_take()) == IMPI_NATIVE_NONE)
+				error = MPI_ERR_NO_MEM; /* after the others were helped to make it */
+			else
+				comms.of[*comm] = t;
 		}
-		else
-			comms_give(*comm);
 		MPI_Group_free(&some);
 	}
 	MPI_Group_free(&of_all);
-	return class_of(error);
+	return result(error);
 }
 
 static int close_comm(int32_t comm)
 {
 	if (comm < 0 || comm >= comms.size)
-		return MPI_ERR_COMM;
+		return kind_of(MPI_ERR_COMM);
 	int error = MPI_Comm_free(&comms.of[comm].comm);
 	comms_give(comm);
-	return class_of(error);
+	return result(error);
 }
-
-/* For tests, which want to see that these are called. */
-#ifdef IMPI_NATIVE_TRACE
-#include <stdio.h>
-#define TRACE() fprintf(stderr, "impi_native: %s\n", __func__)
-#else
-#define TRACE() ((void)0)
-#endif
 
 /* PHASE checks what all phases of collectives have in common. */
 #define PHASE(comm, n)                          \
 	MPI_Request r;                              \
 	TRACE();                                    \
 	if ((comm) < 0 || (comm) >= comms.size)     \
-		return MPI_ERR_COMM;                    \
+		return kind_of(MPI_ERR_COMM);                    \
 	if ((n) < 0 || (n) > INT_MAX)               \
-		return MPI_ERR_COUNT
+		return kind_of(MPI_ERR_COUNT)
 
 #define IN(in) ((in) ? (in) : MPI_IN_PLACE)
 
@@ -292,6 +347,7 @@ enum {
 	SHORT_REDUCE = 4 << 20, /* of an Allreduce of 2, 4, 8 or 16 members */
 	SHORT_TEAM = 16,        /* members */
 	SHORT_TAG = 1,
+	KINDS = (1 << IMPI_NATIVE_KIND_BITS) - 1,
 	FEW = 32,  /* elements that are combined here */
 	LOOKS = 4, /* before the caller gets a turn */
 };
@@ -308,13 +364,17 @@ static struct short_op {
 	MPI_Comm comm;
 	int what, me, size, root, round, levels; /* size is 1 << levels in reductions */
 	MPI_Request of[2 * SHORT_TEAM]; /* of this round */
-	int left;
+	int wants[2 * SHORT_TEAM];      /* bytes that are received; -1: it sends */
+	int left, result;               /* the first thing that went wrong: what is left is done all the same, as others wait for it */
 	const char *in;
 	char *out, *spare;
 	int64_t bytes, room; /* of a block; of spare */
 	int count, width, type, op; /* of reductions */
 } **short_ops, *unused_ops;
 static int32_t short_count;
+static int failed; /* the kind of error with which they begin */
+
+static void fail(int kind) { failed = kind & KINDS; }
 
 /* short_new takes one, with room for spare bytes. */
 static struct short_op *short_new(int what, int32_t comm, int64_t spare)
@@ -343,22 +403,39 @@ static struct short_op *short_new(int what, int32_t comm, int64_t spare)
 	s->me = comms.of[comm].me;
 	s->size = comms.of[comm].size;
 	s->round = s->left = 0;
+	s->result = result_of(0, (enum impi_native_error)failed);
 	return s;
 }
 
-/* some receives some bytes from a member and sends others to one; -1: not. */
-static int some(struct short_op *s, void *in, int64_t ins, int from, const void *out, int64_t outs, int to)
+static inline void fails(struct short_op *s, int what)
 {
-	int error = MPI_SUCCESS;
-	if (from >= 0 && !(error = MPI_Irecv(in, (int)ins, MPI_BYTE, from, SHORT_TAG, s->comm, &s->of[s->left])))
-		s->left++;
-	if (to >= 0 && !error && !(error = MPI_Isend(out, (int)outs, MPI_BYTE, to, SHORT_TAG, s->comm, &s->of[s->left])))
-		s->left += !done_at_once(s->of[s->left]);
-	return error;
+	if (!s->result)
+		s->result = what;
+}
+
+/* some receives some bytes from a member and sends others to one; -1: not. A tag above SHORT_TAG says which kind of
+ * error its sender has seen, whose data are of no use then. */
+static void some(struct short_op *s, void *in, int64_t ins, int from, const void *out, int64_t outs, int to)
+{
+	int error;
+	if (from >= 0) {
+		s->wants[s->left] = (int)ins;
+		if (!(error = MPI_Irecv(in, (int)ins, MPI_BYTE, from, MPI_ANY_TAG, s->comm, &s->of[s->left])))
+			s->left++;
+		else
+			fails(s, result(error));
+	}
+	if (to >= 0) {
+		s->wants[s->left] = -1;
+		if (!(error = MPI_Isend(out, (int)outs, MPI_BYTE, to, SHORT_TAG + (s->result & KINDS), s->comm, &s->of[s->left])))
+			s->left += !done_at_once(s->of[s->left]);
+		else
+			fails(s, result(error));
+	}
 }
 
 /* swap is some for whole blocks. */
-static int swap(struct short_op *s, void *in, int from, const void *out, int to) { return some(s, in, s->bytes, from, out, s->bytes, to); }
+static void swap(struct short_op *s, void *in, int from, const void *out, int to) { some(s, in, s->bytes, from, out, s->bytes, to); }
 
 /* reduce_some combines n elements with others. What is asked of a library for few of them takes as long as the
  * message that brings them. */
@@ -386,12 +463,12 @@ static int reduce_some(struct short_op *s, const void *in, void *out, int n)
 /* reduce_got combines n elements at an offset with those that another member has sent, and tells where the
  * library put them: in the first round what this member has lies in memory that is only read, if it is not in
  * place. */
-static int reduce_got(struct short_op *s, int round, int64_t at, int n)
+static void reduce_got(struct short_op *s, int round, int64_t at, int n)
 {
 	char *out = s->out + at * s->width;
-	if (round == 0 && s->in)
-		return reduce_some(s, s->in + at * s->width, out, n);
-	return reduce_some(s, s->spare, out, n);
+	int error = round == 0 && s->in ? reduce_some(s, s->in + at * s->width, out, n) : reduce_some(s, s->spare, out, n);
+	if (error)
+		fails(s, result(error));
 }
 
 static inline char *place_of(struct short_op *s, int round, int64_t at) { return round == 0 && s->in ? s->out + at * s->width : s->spare; }
@@ -414,56 +491,90 @@ static void halve(const struct short_op *s, int level, int mine[2], int others[2
 }
 
 /* halves is a round of a reduction of a long vector: each member reduces a part of it, and all get all parts. */
-static int halves(struct short_op *s, int r)
+static void halves(struct short_op *s, int r)
 {
-	int mine[2], others[2], error = MPI_SUCCESS, level = r < s->levels ? r : 2 * s->levels - 1 - r;
+	int mine[2], others[2], level = r < s->levels ? r : 2 * s->levels - 1 - r;
 	if (r > 0 && r <= s->levels) {
 		halve(s, r - 1, mine, others);
-		error = reduce_got(s, r - 1, mine[0], mine[1] - mine[0]);
+		reduce_got(s, r - 1, mine[0], mine[1] - mine[0]);
 	}
-	if (error || level < 0)
-		return error;
+	if (level < 0)
+		return;
 	halve(s, level, mine, others);
 	int64_t of_mine = (int64_t)(mine[1] - mine[0]) * s->width, of_others = (int64_t)(others[1] - others[0]) * s->width;
 	if (r < s->levels)
-		return some(s, place_of(s, r, mine[0]), of_mine, s->me ^ 1 << level, given_by(s, r, others[0]), of_others, s->me ^ 1 << level);
-	return some(s, s->out + (int64_t)others[0] * s->width, of_others, s->me ^ 1 << level, s->out + (int64_t)mine[0] * s->width, of_mine, s->me ^ 1 << level);
+		some(s, place_of(s, r, mine[0]), of_mine, s->me ^ 1 << level, given_by(s, r, others[0]), of_others, s->me ^ 1 << level);
+	else
+		some(s, s->out + (int64_t)others[0] * s->width, of_others, s->me ^ 1 << level, s->out + (int64_t)mine[0] * s->width, of_mine, s->me ^ 1 << level);
 }
 
-/* round begins what comes next, of which there is nothing if left stays 0. */
-static int round_of(struct short_op *s)
+/* pass_on is a round of a broadcast. A member whose distance from the root has 1 as its lowest bit is a leaf. */
+static void pass_on(struct short_op *s, int r)
 {
-	int error = MPI_SUCCESS, r = s->round++, away = 1 << r, low;
+	int away = (s->me - s->root + s->size) % s->size, low = away & -away;
+	if (r == 0 && away > 0) {
+		swap(s, s->out, (away - low + s->root) % s->size, NULL, -1);
+		return;
+	}
+	if (r > 1 || (r == 1 && away == 0))
+		return;
+	s->round = 2;
+	for (int d = SHORT_TEAM; d > 0; d >>= 1)
+		if ((away == 0 || d < low) && away + d < s->size)
+			swap(s, NULL, -1, s->out, (away + d + s->root) % s->size);
+}
+
+/* round_of begins what comes next, of which there is nothing if left stays 0. */
+static void round_of(struct short_op *s)
+{
+	int r = s->round++, away = 1 << r;
 	switch (s->what) {
 	case AS_BARRIER:
-		return away < s->size ? swap(s, NULL, (s->me - away + s->size) % s->size, NULL, (s->me + away) % s->size) : error;
+		if (away < s->size)
+			swap(s, NULL, (s->me - away + s->size) % s->size, NULL, (s->me + away) % s->size);
+		return;
 	case AS_ALLREDUCE:
 		if (r > 0)
-			error = reduce_got(s, r - 1, 0, s->count);
-		return error || away >= s->size ? error : swap(s, place_of(s, r, 0), s->me ^ away, given_by(s, r, 0), s->me ^ away);
+			reduce_got(s, r - 1, 0, s->count);
+		if (away < s->size)
+			swap(s, place_of(s, r, 0), s->me ^ away, given_by(s, r, 0), s->me ^ away);
+		return;
 	case AS_HALVES:
-		return halves(s, r);
-	case AS_BCAST: /* a member whose distance from the root has 1 as its lowest bit is a leaf */
-		away = (s->me - s->root + s->size) % s->size;
-		low = away & -away;
-		if (r == 0 && away > 0)
-			return swap(s, s->out, (away - low + s->root) % s->size, NULL, -1);
-		if (r > 1 || (r == 1 && away == 0))
-			return error;
-		s->round = 2;
-		for (int d = SHORT_TEAM; d > 0 && !error; d >>= 1)
-			if ((away == 0 || d < low) && away + d < s->size)
-				error = swap(s, NULL, -1, s->out, (away + d + s->root) % s->size);
-		return error;
+		halves(s, r);
+		return;
+	case AS_BCAST:
+		pass_on(s, r);
+		return;
 	default:
-		for (int i = 1; r == 0 && i < s->size && !error; i++) {
+		for (int i = 1; r == 0 && i < s->size; i++) {
 			int to = (s->me + i) % s->size, from = (s->me - i + s->size) % s->size;
-			error = swap(s, s->out + from * s->bytes, from, s->in + to * s->bytes, to);
+			swap(s, s->out + from * s->bytes, from, s->in + to * s->bytes, to);
 		}
 		if (r == 0 && s->in != s->spare) /* not in place */
 			memcpy(s->out + s->me * s->bytes, s->in + s->me * s->bytes, (size_t)s->bytes);
-		return error;
 	}
+}
+
+static inline int bytes_of(const MPI_Status *st)
+{
+#ifdef OPEN_MPI /* what MPI_Get_count looks at after some checks */
+	return (int)st->_ucount;
+#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 30100000 /* since when there is MPICH's ABI */
+	return st->count_lo; /* no message here has 2 GiB */
+#else
+	int n = 0;
+	MPI_Get_count(st, MPI_BYTE, &n);
+	return n;
+#endif
+}
+
+/* look_at compares what has come with the bytes that this member wants. */
+static inline void look_at(struct short_op *s, const MPI_Status *st, int wants)
+{
+	if (st->MPI_TAG != SHORT_TAG)
+		fails(s, result_of(0, (enum impi_native_error)(st->MPI_TAG - SHORT_TAG)));
+	else if (bytes_of(st) != wants)
+		fails(s, result_of(0, bytes_of(st) < wants ? IMPI_NATIVE_SHORTER : IMPI_NATIVE_LONGER));
 }
 
 /* short_on goes on with an operation, which is another's to take when it is done. */
@@ -471,28 +582,31 @@ static int short_on(struct short_op *s)
 {
 	for (;;) {
 		while (s->left > 0) {
-			int done = 0, error = MPI_SUCCESS;
+			MPI_Status st;
+			int done = 0, error = MPI_SUCCESS, i = s->left - 1;
 			for (int looks = 0; !done && looks < LOOKS && !error; looks++)
-				error = MPI_Test(&s->of[s->left - 1], &done, MPI_STATUS_IGNORE);
+				error = MPI_Test(&s->of[i], &done, &st);
 			if (error)
-				return class_of(error);
-			if (!done)
+				fails(s, result(error)); /* and the message is over */
+			else if (!done)
 				return IMPI_NATIVE_NONE;
-			s->left--;
+			else if (s->wants[i] >= 0)
+				look_at(s, &st, s->wants[i]);
+			s->left = i;
 		}
-		int error = round_of(s);
-		if (!error && s->left > 0)
+		round_of(s);
+		if (s->left > 0)
 			continue;
 		s->next = unused_ops;
 		unused_ops = s;
-		return class_of(error);
+		return s->result;
 	}
 }
 
 static int test_short_op(int32_t number)
 {
 	number -= SHORT_OPS;
-	return number < short_count ? short_on(short_ops[number]) : MPI_ERR_REQUEST;
+	return number < short_count ? short_on(short_ops[number]) : kind_of(MPI_ERR_REQUEST);
 }
 
 static int short_begun(struct short_op *s, int32_t *number)
@@ -515,7 +629,7 @@ static int short_exchange(int what, int32_t comm, const void *in, void *out, int
 {
 	struct short_op *s = short_new(what, comm, in || what != AS_ALLTOALL ? 0 : bytes * comms.of[comm].size);
 	if (!s)
-		return MPI_ERR_NO_MEM;
+		return kind_of(MPI_ERR_NO_MEM);
 	s->in = in;
 	s->out = out;
 	s->bytes = bytes;
@@ -530,7 +644,7 @@ static int short_allreduce(int32_t comm, const void *in, void *out, int64_t coun
 	int64_t bytes = count * width;
 	struct short_op *s = short_new(bytes < REDUCE_HALVES ? AS_ALLREDUCE : AS_HALVES, comm, in && comms.of[comm].size == 2 ? 0 : bytes);
 	if (!s)
-		return MPI_ERR_NO_MEM;
+		return kind_of(MPI_ERR_NO_MEM);
 	for (s->levels = 0; 1 << s->levels < s->size;)
 		s->levels++;
 	s->in = in;
@@ -565,19 +679,17 @@ static int reduce(int32_t comm, const void *in, void *out, int64_t count, int ty
 {
 	PHASE(comm, count);
 	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
-		return MPI_ERR_TYPE;
+		return kind_of(MPI_ERR_TYPE);
 	return begun(MPI_Ireduce(IN(in), out, (int)count, types[type], ops[op], root, comms.of[comm].comm, &r), &r, number);
 }
 
 static int allreduce(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int32_t *number)
 {
-	int width = 0;
 	PHASE(comm, count);
 	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
-		return MPI_ERR_TYPE;
-	MPI_Type_size(types[type], &width);
-	if (is_short(comm, count * width, SHORT_REDUCE))
-		return short_allreduce(comm, in, out, count, width, type, op, number);
+		return kind_of(MPI_ERR_TYPE);
+	if (is_short(comm, count * widths[type], SHORT_REDUCE))
+		return short_allreduce(comm, in, out, count, widths[type], type, op, number);
 	return begun(MPI_Iallreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm].comm, &r), &r, number);
 }
 
@@ -605,16 +717,16 @@ static int shorts_begin(int64_t room, int count)
 {
 	int error;
 	if (count < 1 || room < 1 || room > INT_MAX / count)
-		return MPI_ERR_ARG;
+		return kind_of(MPI_ERR_ARG);
 	posted.of = malloc((size_t)count * sizeof *posted.of);
 	posted.memory = malloc((size_t)count * (size_t)room);
 	if (!posted.of || !posted.memory)
-		return MPI_ERR_NO_MEM;
+		return kind_of(MPI_ERR_NO_MEM);
 	posted.room = room;
 	for (; posted.count < count; posted.count++) {
 		MPI_Request *r = &posted.of[posted.count];
 		if ((error = MPI_Recv_init(posted.memory + posted.count * room, (int)room, MPI_BYTE, MPI_ANY_SOURCE, 0, shorts, r)) || (error = MPI_Start(r)))
-			return class_of(error);
+			return result(error);
 	}
 	return 0;
 }
@@ -624,25 +736,21 @@ static int short_send(int to, const void *buf, int64_t bytes, int32_t *number)
 	MPI_Request r;
 	TRACE();
 	if (bytes < 0 || bytes > posted.room)
-		return MPI_ERR_COUNT;
+		return kind_of(MPI_ERR_COUNT);
+	SENDS_ON();
 	return begun(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, 0, shorts, &r), &r, number);
 }
 
 static int short_next(const void **buf, int64_t *bytes, int32_t *source)
 {
 	MPI_Status st;
-	int done = 0, n = 0, error = MPI_Test(&posted.of[posted.next], &done, &st);
+	int done = 0, error = MPI_Test(&posted.of[posted.next], &done, &st);
 	if (error)
-		return class_of(error);
+		return result(error);
 	if (!done)
 		return IMPI_NATIVE_NONE;
-#ifdef OPEN_MPI
-	n = (int)st._ucount; /* what MPI_Get_count looks at after some checks */
-#else
-	MPI_Get_count(&st, MPI_BYTE, &n);
-#endif
 	*buf = posted.memory + posted.next * posted.room;
-	*bytes = n;
+	*bytes = bytes_of(&st);
 	*source = st.MPI_SOURCE;
 	return 0;
 }
@@ -652,7 +760,7 @@ static int short_again(void)
 	int error = MPI_Start(&posted.of[posted.next]);
 	if (++posted.next == posted.count)
 		posted.next = 0;
-	return class_of(error);
+	return result(error);
 }
 
 static int shorts_end(void)
@@ -667,7 +775,7 @@ static int shorts_end(void)
 	free(posted.memory);
 	posted.of = NULL;
 	posted.memory = NULL;
-	return class_of(error);
+	return result(error);
 }
 
 static int long_send(int to, const void *buf, int64_t bytes, int32_t *number)
@@ -676,16 +784,16 @@ static int long_send(int to, const void *buf, int64_t bytes, int32_t *number)
 	TRACE();
 	*number = IMPI_NATIVE_NONE;
 	if (bytes < 0 || bytes > INT_MAX)
-		return MPI_ERR_COUNT;
+		return kind_of(MPI_ERR_COUNT);
 	int error = MPI_Isend(buf, (int)bytes, MPI_BYTE, to, 0, longs, &r);
-	return error || done_at_once(r) ? class_of(error) : numbered(&r, number); /* it takes its receiver */
+	return error || done_at_once(r) ? result(error) : numbered(&r, number); /* it takes its receiver */
 }
 
 static int long_recv(int from, void *buf, int64_t bytes, int32_t *number)
 {
 	MPI_Request r;
 	if (bytes < 0 || bytes > INT_MAX)
-		return MPI_ERR_COUNT;
+		return kind_of(MPI_ERR_COUNT);
 	return begun(MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, 0, longs, &r), &r, number);
 }
 
@@ -695,12 +803,20 @@ enum { PIECE = 4000, MOST = 8000 };
 enum { PIECE = 8000, MOST = 20000 };
 #endif
 
+#ifdef OPEN_MPI
+enum { FAMILY = IMPI_NATIVE_OPEN_MPI };
+#elif defined(MPICH_VERSION) || defined(MPICH_NUMVERSION) || defined(I_MPI_VERSION) || defined(MVAPICH2_VERSION) || defined(MVAPICH_VERSION)
+enum { FAMILY = IMPI_NATIVE_MPICH };
+#else
+enum { FAMILY = IMPI_NATIVE_ANY };
+#endif
+
 const struct impi_native impi_native = {
-	IMPI_NATIVE_ABI, sizeof(struct impi_native),
+	IMPI_NATIVE_ABI, sizeof(struct impi_native), FAMILY, MPI_VERSION,
 	version, init, finalize, describe,
 	begin_send, poll_one, begin_recv, test,
 	open_comm, close_comm,
-	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
+	barrier, bcast, reduce, allreduce, gather, allgather, alltoall, fail,
 	shorts_begin, short_send, short_next, short_again, shorts_end,
 	long_send, long_recv,
 	PIECE, MOST,

@@ -5,24 +5,36 @@
 
 #include <stdint.h>
 
-#define IMPI_NATIVE_ABI 5
+#define IMPI_NATIVE_ABI 6
 
-/* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
-enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
+/* Results of all functions: 0, or NONE, or a number > 0 whose lowest bits are the kind of an error. That
+ * MPI's class is above them, of which only describe knows the meaning; 0: it has seen no error. */
+enum { IMPI_NATIVE_NONE = -1, /* nothing has come; not done yet */ IMPI_NATIVE_KIND_BITS = 4 };
+enum impi_native_error {
+	IMPI_NATIVE_LONGER = 1, /* more bytes have come than were expected */
+	IMPI_NATIVE_SHORTER, IMPI_NATIVE_COUNT, IMPI_NATIVE_NO_MEMORY, IMPI_NATIVE_OTHER
+};
 
 /* Datatypes and operations of the phases of collectives. */
 enum impi_native_type {
 	IMPI_NATIVE_BYTE, IMPI_NATIVE_INT8, IMPI_NATIVE_UINT8, IMPI_NATIVE_INT16, IMPI_NATIVE_UINT16,
 	IMPI_NATIVE_INT32, IMPI_NATIVE_UINT32, IMPI_NATIVE_INT64, IMPI_NATIVE_UINT64,
-	IMPI_NATIVE_FLOAT, IMPI_NATIVE_DOUBLE, IMPI_NATIVE_TYPES
+	IMPI_NATIVE_FLOAT, IMPI_NATIVE_DOUBLE, IMPI_NATIVE_FLOAT_COMPLEX, IMPI_NATIVE_DOUBLE_COMPLEX, IMPI_NATIVE_BOOL,
+	/* C's structs of a value and an int */
+	IMPI_NATIVE_SHORT_INT, IMPI_NATIVE_INT_INT, IMPI_NATIVE_LONG_INT, IMPI_NATIVE_FLOAT_INT, IMPI_NATIVE_DOUBLE_INT,
+	IMPI_NATIVE_TYPES
 };
 enum impi_native_op {
 	IMPI_NATIVE_SUM, IMPI_NATIVE_PROD, IMPI_NATIVE_MIN, IMPI_NATIVE_MAX, IMPI_NATIVE_BAND,
-	IMPI_NATIVE_BOR, IMPI_NATIVE_BXOR, IMPI_NATIVE_LAND, IMPI_NATIVE_LOR, IMPI_NATIVE_LXOR, IMPI_NATIVE_OPS
+	IMPI_NATIVE_BOR, IMPI_NATIVE_BXOR, IMPI_NATIVE_LAND, IMPI_NATIVE_LOR, IMPI_NATIVE_LXOR,
+	IMPI_NATIVE_MINLOC, IMPI_NATIVE_MAXLOC, IMPI_NATIVE_OPS
 };
 
 /* Levels of thread support, as in MPI. */
 enum { IMPI_NATIVE_SINGLE, IMPI_NATIVE_FUNNELED, IMPI_NATIVE_SERIALIZED, IMPI_NATIVE_MULTIPLE };
+
+/* Families of MPIs: the second one has MPICH and all that keep to its ABI. */
+enum { IMPI_NATIVE_ANY, IMPI_NATIVE_OPEN_MPI, IMPI_NATIVE_MPICH };
 
 /* A message that has come: see poll. */
 struct impi_native_message {
@@ -34,8 +46,12 @@ struct impi_native_message {
 struct impi_native {
 	uint32_t abi, size; /* IMPI_NATIVE_ABI, and the bytes of this struct */
 
-	/* version describes the library in one line, before init too. */
-	int (*version)(char *text, int room);
+	/* What the shim was compiled for: MPIs whose handles and constants are alike, and the version of the
+	 * standard. */
+	uint32_t family, standard;
+
+	/* version describes the library in one line, before init too. standard is the version that it has. */
+	int (*version)(char *text, int room, int *standard);
 	/* init begins, with a level of threads that is wanted; rank and size are of its world. */
 	int (*init)(int threads, int *provided, int *rank, int *size);
 	int (*finalize)(void);
@@ -67,6 +83,10 @@ struct impi_native {
 	int (*gather)(int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number);
 	int (*allgather)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
 	int (*alltoall)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
+
+	/* fail has the phases that begin from now on be those of a member that has failed, with a kind of error;
+	 * 0: no more. It takes part, and the others are told where the phase goes by messages. */
+	void (*fail)(int kind);
 
 	/* Short messages, apart from those of send. Receives for them are posted before they come, of anybody, so
 	 * that the library has a place for each: count of them, with room bytes each, which no message exceeds. */
